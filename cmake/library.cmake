@@ -1,0 +1,80 @@
+# The core: objects compiled once, shared by the library and by the tests (which need the hidden parts too).
+find_package(Threads REQUIRED)
+
+set(_core_sources
+    src/capi/c.cpp
+    src/cpu/dispatch.cpp
+    src/io/file.cpp
+    src/io/format.cpp
+    src/runtime/lock.cpp
+    src/runtime/memory.cpp
+    src/runtime/threads.cpp
+    src/table/growth.cpp
+    src/table/hash_map.cpp
+    src/table/reduce.cpp
+    src/table/table.cpp
+    src/table/unique.cpp
+    src/table/values.cpp
+    src/tensor/copy.cpp
+    src/tensor/device.cpp
+    src/tensor/dlpack.cpp
+    src/tensor/dtype.cpp
+    src/tensor/tensor.cpp)
+
+# BEGIN-WHILE-WRITING (goes away when the list above is final)
+file(GLOB _core_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/*/*.cpp")
+list(REMOVE_ITEM _core_sources src/cpu/engine.cpp)
+# END-WHILE-WRITING
+
+function(_tensorhash_add_objects target)
+    add_library(${target} OBJECT ${ARGN})
+    set_target_properties(${target} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON
+        CXX_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON
+        CXX_EXTENSIONS OFF)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_compile_definitions(${target} PRIVATE TENSORHASH_BUILDING)
+    target_include_directories(${target} PUBLIC
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${target} PUBLIC Threads::Threads)
+    tensorhash_enable_warnings(${target})
+endfunction()
+
+_tensorhash_add_objects(tensorhash_objects ${_core_sources})
+
+# The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(_isa_levels v2 v3)
+    target_compile_options(tensorhash_objects PRIVATE -march=x86-64-v2)
+else()
+    set(_isa_levels generic)
+endif()
+
+# Order matters: of an inline function compiled at several levels the linker keeps the first copy, which must be
+# the lowest level's, or a machine without AVX2 would meet AVX2 code outside the engine.
+set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
+foreach(_level IN LISTS _isa_levels)
+    set(_engine tensorhash_engine_${_level})
+    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp)
+    target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
+    if(NOT _level STREQUAL "generic")
+        target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})
+    endif()
+    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
+endforeach()
+
+# SOVERSION without VERSION: one file, libtensorhash.so.0, since a wheel cannot hold the usual chain of links.
+add_library(tensorhash SHARED ${TENSORHASH_OBJECT_FILES})
+add_library(tensorhash::tensorhash ALIAS tensorhash)
+set_target_properties(tensorhash PROPERTIES
+    SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINKER_LANGUAGE CXX)
+target_compile_features(tensorhash INTERFACE cxx_std_20)
+target_include_directories(tensorhash INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+    "$<INSTALL_INTERFACE:include>")
+target_link_libraries(tensorhash PRIVATE Threads::Threads)
+if(NOT APPLE)
+    target_link_options(tensorhash PRIVATE -Wl,--no-undefined -Wl,--as-needed)
+endif()

@@ -1,0 +1,27 @@
+# The extension tensorhash._core, its stub, and beside them the shared library: what goes into the wheel.
+# Only the component `python` is installed there; headers and the CMake package stay out.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(
+    COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+    OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+file(GLOB _binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
+
+nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NB_DOMAIN tensorhash ${_binding_sources})
+target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
+target_link_libraries(_core PRIVATE tensorhash::tensorhash)
+tensorhash_enable_warnings(_core)
+set_target_properties(_core PROPERTIES INSTALL_RPATH "$<IF:$<BOOL:${APPLE}>,@loader_path,$ORIGIN>")
+
+nanobind_add_stub(tensorhash_stub
+    MODULE _core
+    OUTPUT "${PROJECT_BINARY_DIR}/_core.pyi"
+    PYTHON_PATH $<TARGET_FILE_DIR:_core>
+    DEPENDS _core)
+
+install(TARGETS _core LIBRARY DESTINATION tensorhash COMPONENT python)
+install(TARGETS tensorhash
+    LIBRARY DESTINATION tensorhash COMPONENT python NAMELINK_SKIP
+    RUNTIME DESTINATION tensorhash COMPONENT python)
+install(FILES "${PROJECT_BINARY_DIR}/_core.pyi" DESTINATION tensorhash COMPONENT python)

@@ -1,0 +1,12 @@
+# Reads the version from include/tensorhash/version.hpp, the one place where it is written.
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../include/tensorhash/version.hpp" _tensorhash_version_line
+     REGEX "^#define TENSORHASH_VERSION \"[0-9.]+\"")
+if(NOT _tensorhash_version_line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)\"")
+    message(FATAL_ERROR "include/tensorhash/version.hpp: expected `#define TENSORHASH_VERSION \"x.y.z\"`, "
+                        "found `${_tensorhash_version_line}`")
+endif()
+set(TENSORHASH_VERSION "${CMAKE_MATCH_1}")
+unset(_tensorhash_version_line)
+# A changed version must reach the package files, so configuring depends on the header.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+             "${CMAKE_CURRENT_LIST_DIR}/../include/tensorhash/version.hpp")

@@ -1,0 +1,12 @@
+// TH_API marks what the shared library exports; everything else stays hidden.
+#pragma once
+
+#if defined(_WIN32)
+#if defined(TENSORHASH_BUILDING)
+#define TH_API __declspec(dllexport)
+#else
+#define TH_API __declspec(dllimport)
+#endif
+#else
+#define TH_API __attribute__((visibility("default")))
+#endif

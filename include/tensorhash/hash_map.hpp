@@ -1,0 +1,165 @@
+// HashMap and HashSet: batches of keys in, batches of buffer indices out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorhash/device.hpp"
+#include "tensorhash/dtype.hpp"
+#include "tensorhash/export.hpp"
+#include "tensorhash/tensor.hpp"
+
+namespace tensorhash {
+
+/// Rows of a table's buffers: so many distinct keys fit before it grows.
+struct Capacity {
+    std::int64_t rows;
+};
+
+/// How `accumulate` joins a row with what is stored. Numbers are part of the C interface.
+enum class Reduce : std::uint8_t { First = 0, Last = 1, Sum = 2, Min = 3, Max = 4 };
+
+/// Throws ValueError that lists the names.
+TH_API Reduce reduce_from_name(std::string_view name);
+
+/// Where each row's key lives, and what happened to the row.
+struct Located {
+    Tensor indices;  ///< int32 [N]: right for every row, new or not; -1 where `find` found nothing
+    Tensor mask;     ///< bool [N]: newly inserted; for `find`: found
+};
+
+struct Items {
+    Tensor keys;
+    std::vector<Tensor> values;
+};
+
+/// Bytes held, beyond the object itself.
+struct MemoryUsage {
+    std::size_t keys = 0;
+    std::size_t values = 0;
+    std::size_t index = 0;
+    std::size_t bookkeeping = 0;  ///< free stack and live bits
+    std::size_t total() const noexcept { return keys + values + index + bookkeeping; }
+};
+
+/// A parallel hash table whose keys and values are rows of dense tensors.
+///
+/// A batch acts as if its rows were applied one by one, in order, on any number of threads. Keys and values
+/// are given as [N, *element_shape], any strides. A call that throws changes nothing. Many threads may read
+/// at once; a writer waits for them and excludes them. docs/contract.md has the rules and their tests.
+class TH_API HashMap {
+public:
+    HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {});
+    /// Dtypes and element shapes from the arrays: row i of each is one item; of equal keys the first wins.
+    static HashMap from_items(Tensor const& keys, std::vector<Tensor> const& values);
+
+    HashMap(HashMap&&) noexcept;
+    HashMap& operator=(HashMap&&) noexcept;
+    /// Copying a table is never an accident: call clone().
+    HashMap(HashMap const&) = delete;
+    HashMap& operator=(HashMap const&) = delete;
+    ~HashMap();
+
+    /// Adds the keys that are new, with their values; of equal keys the first row wins.
+    Located insert(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Adds the keys that are new, values zero.
+    Located activate(Tensor const& keys);
+    /// Adds the new keys and overwrites the others; of equal keys the last row wins.
+    Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or one each.
+    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values, std::vector<Reduce> const& reduce);
+    Located find(Tensor const& keys) const;
+    /// bool [N]: which rows are there.
+    Tensor contains(Tensor const& keys) const;
+    /// bool [N]: which rows erased; of equal keys the first. Freed indices are reused last in, first out.
+    Tensor erase(Tensor const& keys);
+    /// The values of each key, a tensor a column; where a key is missing, the row of `defaults`
+    /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros).
+    std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+
+    /// int32 [size], ascending. All listings are in this order.
+    Tensor active_buf_indices() const;
+    /// Copies of the live keys, and of their values.
+    Tensor keys() const;
+    Items items() const;
+    /// The whole buffers, [capacity, *shape], shared. A view taken before growth or compact() keeps the old memory:
+    /// safe to use, no longer the table's. Keys are read-only; rows that are not live read as zeros or as erased keys.
+    Tensor key_tensor() const;
+    Tensor value_tensor(std::size_t column = 0) const;
+    std::vector<Tensor> value_tensors() const;
+
+    /// Makes room for `capacity` keys; never shrinks, never moves an entry.
+    void reserve(Capacity capacity);
+    void clear();
+    /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
+    Tensor compact();
+    /// An independent copy, indices and free stack included.
+    HashMap clone() const;
+
+    std::int64_t size() const;
+    std::int64_t capacity() const;
+    Element const& key_element() const noexcept;
+    std::vector<Element> const& value_elements() const noexcept;
+    Device device() const noexcept;
+    MemoryUsage memory_usage() const;
+    /// Throws CorruptTable unless every live key is found at its index and live and free indices are all indices.
+    void validate() const;
+
+    /// Writes the native file: a temporary file beside it, synced, then renamed over it.
+    void save(std::string const& file_name) const;
+    static HashMap load(std::string const& file_name);
+    /// The same bytes in memory, uint8 [n].
+    Tensor to_bytes() const;
+    static HashMap from_bytes(Tensor const& bytes);
+    /// A table whose live entries sit at the given indices, int32 [n], distinct; capacity is the largest + 1.
+    static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values, Tensor const& buf_indices);
+
+private:
+    struct Impl;
+    explicit HashMap(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+/// A HashMap without value columns, less the verbs that need them.
+class TH_API HashSet {
+public:
+    HashSet(Capacity init_capacity, Element key, Device device = {}) : map_(init_capacity, std::move(key), {}, device) {}
+    explicit HashSet(HashMap map);  ///< throws ValueError if the map has value columns
+
+    Located insert(Tensor const& keys) { return map_.insert(keys, {}); }
+    Located find(Tensor const& keys) const { return map_.find(keys); }
+    Tensor contains(Tensor const& keys) const { return map_.contains(keys); }
+    Tensor erase(Tensor const& keys) { return map_.erase(keys); }
+    Tensor active_buf_indices() const { return map_.active_buf_indices(); }
+    Tensor keys() const { return map_.keys(); }
+    Tensor key_tensor() const { return map_.key_tensor(); }
+    void reserve(Capacity capacity) { map_.reserve(capacity); }
+    void clear() { map_.clear(); }
+    Tensor compact() { return map_.compact(); }
+    HashSet clone() const { return HashSet(map_.clone()); }
+    std::int64_t size() const { return map_.size(); }
+    std::int64_t capacity() const { return map_.capacity(); }
+    Element const& key_element() const noexcept { return map_.key_element(); }
+    Device device() const noexcept { return map_.device(); }
+    MemoryUsage memory_usage() const { return map_.memory_usage(); }
+    void validate() const { map_.validate(); }
+    void save(std::string const& file_name) const { map_.save(file_name); }
+    static HashSet load(std::string const& file_name) { return HashSet(HashMap::load(file_name)); }
+
+private:
+    HashMap map_;
+};
+
+/// Distinct rows of an array along axis 0, in order of first occurrence.
+struct Unique {
+    Tensor rows;     ///< [U, *row shape]
+    Tensor index;    ///< int64 [U]: the first row of each
+    Tensor inverse;  ///< int64 [N]: which of `rows` each row is
+    Tensor counts;   ///< int64 [U]
+};
+TH_API Unique unique(Tensor const& array);
+
+}  // namespace tensorhash

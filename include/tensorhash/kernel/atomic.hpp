@@ -1,0 +1,96 @@
+// Two ways to touch memory of the index: shared with other threads (atomic), or alone (plain).
+#pragma once
+
+#include "tensorhash/kernel/platform.hpp"
+
+namespace tensorhash::kernel {
+inline namespace TH_KERNEL_NAMESPACE {
+
+/// Other threads work on the same lines. Relaxed orders suffice where a word carries its whole meaning;
+/// the acquire/release forms pair with each other and say so where they are used.
+struct Shared {
+    static constexpr bool kShared = true;
+
+    template <class T>
+    static TH_STEP T load(T const* p) {
+#if defined(__CUDA_ARCH__)
+        return __nv_atomic_load_n(p, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+#else
+        return __atomic_load_n(p, __ATOMIC_RELAXED);
+#endif
+    }
+
+    template <class T>
+    static TH_STEP T load_acquire(T const* p) {
+#if defined(__CUDA_ARCH__)
+        return __nv_atomic_load_n(p, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+#else
+        return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+#endif
+    }
+
+    template <class T>
+    static TH_STEP void store(T* p, T value) {
+#if defined(__CUDA_ARCH__)
+        __nv_atomic_store_n(p, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+#else
+        __atomic_store_n(p, value, __ATOMIC_RELAXED);
+#endif
+    }
+
+    /// True if `*p` was `expected` and is now `desired`; else `expected` is what was there. Success and failure: relaxed.
+    template <class T>
+    static TH_STEP bool cas(T* p, T& expected, T desired) {
+#if defined(__CUDA_ARCH__)
+        return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_RELAXED,
+                                              __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+#else
+        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+#endif
+    }
+
+    /// The same; success: release and acquire, failure: acquire.
+    template <class T>
+    static TH_STEP bool cas_acq_rel(T* p, T& expected, T desired) {
+#if defined(__CUDA_ARCH__)
+        return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL,
+                                              __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+#else
+        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+#endif
+    }
+};
+
+/// One thread has the index to itself, or everybody only reads: the same verbs without the bus.
+struct Sole {
+    static constexpr bool kShared = false;
+
+    template <class T>
+    static TH_STEP T load(T const* p) {
+        return *p;
+    }
+    template <class T>
+    static TH_STEP T load_acquire(T const* p) {
+        return *p;
+    }
+    template <class T>
+    static TH_STEP void store(T* p, T value) {
+        *p = value;
+    }
+    template <class T>
+    static TH_STEP bool cas(T* p, T& expected, T desired) {
+        if (*p != expected) {
+            expected = *p;
+            return false;
+        }
+        *p = desired;
+        return true;
+    }
+    template <class T>
+    static TH_STEP bool cas_acq_rel(T* p, T& expected, T desired) {
+        return cas(p, expected, desired);
+    }
+};
+
+}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace tensorhash::kernel

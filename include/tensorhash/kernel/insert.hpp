@@ -1,0 +1,143 @@
+// Insert in three steps a row: claim a slot, settle who won it, publish the winner's buffer index.
+//
+// Every row leaves its ticket (base + row) at its key's slot, and the earliest row's stays. If every row of a batch
+// claimed a slot of its own, base + row is the final index and nothing is left to do; else the winners are numbered by
+// a scan between `settle` and `publish`, which is the back end's.
+#pragma once
+
+#include "tensorhash/kernel/probe.hpp"
+
+namespace tensorhash::kernel {
+inline namespace TH_KERNEL_NAMESPACE {
+
+enum class Claimed : unsigned char { Nothing, Empty, Erased };
+
+struct Claim {
+    Position position;
+    std::uint32_t number;  // what the slot said last: an index below base, or base + the earliest row seen so far
+    Claimed claimed;
+};
+
+/// Leaves `mine` at a ticket unless an earlier claim or an entry is there; returns what stays.
+template <class Access>
+TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
+    Ticket seen = Access::load(at);
+    while (seen < mine) {
+        if (Access::cas(at, seen, mine)) {
+            was_free = seen == kNoTicket;
+            return mine;
+        }
+    }
+    was_free = false;
+    return seen;
+}
+
+template <class Reader, class Access>
+TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash, BatchView const& batch,
+                    std::size_t row) {
+    using Index = NarrowIndex<Reader, Access>;
+    Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
+    bool was_free = false;
+    if (Index::is_side(hash)) {
+        Position const side = Index::side_position(hash);
+        Ticket const stays = join<Access>(index.ticket_at(side), mine, was_free);
+        return {side, to_number(stays), was_free ? Claimed::Empty : Claimed::Nothing};
+    }
+    for (;;) {
+        Slot const slot = probe(index, hash, {});
+        Claimed claimed = Claimed::Nothing;
+        if (!slot.found) {
+            std::uint64_t* word = &index.lines[slot.position >> 3].words[slot.position & 7];
+            std::uint64_t expected = slot.erased ? NarrowLine::kErased : NarrowLine::kEmpty;
+            if (Access::cas(word, expected, hash)) {
+                claimed = slot.erased ? Claimed::Erased : Claimed::Empty;
+            } else if (expected != hash) {
+                continue;  // another key took the slot: look again
+            }
+        }
+        // A word without a ticket is ordinary here: whoever comes next leaves its own, so nobody waits.
+        Ticket const stays = join<Access>(index.ticket_at(slot.position), mine, was_free);
+        return {slot.position, to_number(stays), claimed};
+    }
+}
+
+template <class Reader, class Access>
+TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash, BatchView const& batch,
+                    std::size_t row) {
+    Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
+    auto const comparison = index.comparison(batch, row);
+    for (;;) {
+        Slot const slot = probe(index, hash, comparison);
+        std::uint64_t* at = index.slot_at(slot.position);
+        if (!slot.found) {
+            std::uint64_t expected = slot.erased ? WideLine::kErased : WideLine::kEmpty;
+            if (Access::cas(at, expected, to_slot(hash, mine))) {
+                return {slot.position, to_number(mine), slot.erased ? Claimed::Erased : Claimed::Empty};
+            }
+            continue;  // taken meanwhile, perhaps by this very key: look again
+        }
+        std::uint64_t seen = Access::load(at);
+        while (slot_ticket(seen) < mine) {
+            if (Access::cas(at, seen, to_slot(hash, mine))) {
+                seen = to_slot(hash, mine);
+            }
+        }
+        return {slot.position, to_number(slot_ticket(seen)), Claimed::Nothing};
+    }
+}
+
+/// After all claims: is this row the one that its key's slot belongs to? Rows that lost learn who won.
+template <class Index>
+TH_STEP bool settle(Index const& index, BatchView const& batch, std::size_t row) {
+    if (batch.numbers[row] < batch.base) {
+        batch.mask[row] = 0;
+        return false;
+    }
+    std::uint32_t const winner = to_number(index.ticket(batch.positions[row]));
+    bool const won = winner == batch.base + static_cast<std::uint32_t>(row);
+    batch.numbers[row] = winner;
+    batch.mask[row] = won ? 1 : 0;
+    return won;
+}
+
+/// The winner's buffer index, into its slot and its row's answer.
+template <class Index>
+TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row, std::uint32_t number) {
+    index.set_ticket(batch.positions[row], to_ticket(number));
+    batch.numbers[row] = number;
+}
+
+/// Puts an entry that is known to be absent into the index: how an index is rebuilt.
+template <class Reader, class Access>
+TH_STEP void place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number) {
+    using Index = NarrowIndex<Reader, Access>;
+    if (Index::is_side(hash)) {
+        index.set_ticket(Index::side_position(hash), to_ticket(number));
+        return;
+    }
+    for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
+        for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
+            std::uint32_t const lane = lowest_bit(empty);
+            std::uint64_t expected = NarrowLine::kEmpty;
+            if (Access::cas(&index.lines[line].words[lane], expected, hash)) {
+                index.set_ticket(to_position(line, lane), to_ticket(number));
+                return;
+            }
+        }
+    }
+}
+
+template <class Reader, class Access>
+TH_STEP void place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number) {
+    for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
+        for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
+            std::uint64_t expected = WideLine::kEmpty;
+            if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected, to_slot(hash, to_ticket(number)))) {
+                return;
+            }
+        }
+    }
+}
+
+}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace tensorhash::kernel

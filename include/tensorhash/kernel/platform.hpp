@@ -1,0 +1,75 @@
+// The one place where kernel bodies learn what compiles them: a host compiler or a CUDA compiler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define TH_HOST_DEVICE __host__ __device__
+#else
+#define TH_HOST_DEVICE
+#endif
+
+// Always inlined: a per-row step is a fragment of its caller's loop, never a call.
+#if defined(__CUDACC__)
+#define TH_STEP __host__ __device__ __forceinline__
+#else
+#define TH_STEP inline __attribute__((always_inline))
+#endif
+
+// The CPU back end is compiled once per instruction-set level. A namespace of its own for each level keeps the linker
+// from joining a function built for a newer machine with its baseline twin.
+#if defined(TH_ISA)
+#define TH_KERNEL_NAMESPACE TH_ISA
+#else
+#define TH_KERNEL_NAMESPACE generic
+#endif
+
+// SIMD reads a line in one go; device code and other machines take the scalar form. So does a thread sanitizer build:
+// the sanitizer cannot see that vector loads are atomic lane by lane.
+#if defined(__CUDACC__) || defined(__SANITIZE_THREAD__)
+#define TH_SIMD_NONE 1
+#elif defined(__AVX2__)
+#define TH_SIMD_AVX2 1
+#include <immintrin.h>
+#elif defined(__SSE4_1__)
+#define TH_SIMD_SSE41 1
+#include <smmintrin.h>
+#else
+#define TH_SIMD_NONE 1
+#endif
+
+namespace tensorhash::kernel {
+inline namespace TH_KERNEL_NAMESPACE {
+
+/// Asks for the line at `address`; a hint, never a fault.
+TH_STEP void prefetch(void const* address) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#elif defined(__CUDACC__)
+    (void)address;
+#else
+    __builtin_prefetch(address, 0, 3);
+#endif
+}
+
+/// The same, for a line about to be written.
+TH_STEP void prefetch_for_write(void const* address) {
+#if defined(__CUDACC__)
+    prefetch(address);
+#else
+    __builtin_prefetch(address, 1, 3);
+#endif
+}
+
+/// Position of the lowest set bit; `bits` is not zero.
+TH_STEP std::uint32_t lowest_bit(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
+#else
+    return static_cast<std::uint32_t>(__builtin_ctz(bits));
+#endif
+}
+
+}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace tensorhash::kernel

@@ -1,0 +1,52 @@
+// Which instruction-set level of the CPU back end this machine gets.
+#include <cstdlib>
+#include <string_view>
+
+#include "cpu/engine.hpp"
+
+namespace tensorhash::cpu {
+
+using KernelsFor = Kernels const& (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
+
+#if defined(__x86_64__)
+Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#else
+Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+
+namespace {
+
+struct Level {
+    char const* name;
+    KernelsFor kernels;
+};
+
+Level choose() noexcept {
+#if defined(__x86_64__)
+    // TENSORHASH_ISA=x86-64-v2 asks for the baseline, to compare levels or to rule one out.
+    char const* const wanted = std::getenv("TENSORHASH_ISA");
+    bool const baseline = wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
+    if (!baseline && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+        return {"x86-64-v3", kernels_v3};
+    }
+    return {"x86-64-v2", kernels_v2};
+#else
+    return {"generic", kernels_generic};
+#endif
+}
+
+Level const& level() noexcept {
+    static Level const chosen = choose();
+    return chosen;
+}
+
+}  // namespace
+
+Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes) {
+    return level().kernels(key_bytes, float_bytes);
+}
+
+char const* isa_name() noexcept { return level().name; }
+
+}  // namespace tensorhash::cpu

@@ -1,0 +1,119 @@
+// The checks of arguments.hpp; messages live here, off every hot path.
+#include "table/arguments.hpp"
+
+#include <string>
+
+#include "table/table.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::table {
+namespace {
+
+std::string text(std::string_view view) { return std::string(view); }
+
+[[noreturn]] void fail_dtype(std::string_view argument, Dtype want, Dtype got) {
+    std::string const wanted = text(name(want));
+    throw TypeError(text(argument) + ": expected " + wanted + ", got " + text(name(got)) + "; cast it first, with " +
+                    text(argument) + ".astype(\"" + wanted + "\") or " + text(argument) + ".to(torch." + wanted + ")");
+}
+
+[[noreturn]] void fail_shape(std::string_view argument, Shape const& want, Shape const& got) {
+    std::string rows = "(N";
+    for (std::int64_t const size : want) {
+        rows += ", " + std::to_string(size);
+    }
+    rows += want.empty() ? ",)" : ")";
+    throw ValueError(text(argument) + ": expected shape " + rows + ", or N rows of as many elements, got " +
+                     to_string(got));
+}
+
+}  // namespace
+
+Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
+    if (tensor.dtype() != element.dtype) {
+        fail_dtype(argument, element.dtype, tensor.dtype());
+    }
+    require_usable(tensor.device(), argument);
+    Shape const& shape = tensor.shape();
+    if (shape.empty()) {
+        fail_shape(argument, element.shape, shape);
+    }
+    std::int64_t const rows = shape[0];
+    bool const nothing = rows == 0 && shape.size() == 1;  // an empty list has no other shape
+    if (!nothing && num_elements(Shape(shape.begin() + 1, shape.end())) != num_elements(element.shape)) {
+        fail_shape(argument, element.shape, shape);
+    }
+    if (rows > static_cast<std::int64_t>(kMaxEntries)) {
+        throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) + " rows, got " +
+                         std::to_string(rows) + "; split it");
+    }
+    return {tensor.contiguous(), static_cast<std::size_t>(rows)};
+}
+
+std::vector<Batch> check_values(std::vector<Tensor> const& values, std::vector<Element> const& elements,
+                                std::size_t rows) {
+    if (values.size() != elements.size()) {
+        throw ValueError("values: expected " + std::to_string(elements.size()) + " arrays, one per value column, got " +
+                         std::to_string(values.size()));
+    }
+    std::vector<Batch> batches;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        std::string const argument = values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
+        batches.push_back(check_batch(values[i], elements[i], argument));
+        if (batches.back().rows != rows) {
+            throw ValueError(argument + ": expected " + std::to_string(rows) + " rows, as many as keys, got " +
+                             std::to_string(batches.back().rows));
+        }
+    }
+    return batches;
+}
+
+void check_key_element(Element const& element) {
+    if (!is_key_dtype(element.dtype)) {
+        throw TypeError("key_dtype: expected bool, an integer, float32 or float64, got " + text(name(element.dtype)));
+    }
+    if (num_elements(element.shape) < 1) {
+        throw ValueError("key_element_shape: a key has at least one element, got " + to_string(element.shape));
+    }
+    if (element.bytes() >= (std::size_t{1} << 31)) {
+        throw ValueError("key_element_shape: a key has less than 2^31 bytes, got " + to_string(element.shape));
+    }
+}
+
+void check_value_element(Element const& element, std::size_t column) {
+    if (byte_size(element.dtype) == 0) {
+        throw TypeError("value_dtypes[" + std::to_string(column) + "]: the dtype is undefined");
+    }
+    if (num_elements(element.shape) < 1) {
+        throw ValueError("value_element_shapes[" + std::to_string(column) +
+                         "]: a value has at least one element, got " + to_string(element.shape));
+    }
+}
+
+std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
+    if (capacity.rows < 0 || capacity.rows > static_cast<std::int64_t>(kMaxEntries)) {
+        throw ValueError(text(argument) + ": expected 0 to " + std::to_string(kMaxEntries) + " entries, got " +
+                         std::to_string(capacity.rows));
+    }
+    return static_cast<std::uint64_t>(capacity.rows);
+}
+
+std::vector<Reduce> check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
+    if (reduce.size() == 1) {
+        return std::vector<Reduce>(columns, reduce[0]);
+    }
+    if (reduce.size() != columns) {
+        throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) + " columns, got " +
+                         std::to_string(reduce.size()));
+    }
+    return reduce;
+}
+
+Element element_of(Tensor const& tensor, std::string_view argument) {
+    if (tensor.rank() == 0) {
+        throw ValueError(text(argument) + ": expected at least one dimension, the rows, got a scalar");
+    }
+    return {tensor.dtype(), Shape(tensor.shape().begin() + 1, tensor.shape().end())};
+}
+
+}  // namespace tensorhash::table

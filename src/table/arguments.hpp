@@ -1,0 +1,39 @@
+// Checking what callers hand over, before anything changes. Each failure is a sentence that names the argument.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tensorhash/hash_map.hpp"
+
+namespace tensorhash::table {
+
+/// A batch that passed: contiguous, of the right dtype, `rows` elements.
+struct Batch {
+    Tensor tensor;
+    std::size_t rows = 0;
+    unsigned char const* data() const noexcept { return static_cast<unsigned char const*>(tensor.data()); }
+};
+
+/// Rows of `element`, given as [N, ...] with as many elements a row, in any shape and strides.
+Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
+
+/// One batch per column, each of `rows` rows.
+std::vector<Batch> check_values(std::vector<Tensor> const& values, std::vector<Element> const& elements,
+                                std::size_t rows);
+
+/// A key or value that a table can hold; throws TypeError or ValueError.
+void check_key_element(Element const& element);
+void check_value_element(Element const& element, std::size_t column);
+
+/// 0 .. kMaxEntries, else ValueError.
+std::uint64_t check_capacity(Capacity capacity, std::string_view argument);
+
+/// One reduce per column from one for all or one each.
+std::vector<Reduce> check_reduce(std::vector<Reduce> const& reduce, std::size_t columns);
+
+/// What rows of the tensor are: its dtype and the shape behind the first dimension.
+Element element_of(Tensor const& tensor, std::string_view argument);
+
+}  // namespace tensorhash::table

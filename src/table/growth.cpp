@@ -1,0 +1,195 @@
+// Adding keys and growing: claims first, room second, numbers last; nothing of the table changes before room is there.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "runtime/parallel.hpp"
+#include "table/rows.hpp"
+#include "table/table.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::table {
+
+namespace {
+
+// What a larger index is first tried with, when nobody knows how many of a batch's rows are distinct.
+constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
+
+[[noreturn]] void fail_too_many(std::uint64_t entries) {
+    throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) + " entries, this batch would make " +
+                     std::to_string(entries));
+}
+
+void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
+    for (std::uint64_t i = begin; i < end;) {
+        std::uint64_t const last = std::min(end, i / 64 * 64 + 64);
+        std::uint64_t const ones = last - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last - i)) - 1;
+        bits[i / 64] |= ones << (i % 64);
+        i = last;
+    }
+}
+
+}  // namespace
+
+/// New memory for a table that must grow, all of it allocated before anything changes.
+struct Table::Growth {
+    std::uint64_t capacity;
+    std::optional<Column> keys;
+    std::vector<Column> values;
+    std::vector<std::uint64_t> live;
+    std::optional<Index> index;  // of the size that `capacity` asks for, still empty
+};
+
+Table::Growth Table::grown_to(std::uint64_t capacity) const {
+    Growth growth{capacity, copy_column(keys_, top_, capacity), {}, live_, {}};
+    for (Column const& column : values_) {
+        growth.values.push_back(copy_column(column, top_, capacity));
+    }
+    growth.live.resize((capacity + 63) / 64, 0);
+    return growth;
+}
+
+Table::Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
+    std::uint64_t const needed = top_ + fresh;
+    if (needed > kMaxEntries) {
+        fail_too_many(needed);
+    }
+    Growth growth{capacity_, {}, {}, {}, {}};
+    if (needed > capacity_) {
+        growth = grown_to(std::min(std::max(2 * capacity_, needed), kMaxEntries));
+    }
+    std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
+    if (target.lines() != lines) {
+        growth.index.emplace(layout_, lines);
+    }
+    return growth;
+}
+
+void Table::adopt(Growth&& growth) noexcept {
+    if (growth.keys) {
+        capacity_ = growth.capacity;
+        keys_ = std::move(*growth.keys);
+        values_ = std::move(growth.values);
+        live_ = std::move(growth.live);
+    }
+}
+
+cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows, std::optional<Index>& replacement) {
+    if (rows <= index_.room()) {
+        return index_.claim(key_buffer(), batch, 0, rows);
+    }
+    // More rows than room. Most of them may be there already: look before growing.
+    index_.find(key_buffer(), batch, rows);
+    auto const missing = static_cast<std::uint64_t>(std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
+    if (missing <= index_.room()) {
+        return index_.claim(key_buffer(), batch, 0, rows);
+    }
+    return claim_in_larger(batch, rows, missing, replacement);
+}
+
+/// Claims in an index beside the table's own, which stays as it is. Nobody knows yet how many of the missing rows are
+/// distinct, so a modest index is tried first and its count tells how large the next must be.
+cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size_t rows, std::uint64_t missing,
+                                       std::optional<Index>& replacement) const {
+    std::uint64_t const enough = size() + missing;
+    std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
+    for (;;) {
+        std::uint64_t const sized_for = std::max(capacity_, std::min(guess, enough));
+        replacement.reset();
+        replacement.emplace(layout_, Index::lines_for(layout_, sized_for));
+        replacement->place(key_buffer(), live_.data(), top_, size());
+        cpu::ClaimCount count;
+        std::size_t done = 0;
+        while (done < rows && (sized_for >= enough || replacement->room() > sized_for / 8)) {
+            std::size_t const left = rows - done;
+            std::size_t const step =
+                sized_for >= enough ? left : std::min<std::size_t>(left, replacement->room());
+            auto const here = replacement->claim(key_buffer(), batch, done, done + step);
+            count.claimed += here.claimed;
+            done += step;
+        }
+        if (done == rows) {
+            return count;
+        }
+        // A tenth more than the rows so far promise, and never less than four times the last try.
+        auto const promised = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
+                              static_cast<double>(rows);
+        guess = std::max(4 * sized_for, size() + static_cast<std::uint64_t>(promised));
+    }
+}
+
+Table::Added Table::add(Bytes keys, std::size_t rows, Answers out) {
+    runtime::Block positions(rows * sizeof(std::uint32_t));
+    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()), out.numbers,
+                                  out.mask};
+    std::optional<Index> replacement;
+    auto const count = claim(batch, rows, replacement);
+    Index& target = replacement ? *replacement : index_;
+
+    Added const added{top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
+    std::uint64_t const fresh = added.claimed - added.reused;
+    Growth growth = [&] {
+        try {
+            return make_room(target, fresh);
+        } catch (...) {
+            if (!replacement) {
+                index_.release_claims(key_buffer(), batch, rows);
+            }
+            throw;
+        }
+    }();
+
+    // From here on nothing fails.
+    bool const as_numbered = added.claimed == rows && added.reused == 0;
+    if (!as_numbered && added.claimed > 0) {
+        target.publish(key_buffer(), batch, rows, free_.data() + free_.size(), added.reused);
+    }
+    std::optional<Index> rebuilt = std::move(growth.index);
+    adopt(std::move(growth));
+    write_new(keys_, keys, rows, out, added);
+    for (std::uint64_t i = 0; i < added.reused; ++i) {
+        std::uint32_t const number = free_[free_.size() - 1 - i];
+        live_[number / 64] |= std::uint64_t{1} << (number % 64);
+    }
+    free_.resize(free_.size() - added.reused);
+    set_bits(live_, top_, top_ + fresh);
+    top_ += static_cast<std::uint32_t>(fresh);
+    if (rebuilt) {
+        rebuilt->place(key_buffer(), live_.data(), top_, size());
+        index_ = std::move(*rebuilt);
+    } else if (replacement) {
+        index_ = std::move(*replacement);
+    }
+    return added;
+}
+
+void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where, Added const& added) {
+    if (added.claimed == rows && added.reused == 0) {
+        runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
+    } else if (added.claimed > 0) {
+        scatter_rows(column.block->data(), from, column.row_bytes, where.numbers, where.mask, rows);
+    }
+}
+
+void Table::reserve(std::uint64_t capacity) {
+    if (capacity > kMaxEntries) {
+        throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) + " entries, got " +
+                         std::to_string(capacity));
+    }
+    if (capacity <= capacity_) {
+        return;
+    }
+    Growth growth = grown_to(capacity);
+    std::uint64_t const lines = Index::lines_for(layout_, capacity);
+    std::optional<Index> larger;
+    if (lines != index_.lines()) {
+        larger.emplace(layout_, lines);
+    }
+    adopt(std::move(growth));
+    if (larger) {
+        larger->place(key_buffer(), live_.data(), top_, size());
+        index_ = std::move(*larger);
+    }
+}
+
+}  // namespace tensorhash::table

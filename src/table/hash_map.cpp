@@ -1,0 +1,367 @@
+// HashMap: arguments are checked, results allocated and locks taken here; the work is the table's.
+#include "tensorhash/hash_map.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+#include "io/file.hpp"
+#include "io/format.hpp"
+#include "runtime/lock.hpp"
+#include "table/arguments.hpp"
+#include "table/rows.hpp"
+#include "table/table.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using table::Answers;
+using table::Batch;
+using table::Table;
+
+struct HashMap::Impl {
+    Impl(Element key_element, std::vector<Element> value_elements, Table t)
+        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(t)) {}
+
+    Element const key;
+    std::vector<Element> const values;
+    Table table;
+    mutable runtime::ReadWriteLock lock;
+};
+
+namespace {
+
+using Reading = std::shared_lock<runtime::ReadWriteLock>;
+using Writing = std::unique_lock<runtime::ReadWriteLock>;
+
+Shape with_rows(std::size_t rows, Shape const& element) {
+    Shape shape{static_cast<std::int64_t>(rows)};
+    shape.insert(shape.end(), element.begin(), element.end());
+    return shape;
+}
+
+Located make_located(std::size_t rows) {
+    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32), Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
+}
+
+Answers answers(Located& located) {
+    return {static_cast<std::uint32_t*>(located.indices.data()), static_cast<unsigned char*>(located.mask.data())};
+}
+
+Tensor column_view(table::Column const& column, Element const& element, std::uint64_t capacity) {
+    return Tensor::borrow(static_cast<void*>(column.block->data()), with_rows(capacity, element.shape), element.dtype,
+                          column.block);
+}
+
+Tensor gathered(table::Column const& column, Element const& element, Tensor const& indices) {
+    auto const rows = static_cast<std::size_t>(indices.size());
+    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
+    table::gather_rows(static_cast<unsigned char*>(out.data()), column.block->data(), column.row_bytes,
+                       static_cast<std::uint32_t const*>(indices.data()), rows);
+    return out;
+}
+
+/// Rows that lie in a column's own memory are copied first: joined in place they would change under the reader.
+void detach_from(table::Column const& column, Batch& batch) {
+    auto const* const begin = column.block->data();
+    auto const* const end = begin + column.block->bytes();
+    if (batch.data() < end && batch.data() + batch.tensor.bytes() > begin) {
+        batch.tensor = batch.tensor.clone();
+    }
+}
+
+}  // namespace
+
+HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device) {
+    require_usable(device, "device");
+    table::check_key_element(key);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        table::check_value_element(values[i], i);
+    }
+    Table made(key, values, table::check_capacity(init_capacity, "init_capacity"));
+    impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made));
+}
+
+HashMap::HashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HashMap::HashMap(HashMap&&) noexcept = default;
+HashMap& HashMap::operator=(HashMap&&) noexcept = default;
+HashMap::~HashMap() = default;
+
+HashMap HashMap::from_items(Tensor const& keys, std::vector<Tensor> const& values) {
+    std::vector<Element> elements;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        elements.push_back(table::element_of(values[i], "values[" + std::to_string(i) + "]"));
+    }
+    HashMap map(Capacity{0}, table::element_of(keys, "keys"), std::move(elements), keys.device());
+    map.insert(keys, values);
+    return map;
+}
+
+Located HashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
+    return accumulate(keys, values, {Reduce::First});
+}
+
+Located HashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
+    return accumulate(keys, values, {Reduce::Last});
+}
+
+Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                            std::vector<Reduce> const& reduce) {
+    Batch const key_batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Batch> batches = table::check_values(values, impl_->values, key_batch.rows);
+    std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
+    Located located = make_located(key_batch.rows);
+    std::vector<table::Bytes> rows;
+    Writing const guard(impl_->lock);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        detach_from(impl_->table.values()[i], batches[i]);
+        rows.push_back(batches[i].data());
+    }
+    impl_->table.upsert(key_batch.data(), key_batch.rows, rows, reduces, answers(located));
+    return located;
+}
+
+Located HashMap::activate(Tensor const& keys) {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Located located = make_located(batch.rows);
+    Writing const guard(impl_->lock);
+    impl_->table.activate(batch.data(), batch.rows, answers(located));
+    return located;
+}
+
+Located HashMap::find(Tensor const& keys) const {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Located located = make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table.find(batch.data(), batch.rows, answers(located));
+    return located;
+}
+
+Tensor HashMap::contains(Tensor const& keys) const { return find(keys).mask; }
+
+Tensor HashMap::erase(Tensor const& keys) {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
+    Writing const guard(impl_->lock);
+    impl_->table.erase(batch.data(), batch.rows, static_cast<unsigned char*>(mask.data()));
+    return mask;
+}
+
+std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Element> const& elements = impl_->values;
+    if (!defaults.empty() && defaults.size() != elements.size()) {
+        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) + " columns, got " +
+                         std::to_string(defaults.size()));
+    }
+    std::vector<Batch> missing;
+    std::vector<Tensor> out;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        if (!defaults.empty()) {
+            bool const one_for_all = defaults[i].shape() == elements[i].shape;
+            Tensor const rows = one_for_all ? defaults[i].contiguous().reshape(with_rows(1, elements[i].shape))
+                                            : defaults[i];
+            missing.push_back(table::check_batch(rows, elements[i], "default"));
+            if (!one_for_all && missing.back().rows != batch.rows) {
+                throw ValueError("default: expected one row, " + to_string(elements[i].shape) + ", or " +
+                                 std::to_string(batch.rows) + " rows, as many as keys, got " +
+                                 to_string(defaults[i].shape()));
+            }
+            missing.back().rows = one_for_all ? 1 : missing.back().rows;
+        }
+        out.push_back(Tensor::empty(with_rows(batch.rows, elements[i].shape), elements[i].dtype));
+    }
+    Located located = make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table.find(batch.data(), batch.rows, answers(located));
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        table::Column const& column = impl_->table.values()[i];
+        bool const per_row = !missing.empty() && defaults[i].shape() != elements[i].shape;
+        table::gather_rows(static_cast<unsigned char*>(out[i].data()), column.block->data(), column.row_bytes,
+                           answers(located).numbers, batch.rows, missing.empty() ? nullptr : missing[i].data(),
+                           per_row ? column.row_bytes : 0);
+    }
+    return out;
+}
+
+Tensor HashMap::active_buf_indices() const {
+    Reading const guard(impl_->lock);
+    Tensor out = Tensor::empty(with_rows(impl_->table.size(), {}), Dtype::Int32);
+    impl_->table.list(static_cast<std::int32_t*>(out.data()));
+    return out;
+}
+
+Tensor HashMap::keys() const { return items().keys; }
+
+Items HashMap::items() const {
+    Reading const guard(impl_->lock);
+    Tensor indices = Tensor::empty(with_rows(impl_->table.size(), {}), Dtype::Int32);
+    impl_->table.list(static_cast<std::int32_t*>(indices.data()));
+    Items items{gathered(impl_->table.keys(), impl_->key, indices), {}};
+    for (std::size_t i = 0; i < impl_->values.size(); ++i) {
+        items.values.push_back(gathered(impl_->table.values()[i], impl_->values[i], indices));
+    }
+    return items;
+}
+
+Tensor HashMap::key_tensor() const {
+    Reading const guard(impl_->lock);
+    return column_view(impl_->table.keys(), impl_->key, impl_->table.capacity()).as_read_only();
+}
+
+Tensor HashMap::value_tensor(std::size_t column) const {
+    if (column >= impl_->values.size()) {
+        throw IndexError("value_buffer_id: expected less than the table's " + std::to_string(impl_->values.size()) +
+                         " value columns, got " + std::to_string(column));
+    }
+    Reading const guard(impl_->lock);
+    return column_view(impl_->table.values()[column], impl_->values[column], impl_->table.capacity());
+}
+
+std::vector<Tensor> HashMap::value_tensors() const {
+    std::vector<Tensor> views;
+    Reading const guard(impl_->lock);
+    for (std::size_t i = 0; i < impl_->values.size(); ++i) {
+        views.push_back(column_view(impl_->table.values()[i], impl_->values[i], impl_->table.capacity()));
+    }
+    return views;
+}
+
+void HashMap::reserve(Capacity capacity) {
+    std::uint64_t const rows = table::check_capacity(capacity, "capacity");
+    Writing const guard(impl_->lock);
+    impl_->table.reserve(rows);
+}
+
+void HashMap::clear() {
+    Writing const guard(impl_->lock);
+    impl_->table.clear();
+}
+
+Tensor HashMap::compact() {
+    Writing const guard(impl_->lock);
+    Tensor old_to_new = Tensor::empty(with_rows(impl_->table.capacity(), {}), Dtype::Int32);
+    impl_->table.compact(static_cast<std::int32_t*>(old_to_new.data()));
+    return old_to_new;
+}
+
+HashMap HashMap::clone() const {
+    Reading const guard(impl_->lock);
+    return HashMap(std::make_unique<Impl>(impl_->key, impl_->values, Table(impl_->table)));
+}
+
+std::int64_t HashMap::size() const {
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->table.size());
+}
+
+std::int64_t HashMap::capacity() const {
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->table.capacity());
+}
+
+Element const& HashMap::key_element() const noexcept { return impl_->key; }
+std::vector<Element> const& HashMap::value_elements() const noexcept { return impl_->values; }
+Device HashMap::device() const noexcept { return {}; }
+
+MemoryUsage HashMap::memory_usage() const {
+    Reading const guard(impl_->lock);
+    return impl_->table.memory_usage();
+}
+
+void HashMap::validate() const {
+    Reading const guard(impl_->lock);
+    impl_->table.validate();
+}
+
+void HashMap::save(std::string const& file_name) const {
+    Reading const guard(impl_->lock);
+    io::replace_file(file_name, [&](io::Sink& sink) { io::write_table(sink, impl_->key, impl_->values, impl_->table); });
+}
+
+HashMap HashMap::load(std::string const& file_name) { return from_bytes(io::read_file(file_name)); }
+
+Tensor HashMap::to_bytes() const {
+    Reading const guard(impl_->lock);
+    io::MemorySink sink;
+    io::write_table(sink, impl_->key, impl_->values, impl_->table);
+    return sink.take();
+}
+
+HashMap HashMap::from_bytes(Tensor const& bytes) {
+    Batch const batch = table::check_batch(bytes, Element{Dtype::UInt8, {}}, "bytes");
+    io::Restored restored = io::read_table(batch.data(), batch.rows);
+    return HashMap(std::make_unique<Impl>(std::move(restored.key), std::move(restored.values),
+                                          std::move(restored.table)));
+}
+
+HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& values, Tensor const& buf_indices) {
+    Element const key = table::element_of(keys, "keys");
+    std::vector<Element> elements;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        elements.push_back(table::element_of(values[i], "values[" + std::to_string(i) + "]"));
+    }
+    Batch const key_batch = table::check_batch(keys, key, "keys");
+    std::vector<Batch> const batches = table::check_values(values, elements, key_batch.rows);
+    Batch const places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    if (places.rows != key_batch.rows) {
+        throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) + " rows, as many as keys, got " +
+                         std::to_string(places.rows));
+    }
+    auto const numbers = places.tensor.reshape(with_rows(places.rows, {})).as<std::int32_t>();
+    std::int32_t top = 0;
+    for (std::int32_t const number : numbers) {
+        if (number < 0 || number == INT32_MAX) {
+            throw ValueError("buf_indices: expected 0 to " + std::to_string(INT32_MAX - 1) + ", got " +
+                             std::to_string(number));
+        }
+        top = std::max(top, number + 1);
+    }
+    HashMap map(Capacity{top}, key, elements);
+    Table& made = map.impl_->table;
+    std::vector<unsigned char> taken(static_cast<std::size_t>(top), 0);
+    for (std::int32_t const number : numbers) {
+        if (taken[static_cast<std::size_t>(number)]++ != 0) {
+            throw ValueError("buf_indices: " + std::to_string(number) + " is listed twice");
+        }
+    }
+    // Gaps go on the stack so that the lowest is reused first.
+    std::vector<std::uint32_t> free;
+    for (std::size_t i = taken.size(); i-- > 0;) {
+        if (taken[i] == 0) {
+            free.push_back(static_cast<std::uint32_t>(i));
+        }
+    }
+    std::vector<unsigned char> const all(key_batch.rows, 1);
+    auto const* const places_data = reinterpret_cast<std::uint32_t const*>(numbers.data());
+    auto const put = [&](table::Column& column, Batch const& batch) {
+        table::scatter_rows(column.block->data(), batch.data(), column.row_bytes, places_data, all.data(), batch.rows);
+    };
+    put(made.raw_keys(), key_batch);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        put(made.raw_values()[i], batches[i]);
+    }
+    made.restore(static_cast<std::uint32_t>(top), std::move(free));
+    return map;
+}
+
+HashSet::HashSet(HashMap map) : map_(std::move(map)) {
+    if (!map_.value_elements().empty()) {
+        throw ValueError("map: a HashSet has no value columns, this map has " +
+                         std::to_string(map_.value_elements().size()));
+    }
+}
+
+Reduce reduce_from_name(std::string_view name) {
+    constexpr std::string_view kNames[] = {"first", "last", "sum", "min", "max"};
+    for (std::uint8_t i = 0; i < 5; ++i) {
+        if (kNames[i] == name) {
+            return static_cast<Reduce>(i);
+        }
+    }
+    throw ValueError("reduce: expected \"sum\", \"min\", \"max\", \"first\" or \"last\", got \"" + std::string(name) +
+                     "\"");
+}
+
+}  // namespace tensorhash

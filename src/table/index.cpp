@@ -1,0 +1,164 @@
+// Row loops over threads, and the counts they bring back.
+#include "table/index.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+
+#include "runtime/parallel.hpp"
+
+namespace tensorhash::table {
+
+using runtime::Chunks;
+using runtime::cut;
+using runtime::for_chunks;
+using runtime::kGrain;
+
+namespace {
+
+// Positions have 32 bits, eight to a line. At this size tables may be fuller than LineRule says: still under 0.8.
+constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 29;
+
+/// Sums what the chunks return.
+template <class Count, class Body>
+Count sum_chunks(Chunks const& chunks, Body&& body) {
+    std::atomic<std::uint64_t> first{0};
+    std::atomic<std::uint64_t> second{0};
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        auto const [a, b] = body(begin, end);
+        first.fetch_add(a, std::memory_order_relaxed);
+        second.fetch_add(b, std::memory_order_relaxed);
+    });
+    return {first.load(std::memory_order_relaxed), second.load(std::memory_order_relaxed)};
+}
+
+}  // namespace
+
+Index::Index(KeyLayout layout, std::uint64_t lines)
+    : layout_(layout), kernels_(&cpu::kernels(layout.bytes, layout.float_bytes)),
+      memory_(lines * sizeof(kernel::NarrowLine), runtime::Fill::Zero), lines_(lines) {
+    auto const rule = cpu::line_rule(layout.bytes);
+    limit_ = lines == kMaxLines ? lines * rule.lanes - lines / 2 : lines * rule.occupied;
+}
+
+std::uint64_t Index::lines_for(KeyLayout layout, std::uint64_t capacity) {
+    std::uint64_t const entries = cpu::line_rule(layout.bytes).entries;
+    return std::min(std::bit_ceil(std::max<std::uint64_t>((capacity + entries - 1) / entries, 2)), kMaxLines);
+}
+
+kernel::IndexView Index::view(unsigned char const* key_buffer) const noexcept {
+    return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes, layout_.float_bytes};
+}
+
+void Index::find(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const {
+    auto const index = view(key_buffer);
+    for_chunks(cut(rows, kGrain), [&](std::size_t, std::size_t begin, std::size_t end) {
+        kernels_->find(index, batch, begin, end);
+    });
+}
+
+cpu::ClaimCount Index::claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin,
+                             std::size_t end) {
+    auto const index = view(key_buffer);
+    Chunks const chunks = cut(end - begin, kGrain);
+    auto* const claim_rows = writers(chunks.shared()).claim;
+    auto const count = sum_chunks<cpu::ClaimCount>(
+        chunks, [&](std::size_t from, std::size_t to) { return claim_rows(index, batch, begin + from, begin + to); });
+    occupied_ += count.claimed - count.from_erased;
+    return count;
+}
+
+void Index::release_claims(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept {
+    auto const index = view(key_buffer);
+    Chunks const chunks = cut(rows, kGrain);
+    auto* const release = writers(chunks.shared()).release_claims;
+    auto const count = sum_chunks<cpu::ReleaseCount>(
+        chunks, [&](std::size_t from, std::size_t to) { return release(index, batch, from, to); });
+    occupied_ -= count.released - count.to_erased;
+}
+
+void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
+                    std::uint32_t const* free_top, std::uint64_t reusable) noexcept {
+    auto const index = view(key_buffer);
+    Chunks const chunks = cut(rows, kGrain);
+    std::array<std::uint64_t, runtime::kMaxChunks + 1> rank;  // on the stack: nothing may fail here
+    rank[0] = 0;
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        rank[chunk + 1] = kernels_->settle(index, batch, begin, end);
+    });
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        rank[chunk + 1] += rank[chunk];
+    }
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        kernels_->publish(index, batch, begin, end, rank[chunk], free_top, reusable);
+    });
+    // Rows that lost know their winner's row; now that winners are numbered, so are they.
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+            if (batch.mask[row] == 0 && batch.numbers[row] >= batch.base) {
+                batch.numbers[row] = batch.numbers[batch.numbers[row] - batch.base];
+            }
+        }
+    });
+}
+
+std::uint64_t Index::erase(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept {
+    auto const index = view(key_buffer);
+    Chunks const chunks = cut(rows, kGrain);
+    auto const& write = writers(chunks.shared());
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) { write.mark(index, batch, begin, end); });
+    auto const count = sum_chunks<cpu::ReleaseCount>(
+        chunks, [&](std::size_t from, std::size_t to) { return write.release_marked(index, batch, from, to); });
+    occupied_ -= count.released - count.to_erased;
+    return count.released;
+}
+
+void Index::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+                  std::uint64_t count) noexcept {
+    auto const index = view(key_buffer);
+    Chunks const chunks = cut(top, kGrain);
+    auto* const place_live = writers(chunks.shared()).place;
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        place_live(index, cpu::LiveRange{live, begin, end});
+    });
+    occupied_ += count;
+}
+
+void Index::clear() noexcept {
+    runtime::zero_bytes(memory_.data(), lines_ * sizeof(kernel::NarrowLine));
+    occupied_ = 0;
+}
+
+std::uint64_t Index::count_entries() const {
+    bool const narrow = cpu::is_narrow(layout_.bytes);
+    auto const* const narrow_lines = reinterpret_cast<kernel::NarrowLine const*>(memory_.data());
+    auto const* const wide_lines = reinterpret_cast<kernel::WideLine const*>(memory_.data());
+    std::atomic<std::uint64_t> entries{0};
+    runtime::for_ranges(lines_, kGrain, [&](std::size_t begin, std::size_t end) {
+        std::uint64_t here = 0;
+        for (std::size_t line = begin; line < end; ++line) {
+            if (narrow) {
+                for (auto const ticket : narrow_lines[line].tickets) {
+                    here += ticket != kernel::kNoTicket ? 1 : 0;
+                }
+            } else {
+                for (auto const slot : wide_lines[line].slots) {
+                    here += slot > kernel::WideLine::kErased ? 1 : 0;
+                }
+            }
+        }
+        entries.fetch_add(here, std::memory_order_relaxed);
+    });
+    return entries.load(std::memory_order_relaxed);
+}
+
+ProbeLengths Index::probe_lengths(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const {
+    ProbeLengths lengths;
+    std::uint64_t const total =
+        kernels_->probe_lines(view(key_buffer), batch, 0, rows, lengths.longest);
+    lengths.mean = rows == 0 ? 0 : static_cast<double>(total) / static_cast<double>(rows);
+    return lengths;
+}
+
+}  // namespace tensorhash::table

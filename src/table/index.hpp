@@ -1,0 +1,72 @@
+// The index as host code sees it: memory for the lines, how full they are, and the row loops run over threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/engine.hpp"
+#include "runtime/memory.hpp"
+#include "tensorhash/kernel/view.hpp"
+
+namespace tensorhash::table {
+
+/// What the index must know of a key.
+struct KeyLayout {
+    std::uint32_t bytes = 0;
+    std::uint32_t float_bytes = 0;  // 4 or 8 for float keys, else 0
+};
+
+/// Lines walked by lookups: 1 is best.
+struct ProbeLengths {
+    double mean = 0;
+    std::uint64_t longest = 0;
+};
+
+class Index {
+public:
+    /// An empty index of so many lines, a power of two of at least 2.
+    Index(KeyLayout layout, std::uint64_t lines);
+
+    /// Lines that a table of this capacity has.
+    static std::uint64_t lines_for(KeyLayout layout, std::uint64_t capacity);
+
+    std::uint64_t lines() const noexcept { return lines_; }
+    std::size_t bytes() const noexcept { return memory_.bytes(); }
+    /// New keys that surely fit, whatever slots they fall on.
+    std::uint64_t room() const noexcept { return limit_ > occupied_ ? limit_ - occupied_ : 0; }
+
+    using Batch = kernel::BatchView;
+
+    void find(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const;
+    cpu::ClaimCount claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin, std::size_t end);
+    /// Undoes the claims of rows [0, rows).
+    void release_claims(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept;
+    /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
+    void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows, std::uint32_t const* free_top,
+                 std::uint64_t reusable) noexcept;
+    /// Erases; mask says which rows did, numbers what they freed. Returns how many.
+    std::uint64_t erase(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept;
+    /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
+    void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+               std::uint64_t count) noexcept;
+    void clear() noexcept;
+
+    /// Entries that the lines really hold, counted.
+    std::uint64_t count_entries() const;
+    ProbeLengths probe_lengths(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const;
+
+private:
+    kernel::IndexView view(unsigned char const* key_buffer) const noexcept;
+    cpu::Kernels::Writers const& writers(bool shared) const noexcept {
+        return shared ? kernels_->shared : kernels_->sole;
+    }
+
+    KeyLayout layout_;
+    cpu::Kernels const* kernels_;
+    runtime::Block memory_;
+    std::uint64_t lines_;
+    std::uint64_t limit_;
+    std::uint64_t occupied_ = 0;  // live and erased slots
+};
+
+}  // namespace tensorhash::table

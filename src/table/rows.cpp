@@ -1,0 +1,78 @@
+// Row moves, with the widths that matter known to the compiler.
+#include "table/rows.hpp"
+
+#include <cstring>
+
+#include "runtime/parallel.hpp"
+
+namespace tensorhash::table {
+namespace {
+
+// Rows ahead whose far end is asked for.
+constexpr std::size_t kAhead = 16;
+
+/// A row width that is a constant for the compiler.
+template <std::size_t Bytes>
+struct Fixed {
+    static constexpr std::size_t bytes() { return Bytes; }
+};
+struct AnyWidth {
+    std::size_t value;
+    std::size_t bytes() const { return value; }
+};
+
+template <class Body>
+void with_width(std::size_t row_bytes, Body&& body) {
+    switch (row_bytes) {
+        case 1: return body(Fixed<1>{});
+        case 2: return body(Fixed<2>{});
+        case 4: return body(Fixed<4>{});
+        case 8: return body(Fixed<8>{});
+        case 12: return body(Fixed<12>{});
+        case 16: return body(Fixed<16>{});
+        default: return body(AnyWidth{row_bytes});
+    }
+}
+
+std::size_t grain(std::size_t row_bytes) {
+    return std::max<std::size_t>(64, runtime::kGrain * 16 / (row_bytes + 8));
+}
+
+}  // namespace
+
+void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
+                  unsigned char const* mask, std::size_t rows) {
+    with_width(row_bytes, [&](auto width) {
+        runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t row = begin; row < end; ++row) {
+                if (mask[row] != 0) {
+                    std::memcpy(to + numbers[row] * width.bytes(), from + row * width.bytes(), width.bytes());
+                }
+            }
+        });
+    });
+}
+
+void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
+                 std::size_t rows, unsigned char const* missing, std::size_t missing_step) {
+    constexpr std::uint32_t kMissing = 0xffffffffu;
+    with_width(row_bytes, [&](auto width) {
+        runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t row = begin; row < end; ++row) {
+                if (row + kAhead < end && numbers[row + kAhead] != kMissing) {
+                    __builtin_prefetch(from + numbers[row + kAhead] * width.bytes());
+                }
+                unsigned char* const out = to + row * width.bytes();
+                if (numbers[row] != kMissing) {
+                    std::memcpy(out, from + numbers[row] * width.bytes(), width.bytes());
+                } else if (missing != nullptr) {
+                    std::memcpy(out, missing + row * missing_step, width.bytes());
+                } else {
+                    std::memset(out, 0, width.bytes());
+                }
+            }
+        });
+    });
+}
+
+}  // namespace tensorhash::table

@@ -1,0 +1,112 @@
+// The table: index, key and value buffers, free stack. Raw rows in, numbers out; arguments are checked and locks are
+// taken by its callers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/memory.hpp"
+#include "table/index.hpp"
+#include "tensorhash/hash_map.hpp"
+
+namespace tensorhash::table {
+
+/// One table holds at most so many entries: buffer indices are int32.
+inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
+
+using Bytes = unsigned char const*;
+
+/// Where a batch call puts its answers.
+struct Answers {
+    std::uint32_t* numbers;  // [rows] buffer indices; 0xffffffff reads as -1
+    unsigned char* mask;     // [rows]
+};
+
+/// A dense buffer of `rows` elements, shared with the views that were given out.
+struct Column {
+    std::size_t row_bytes = 0;
+    std::shared_ptr<runtime::Block> block;
+
+    unsigned char* row(std::size_t i) noexcept { return block->data() + i * row_bytes; }
+    Bytes row(std::size_t i) const noexcept { return block->data() + i * row_bytes; }
+};
+
+/// A copy of the first `used` rows in a buffer of `capacity`, the rest zeros.
+Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity);
+
+class Table {
+public:
+    Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity);
+    /// A copy of everything, indices and free stack included.
+    Table(Table const& other);
+    Table(Table&&) noexcept = default;
+    Table& operator=(Table&&) noexcept = default;
+
+    std::uint64_t size() const noexcept { return top_ - free_.size(); }
+    std::uint64_t capacity() const noexcept { return capacity_; }
+    std::uint32_t top() const noexcept { return top_; }
+    Column const& keys() const noexcept { return keys_; }
+    std::vector<Column> const& values() const noexcept { return values_; }
+    std::vector<std::uint32_t> const& free_stack() const noexcept { return free_; }
+    std::vector<std::uint64_t> const& live() const noexcept { return live_; }
+
+    void find(Bytes keys, std::size_t rows, Answers out) const;
+    /// Adds the keys that are new; their values are zeros.
+    void activate(Bytes keys, std::size_t rows, Answers out);
+    /// Adds the keys that are new with their values and joins the other rows by `reduce`, one per column.
+    void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values, std::span<Reduce const> reduce,
+                Answers out);
+    void erase(Bytes keys, std::size_t rows, unsigned char* mask);
+
+    /// Live indices, ascending, to out[size].
+    void list(std::int32_t* out) const;
+    void reserve(std::uint64_t capacity);
+    void clear() noexcept;
+    /// Fills old_to_new[capacity].
+    void compact(std::int32_t* old_to_new);
+
+    /// Takes entries whose places are known: the key and value rows must be in the buffers already. `free` is the stack,
+    /// bottom first. Throws CorruptTable if together they are not exactly the indices below `top`.
+    void restore(std::uint32_t top, std::vector<std::uint32_t> free);
+    /// The buffers, for restore() to find filled.
+    Column& raw_keys() noexcept { return keys_; }
+    std::vector<Column>& raw_values() noexcept { return values_; }
+
+    MemoryUsage memory_usage() const noexcept;
+    void validate() const;
+    ProbeLengths probe_lengths(Bytes keys, std::size_t rows) const;
+
+private:
+    struct Growth;
+    struct Added {
+        std::uint32_t base;     // the first fresh index
+        std::uint64_t claimed;  // new keys in all
+        std::uint64_t reused;   // those that took an index off the free stack
+    };
+
+    Added add(Bytes keys, std::size_t rows, Answers out);
+    cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows, std::optional<Index>& replacement);
+    cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows, std::uint64_t missing,
+                                    std::optional<Index>& replacement) const;
+    Growth grown_to(std::uint64_t capacity) const;
+    Growth make_room(Index const& target, std::uint64_t fresh) const;
+    void adopt(Growth&& growth) noexcept;
+    void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where, Added const& added);
+    Bytes key_buffer() const noexcept { return keys_.block->data(); }
+
+    KeyLayout layout_;
+    std::vector<Element> elements_;  // of the value columns
+    std::uint64_t capacity_;
+    Column keys_;
+    std::vector<Column> values_;
+    Index index_;
+    std::uint32_t top_ = 0;             // indices from here on were never given out since the last clear
+    std::vector<std::uint32_t> free_;   // a stack
+    std::vector<std::uint64_t> live_;   // a bit an index
+};
+
+}  // namespace tensorhash::table

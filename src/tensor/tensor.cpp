@@ -1,0 +1,142 @@
+// Tensor: shapes, strides and who owns the memory.
+#include "tensorhash/tensor.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "runtime/memory.hpp"
+#include "tensor/copy.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+namespace {
+
+Shape contiguous_strides(Shape const& shape, Dtype dtype) {
+    Shape strides(shape.size());
+    auto step = static_cast<std::int64_t>(byte_size(dtype));
+    for (std::size_t i = shape.size(); i-- > 0;) {
+        strides[i] = step;
+        step *= shape[i];
+    }
+    return strides;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(Shape shape, Dtype dtype, Device device) {
+    require_usable(device, "device");
+    auto block = runtime::make_shared_block(static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype),
+                                            runtime::Fill::None);
+    void* const data = block->data();
+    return borrow(data, std::move(shape), dtype, std::move(block), device);
+}
+
+Tensor Tensor::zeros(Shape shape, Dtype dtype, Device device) {
+    Tensor tensor = empty(std::move(shape), dtype, device);
+    runtime::zero_bytes(tensor.data(), tensor.bytes());
+    return tensor;
+}
+
+Tensor Tensor::borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner, Device device) {
+    Shape strides = contiguous_strides(shape, dtype);
+    return borrow_strided(data, std::move(shape), std::move(strides), dtype, false, std::move(owner), device);
+}
+
+Tensor Tensor::borrow(void const* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner, Device device) {
+    Tensor tensor = borrow(const_cast<void*>(data), std::move(shape), dtype, std::move(owner), device);
+    tensor.read_only_ = true;
+    return tensor;
+}
+
+Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype, bool read_only,
+                              std::shared_ptr<void> owner, Device device) {
+    if (shape.size() != byte_strides.size()) {
+        throw ValueError("byte_strides: expected one for each of " + std::to_string(shape.size()) +
+                         " dimensions, got " + std::to_string(byte_strides.size()));
+    }
+    if (byte_size(dtype) == 0) {
+        throw TypeError("dtype: a tensor cannot be of undefined dtype");
+    }
+    (void)num_elements(shape);  // throws on negative sizes and overflow
+    Tensor tensor;
+    tensor.data_ = data;
+    tensor.shape_ = std::move(shape);
+    tensor.byte_strides_ = std::move(byte_strides);
+    tensor.owner_ = std::move(owner);
+    tensor.device_ = device;
+    tensor.dtype_ = dtype;
+    tensor.read_only_ = read_only;
+    return tensor;
+}
+
+Tensor Tensor::from_bytes(void const* data, std::size_t elements, Shape const& shape, Dtype dtype) {
+    Shape const wanted = shape.empty() ? Shape{static_cast<std::int64_t>(elements)} : shape;
+    if (num_elements(wanted) != static_cast<std::int64_t>(elements)) {
+        throw ValueError("shape: " + to_string(wanted) + " does not hold " + std::to_string(elements) + " elements");
+    }
+    Tensor tensor = empty(wanted, dtype);
+    if (elements > 0) {
+        std::memcpy(tensor.data(), data, tensor.bytes());
+    }
+    return tensor;
+}
+
+std::int64_t Tensor::size() const { return num_elements(shape_); }
+
+bool Tensor::is_contiguous() const {
+    if (size() == 0) {
+        return true;
+    }
+    auto step = static_cast<std::int64_t>(byte_size(dtype_));
+    for (std::size_t i = shape_.size(); i-- > 0;) {
+        if (shape_[i] != 1 && byte_strides_[i] != step) {
+            return false;
+        }
+        step *= shape_[i];
+    }
+    return true;
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+    Tensor copy = empty(shape_, dtype_, device_);
+    if (is_contiguous()) {
+        runtime::copy_bytes(copy.data(), data_, bytes());
+    } else {
+        gather_strided(copy.data(), data_, shape_, byte_strides_, byte_size(dtype_));
+    }
+    return copy;
+}
+
+Tensor Tensor::reshape(Shape shape) const {
+    if (!is_contiguous()) {
+        throw ValueError("reshape: the tensor is not contiguous; call contiguous() first");
+    }
+    if (num_elements(shape) != size()) {
+        throw ValueError("shape: " + to_string(shape) + " does not hold the " + std::to_string(size()) +
+                         " elements of " + to_string(shape_));
+    }
+    Tensor tensor = *this;
+    tensor.byte_strides_ = contiguous_strides(shape, dtype_);
+    tensor.shape_ = std::move(shape);
+    return tensor;
+}
+
+Tensor Tensor::as_read_only() const {
+    Tensor tensor = *this;
+    tensor.read_only_ = true;
+    return tensor;
+}
+
+void Tensor::require_typed(Dtype wanted) const {
+    if (dtype_ != wanted) {
+        throw TypeError("tensor: expected elements of " + std::string(name(wanted)) + ", it holds " +
+                        std::string(name(dtype_)));
+    }
+    if (!is_contiguous()) {
+        throw ValueError("tensor: not contiguous; call contiguous() first");
+    }
+}
+
+}  // namespace tensorhash
