@@ -6,12 +6,14 @@ set(_core_sources
     src/cpu/dispatch.cpp
     src/io/file.cpp
     src/io/format.cpp
-    src/runtime/lock.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp
+    src/table/arguments.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp
+    src/table/index.cpp
     src/table/reduce.cpp
+    src/table/rows.cpp
     src/table/table.cpp
     src/table/unique.cpp
     src/table/values.cpp
@@ -20,11 +22,6 @@ set(_core_sources
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp
     src/tensor/tensor.cpp)
-
-# BEGIN-WHILE-WRITING (goes away when the list above is final)
-file(GLOB _core_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/*/*.cpp")
-list(REMOVE_ITEM _core_sources src/cpu/engine.cpp)
-# END-WHILE-WRITING
 
 function(_tensorhash_add_objects target)
     add_library(${target} OBJECT ${ARGN})

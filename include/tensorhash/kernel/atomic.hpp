@@ -14,7 +14,7 @@ struct Shared {
     template <class T>
     static TH_STEP T load(T const* p) {
 #if defined(__CUDA_ARCH__)
-        return __nv_atomic_load_n(p, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+        return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #else
         return __atomic_load_n(p, __ATOMIC_RELAXED);
 #endif
@@ -23,7 +23,7 @@ struct Shared {
     template <class T>
     static TH_STEP T load_acquire(T const* p) {
 #if defined(__CUDA_ARCH__)
-        return __nv_atomic_load_n(p, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+        return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
 #else
         return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 #endif

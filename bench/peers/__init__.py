@@ -1,0 +1,1 @@
+"""One module per contender: each gives a Table class with the same few verbs."""

@@ -1,0 +1,76 @@
+"""Runs the benchmark and prints ratios: `make bench`, or `python bench/run.py --help`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from pathlib import Path
+
+import axes
+import measure
+from peers import open3d_cpu, ours
+
+import tensorhash
+
+HEADER = "| key | rows | operation | tensorhash, ms | Open3D, ms | spread | ratio | goal |"
+RULE = "|---|--:|---|--:|--:|--:|--:|--:|"
+
+
+def machine() -> str:
+    """What the numbers were measured on."""
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    config = tensorhash.show_config(print_it=False)
+    return f"{model}, {tensorhash.get_num_threads()} threads, {config['isa']}, Python {platform.python_version()}"
+
+
+def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]) -> list[str]:
+    mine, theirs = times[ours.NAME], times[open3d_cpu.NAME]
+    lines = []
+    for operation in axes.OPERATIONS:
+        fast, slow = measure.median(mine[operation]), measure.median(theirs[operation])
+        noise = max(measure.spread(mine[operation]), measure.spread(theirs[operation]))
+        goal = axes.GOALS.get(operation) if rows >= 1_000_000 else None
+        lines.append(
+            f"| {kind.name} | {rows:.0e} | {operation} | {fast * 1e3:.2f} | {slow * 1e3:.2f} "
+            f"| ±{noise:.0%} | {slow / fast:.1f}x | {f'{goal}x' if goal else ''} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=axes.ROWS, help="rows in a batch")
+    parser.add_argument("--rounds", type=int, help="rounds for each; by default more for fewer rows")
+    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
+    options = parser.parse_args()
+
+    peers = [ours, open3d_cpu]
+    lines = [
+        f"{ours.NAME} beside {open3d_cpu.NAME}: {machine()}.",
+        "",
+        "Random keys, one int64 value a key, load as each library chooses for `capacity = rows`. Medians of whole rounds,",
+        "tensorhash and Open3D in turn in one process; the spread is half the quartile range, the larger of the two.",
+        "",
+        HEADER,
+        RULE,
+    ]
+    print("\n".join(lines))
+    for kind in axes.KEYS:
+        for rows in options.rows:
+            rounds = options.rounds or axes.ROUNDS.get(rows, 3)
+            new = rows_of_table(kind, rows, measure.interleaved(peers, kind, rows, rounds))
+            print("\n".join(new), flush=True)
+            lines += new
+    if options.write:
+        results = Path(__file__).parent / "results.md"
+        results.write_text("# Benchmark results\n\nMade by `make bench`.\n\n" + "\n".join(lines) + "\n")
+        print(f"\nwritten to {results}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

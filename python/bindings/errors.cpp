@@ -1,0 +1,41 @@
+// Which Python exception each exception of the library becomes.
+#include "tensorhash/error.hpp"
+
+#include <exception>
+
+#include "bindings.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+// OSError(code, text) picks its own subclass: FileNotFoundError, PermissionError, ...
+void set_os_error(SystemError const& error) {
+    PyObject* arguments = Py_BuildValue("(is)", error.code(), error.what());
+    if (arguments == nullptr) return;
+    PyErr_SetObject(PyExc_OSError, arguments);
+    Py_DECREF(arguments);
+}
+
+void translate(std::exception_ptr const& pointer, void*) {
+    try {
+        std::rethrow_exception(pointer);
+    } catch (TypeError const& error) {
+        PyErr_SetString(PyExc_TypeError, error.what());
+    } catch (ValueError const& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+    } catch (IndexError const& error) {
+        PyErr_SetString(PyExc_IndexError, error.what());
+    } catch (FormatError const& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+    } catch (SystemError const& error) {
+        set_os_error(error);
+    } catch (Error const& error) {  // DeviceError, CorruptTable
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+}
+
+}  // namespace
+
+void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+
+}  // namespace tensorhash::bindings

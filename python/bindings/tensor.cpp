@@ -1,0 +1,123 @@
+// The bound Tensor: how results leave the core. NumPy reads it through the buffer protocol, others through DLPack.
+#include "tensorhash/tensor.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "array_in.hpp"
+#include "bindings.hpp"
+#include "dlpack_out.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "shapes are handed to Python as they are");
+
+// NumPy's int64 is C's long where that has 64 bits, and another type than its long long.
+constexpr bool long_is_int64 = sizeof(long) == sizeof(std::int64_t);
+
+// bfloat16 has no letter in the struct module: it leaves as uint16 and the Python side names it.
+char const* struct_letter(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::Bool: return "?";
+        case Dtype::Int8: return "b";
+        case Dtype::Int16: return "h";
+        case Dtype::Int32: return "i";
+        case Dtype::Int64: return long_is_int64 ? "l" : "q";
+        case Dtype::UInt16:
+        case Dtype::BFloat16: return "H";
+        case Dtype::UInt32: return "I";
+        case Dtype::UInt64: return long_is_int64 ? "L" : "Q";
+        case Dtype::Float16: return "e";
+        case Dtype::Float32: return "f";
+        case Dtype::Float64: return "d";
+        case Dtype::UInt8:
+        case Dtype::Undefined: break;
+    }
+    return "B";
+}
+
+char* any_address() {
+    static char address = 0;
+    return &address;
+}
+
+int refuse(Py_buffer* view, char const* why) {
+    view->obj = nullptr;
+    PyErr_SetString(PyExc_BufferError, why);
+    return -1;
+}
+
+// The view points at the tensor's own shape and strides: they never change while the Python object lives.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+    Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
+    if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.read_only()) {
+        return refuse(view, "this array is read-only");
+    }
+    bool const wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
+    if (!wants_strides && !tensor.is_contiguous()) {
+        return refuse(view, "this array is not contiguous");
+    }
+    // Consumers take a null address as "no memory yet"; an empty array is not that.
+    view->buf = tensor.data() != nullptr ? tensor.data() : any_address();
+    view->obj = Py_NewRef(self);
+    view->len = static_cast<Py_ssize_t>(tensor.bytes());
+    view->itemsize = static_cast<Py_ssize_t>(byte_size(tensor.dtype()));
+    view->readonly = tensor.read_only() ? 1 : 0;
+    view->ndim = tensor.rank();
+    bool const wants_format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT;
+    view->format = wants_format ? const_cast<char*>(struct_letter(tensor.dtype())) : nullptr;
+    bool const wants_shape = (flags & PyBUF_ND) == PyBUF_ND;
+    auto* shape = const_cast<std::int64_t*>(tensor.shape().data());
+    auto* strides = const_cast<std::int64_t*>(tensor.byte_strides().data());
+    view->shape = wants_shape ? reinterpret_cast<Py_ssize_t*>(shape) : nullptr;
+    view->strides = wants_strides ? reinterpret_cast<Py_ssize_t*>(strides) : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = nullptr;
+    return 0;
+}
+
+PyType_Slot const buffer_slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {0, nullptr},
+};
+
+nb::typed<nb::tuple, int, nb::ellipsis> shape_tuple(Tensor const& tensor) {
+    nb::list shape;
+    for (std::int64_t extent : tensor.shape()) shape.append(extent);
+    return nb::tuple(shape);
+}
+
+Tensor wrap(nb::handle array, std::string const& argument, std::optional<std::string> const& dtype) {
+    if (!dtype) return to_tensor(array, argument.c_str());
+    return to_tensor_as(array, argument.c_str(), dtype_from_name(*dtype));
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+    nb::class_<Tensor>(m, "Tensor", nb::type_slots(buffer_slots),
+                       "An array of the core: the buffer protocol and DLPack over one piece of memory.")
+        .def_static("wrap", &wrap, nb::arg("array"), nb::arg("argument") = "array", nb::arg("dtype") = nb::none(),
+                    "Shares the memory of a Python array; `dtype` renames elements of equal width.")
+        .def_static(
+            "from_dlpack",
+            [](nb::handle source, std::string const& argument) {
+                return tensor_from_dlpack(source, argument.c_str());
+            },
+            nb::arg("source"), nb::arg("argument") = "source")
+        .def_prop_ro("shape", &shape_tuple)
+        .def_prop_ro("dtype", [](Tensor const& self) { return std::string(name(self.dtype())); })
+        .def_prop_ro("read_only", &Tensor::read_only)
+        .def("to_dlpack", &legacy_capsule)
+        .def("__dlpack__", &standard_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+             nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+        .def("__dlpack_device__", [](Tensor const&) { return std::pair(1, 0); });
+}
+
+}  // namespace tensorhash::bindings

@@ -1,0 +1,24 @@
+"""Parallel hash tables for tensors: a batch of keys in, a batch of buffer indices out.
+
+>>> import numpy as np, tensorhash
+>>> m = tensorhash.HashMap(10, "int64", (1,), "float32", (1,))
+>>> indices, inserted = m.insert(np.array([[100], [200], [100]]), np.float32([[1], [2], [3]]))
+>>> indices
+array([0, 1, 0], dtype=int32)
+"""
+
+from tensorhash._config import get_num_threads, set_num_threads, show_config
+from tensorhash._core import __version__
+from tensorhash.hash_map import HashMap
+from tensorhash.hash_set import HashSet
+from tensorhash.unique import unique
+
+__all__ = [
+    "HashMap",
+    "HashSet",
+    "__version__",
+    "get_num_threads",
+    "set_num_threads",
+    "show_config",
+    "unique",
+]

@@ -1,0 +1,106 @@
+"""Where a table or a Tensor lives.
+
+This build has the CPU; other devices can be named, and refuse to be used.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar
+
+from tensorhash import _core
+
+
+class DeviceType(enum.Enum):
+    """The kinds of device that have a name."""
+
+    CPU = 1
+    CUDA = 2
+    SYCL = 14
+
+
+class Device:
+    """A device by name or by kind and number.
+
+    >>> Device("cpu:0"), Device(Device.DeviceType.CUDA, 1).get_id()
+    (CPU:0, 1)
+    """
+
+    __slots__ = ("_id", "_type")
+
+    DeviceType: ClassVar[type[DeviceType]] = DeviceType
+    CPU: ClassVar[DeviceType] = DeviceType.CPU
+    CUDA: ClassVar[DeviceType] = DeviceType.CUDA
+    SYCL: ClassVar[DeviceType] = DeviceType.SYCL
+
+    def __init__(
+        self,
+        device: str | DeviceType | Device | Any = "CPU:0",
+        device_id: int | None = None,
+    ) -> None:
+        if isinstance(device, DeviceType):
+            self._type, self._id = device, device_id or 0
+            return
+        if isinstance(device, Device):
+            self._type, self._id = device._type, device._id
+            return
+        kind, _, number = str(device).strip().partition(":")
+        if number and device_id is not None:
+            raise ValueError(f"device: {device!r} has a number already, got device_id={device_id}")
+        try:
+            self._type = DeviceType[kind.upper()]
+            self._id = int(number or device_id or 0)
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"device: expected 'cpu', 'cpu:0' or 'cuda:0', got {str(device)!r}"
+            ) from None
+        if self._id < 0:
+            raise ValueError(f"device: expected a number of 0 or more, got {self._id}")
+
+    def get_type(self) -> DeviceType:
+        """``Device.DeviceType.CPU`` or another."""
+        return self._type
+
+    def get_id(self) -> int:
+        """The number after the colon."""
+        return self._id
+
+    def to_string(self) -> str:
+        """``"CPU:0"``."""
+        return f"{self._type.name}:{self._id}"
+
+    def is_cpu(self) -> bool:
+        """Whether it names the CPU."""
+        return self._type is DeviceType.CPU
+
+    def is_cuda(self) -> bool:
+        """Whether it names a CUDA device."""
+        return self._type is DeviceType.CUDA
+
+    def is_available(self) -> bool:
+        """Whether this build and machine have it."""
+        return self.is_cpu() and self._id == 0
+
+    def __repr__(self) -> str:
+        return self.to_string()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return (self._type, self._id) == (other._type, other._id)
+
+    def __hash__(self) -> int:
+        return hash((self._type, self._id))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (self.to_string(),)
+
+
+def usable_device(device: Any, argument: str = "device") -> str:
+    """The canonical name, "cpu:0". RuntimeError for a device that this build does not have."""
+    if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
+        raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
+    named = Device(device)
+    if named.get_type() is DeviceType.SYCL:
+        raise RuntimeError(f"{argument}: {named} asked for, but this build has no SYCL")
+    return _core.parse_device(str(named), argument)

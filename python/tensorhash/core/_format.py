@@ -1,0 +1,46 @@
+"""How a Tensor prints: elements in brackets, then a line on its shape and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MOST_ELEMENTS = 1000  # beyond, the middle of each long axis is left out
+_EDGE = 3
+
+
+def elements_text(array: Any) -> str:
+    """ "[[0 1],\\n [2 3]]"; a long array shows its ends."""
+    return _text(array, 0, array.size > _MOST_ELEMENTS)
+
+
+def _text(array: Any, depth: int, shorten: bool) -> str:
+    if array.ndim == 0:
+        return _one(array[()])
+    rows = list(range(len(array)))
+    parts = [_text(array[(i, ...)], depth + 1, shorten) for i in _shown(rows, shorten)]
+    if shorten and len(rows) > 2 * _EDGE:
+        parts.insert(_EDGE, "...")
+    separator = " " if array.ndim == 1 else ",\n" + " " * (depth + 1)
+    return f"[{separator.join(parts)}]"
+
+
+def _shown(rows: list[int], shorten: bool) -> list[int]:
+    return rows[:_EDGE] + rows[-_EDGE:] if shorten and len(rows) > 2 * _EDGE else rows
+
+
+def _one(value: Any) -> str:
+    return str(value.item() if value.dtype.kind in "biu" else value)
+
+
+def tensor_text(array: Any, dtype: str, device: str) -> str:
+    """The whole print of a tensor."""
+    strides = [stride // array.itemsize for stride in array.strides]
+    line = (
+        f"Tensor[shape={_braces(array.shape)}, stride={_braces(strides)}, "
+        f"{dtype}, {device}, {hex(array.__array_interface__['data'][0])}]"
+    )
+    return f"{elements_text(array)}\n{line}"
+
+
+def _braces(numbers: Any) -> str:
+    return "{" + ", ".join(map(str, numbers)) + "}"

@@ -1,0 +1,47 @@
+"""HashSet: a batch of keys in, a batch of buffer indices out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorhash import _core
+from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, Table
+
+
+class HashSet(Table):
+    """A parallel hash set whose keys are rows of a dense array.
+
+    >>> s = HashSet(10, "int32", (3,))
+    >>> indices, inserted = s.insert([[0, 0, 1], [2, 0, 0], [0, 0, 1]])
+    >>> inserted
+    array([ True,  True, False])
+    >>> s.size(), [2, 0, 0] in s
+    (2, True)
+    """
+
+    def __init__(
+        self,
+        init_capacity: int,
+        key_dtype: DtypeLike,
+        key_element_shape: ShapeLike,
+        device: Any = "cpu",
+    ) -> None:
+        self._create(init_capacity, (key_dtype, key_element_shape), [], device)
+
+    def insert(self, keys: ArrayLike) -> tuple[Array, Array]:
+        """Adds the keys that are new.
+
+        Returns (int32 [N] buffer indices, right for every row; bool [N] newly inserted).
+        """
+        rows, give = self._take(keys, self._key, "keys")
+        indices, inserted = self._table.insert(rows, ())
+        return give(indices), give(inserted)
+
+    @classmethod
+    def _require_kind(cls, table: _core.HashMap, file_name: Any) -> None:
+        columns = len(table.value_elements)
+        if columns:
+            raise ValueError(
+                f"{file_name}: holds a HashMap with {columns} value column(s), not a HashSet; "
+                f"use HashMap.load"
+            )

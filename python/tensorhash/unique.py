@@ -1,0 +1,32 @@
+"""Distinct rows of an array."""
+
+from __future__ import annotations
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, take_array
+from tensorhash._lists import natural_array
+from tensorhash._table import Array, ArrayLike
+
+
+def unique(
+    array: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Array | tuple[Array, ...]:
+    """The distinct rows of `array` along axis 0, in order of first occurrence.
+
+    On request also, int64 and in this order: the first row of each, which of them each row is, and
+    how often each occurs. Results come in the framework of the array.
+
+    >>> unique(np.array([[3, 1], [0, 0], [3, 1]]), return_counts=True)
+    (array([[3, 1],
+           [0, 0]]), array([2, 1]))
+    """
+    taken = take_array(array, None, "array")
+    rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken
+    distinct, index, inverse, counts = _core.unique(rows)
+    wanted = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
+    extras = [source.give(tensor) for tensor, wish in wanted if wish]
+    rows_out = source.give(distinct)
+    return (rows_out, *extras) if extras else rows_out

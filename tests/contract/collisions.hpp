@@ -1,0 +1,53 @@
+// Keys that collide on purpose: the engine's hash run backwards. Rule 7 promises the right answer for them.
+#pragma once
+
+#include "batches.hpp"
+#include "tensorhash/kernel/hash.hpp"
+#include "tensorhash/kernel/key.hpp"
+
+namespace th_test {
+
+namespace kernel = tensorhash::kernel;
+
+/// A key of eight bytes whose mixed word agrees with its siblings' in the low `bits`: one home line for all of them in
+/// every index of fewer lines.
+inline void write_same_home_key(void* out, int bits, std::uint64_t number) {
+    std::uint64_t word = kernel::unmix((number << bits) | 3);
+    std::memcpy(out, &word, 8);
+}
+
+/// A key of more than eight bytes with one and the same 64-bit hash as its siblings: only comparing tells them apart.
+inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t number) {
+    constexpr std::uint64_t wanted = 0x123456789abcdef0u;
+    auto* bytes = static_cast<unsigned char*>(out);
+    std::size_t whole = width / 8 * 8;
+    // The tail is the number; the words after the first are arbitrary; the first makes up for all of them.
+    std::memcpy(bytes + whole, &number, width - whole);
+    for (std::size_t at = 8; at < whole; at += 8) {
+        std::uint64_t word = kernel::mix(number * 7 + at);
+        std::memcpy(bytes + at, &word, 8);
+    }
+    std::uint64_t hash = kernel::unmix(wanted);
+    for (std::size_t at = (width - 1) / 8 * 8; at >= 8; at -= 8) {
+        auto count = static_cast<std::uint32_t>(std::min<std::size_t>(8, width - at));
+        hash = kernel::unmix(hash ^ kernel::load_bytes(bytes + at, count));
+    }
+    hash ^= width;
+    std::memcpy(bytes, &hash, 8);
+}
+
+inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1) {
+    Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), 1}, Dtype::Int64);
+    auto* bytes = static_cast<char*>(out.data());
+    for (std::size_t i = 0; i < rows; ++i) write_same_home_key(bytes + 8 * i, bits, first + i);
+    return out;
+}
+
+inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1) {
+    Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)}, Dtype::UInt8);
+    auto* bytes = static_cast<char*>(out.data());
+    for (std::size_t i = 0; i < rows; ++i) write_same_hash_key(bytes + width * i, width, first + i);
+    return out;
+}
+
+}  // namespace th_test

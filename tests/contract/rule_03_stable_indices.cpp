@@ -1,0 +1,242 @@
+// Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct keys;
+// views taken before growth stay safe; compact() alone moves, and returns the map.
+#include "support.hpp"
+
+namespace th_test {
+namespace {
+
+class Rule03 : public OverKinds {};
+
+TEST_P(Rule03, T19_growth_from_capacity_0_1_and_4_loses_nothing) {
+    for (std::int64_t capacity : {0, 1, 4}) {
+        Twin twin = this->twin(capacity);
+        twin.find(sequence(10));
+        for (std::uint64_t i = 0; i < 12; ++i) {
+            twin.insert(sequence(1 + i / 4, 3 * i), i);
+            twin.check();
+        }
+        twin.insert(sequence(few_rows, 20), 99);
+        twin.find(sequence(2 * few_rows));
+        twin.check();
+    }
+}
+
+TEST_P(Rule03, T21_indices_and_values_stay_through_reserve_and_growth) {
+    Twin twin = this->twin(10);
+    Tensor keys = twin.keys(sequence(100));
+    std::vector<std::int32_t> before = indices_of(twin.insert(keys, twin.columns(100, 1)));
+    twin.reserve(5000);
+    EXPECT_EQ(indices_of(twin.find(keys)), before);
+    twin.insert(sequence(7000, 100), 2);
+    EXPECT_EQ(indices_of(twin.find(keys)), before);
+    twin.check();
+}
+
+TEST_P(Rule03, erasing_others_moves_nobody) {
+    Twin twin = this->twin(0);
+    twin.insert(sequence(400));
+    twin.find(sequence(100));
+    twin.erase(sequence(300, 100));
+    twin.find(sequence(100));
+    twin.check();
+}
+
+TEST_P(Rule03, compact_moves_live_entries_down_and_returns_the_map) {
+    Twin twin = this->twin(50);
+    twin.insert(sequence(300));
+    twin.erase(random_ids(200, 300, 1));
+    std::int64_t capacity = twin.table.capacity();
+    Tensor moved = twin.compact();
+    EXPECT_EQ(moved.dtype(), Dtype::Int32);
+    EXPECT_EQ(moved.shape(), (Shape{capacity}));
+    EXPECT_EQ(twin.table.capacity(), capacity);
+    twin.find(sequence(400));
+    twin.check();
+    twin.insert(sequence(100, 1000), 2);
+    twin.check();
+}
+
+TEST_P(Rule03, a_clone_is_exact_and_independent) {
+    Twin twin = this->twin(5);
+    twin.insert(sequence(200), 1);
+    twin.erase(random_ids(100, 200, 2));
+    std::string before = bytes_of(twin.table.to_bytes());
+    Twin copy = twin.clone();
+    EXPECT_EQ(bytes_of(copy.table.to_bytes()), before);
+    copy.insert(sequence(300, 100), 3);
+    copy.check();
+    EXPECT_EQ(bytes_of(twin.table.to_bytes()), before);
+    twin.clear();
+    twin.check();
+    copy.check();
+}
+
+TH_OVER_KINDS(Rule03, all_kinds());
+
+std::vector<Element> one_int64() { return {{Dtype::Int64, {1}}}; }
+
+TEST(Rule03Capacity, T13_copies_of_one_key_count_once) {
+    constexpr std::size_t copies = 1000000;
+    std::vector<std::int64_t> numbers(copies);
+    for (std::size_t i = 0; i < copies; ++i) numbers[i] = static_cast<std::int64_t>(i);
+    Tensor keys = int64_keys(std::vector<std::int64_t>(copies, 5));
+    Tensor values = int64_keys(numbers);
+    for (int n : {1, 2, 8, 64}) {
+        Threads threads(n);
+        HashMap map = int64_map(0);
+        Located located = map.insert(keys, {values});
+        EXPECT_EQ(map.size(), 1);
+        EXPECT_EQ(map.capacity(), 1);
+        EXPECT_EQ(map.get(int64_keys({5}))[0].as<std::int64_t>()[0], 0);
+        std::vector<std::uint8_t> mask = mask_of(located);
+        EXPECT_EQ(mask[0], 1);
+        EXPECT_EQ(std::count(mask.begin(), mask.end(), 1), 1);
+        std::vector<std::int32_t> indices = indices_of(located);
+        EXPECT_EQ(std::count(indices.begin(), indices.end(), 0), static_cast<std::ptrdiff_t>(copies));
+        EXPECT_LT(map.memory_usage().total(), 100000u);
+    }
+}
+
+TEST(Rule03Capacity, existing_and_duplicate_rows_never_grow_a_full_table) {
+    Twin twin(1000, {Dtype::Int64, {1}}, one_int64());
+    twin.insert(sequence(1000));
+    for (int n : thread_counts) {
+        Threads threads(n);
+        twin.insert(random_ids(many_rows, 1000, 3));
+        twin.insert_or_assign(random_ids(many_rows, 1000, 4));
+        twin.accumulate(random_ids(many_rows, 1000, 5), {Reduce::Sum});
+        twin.activate(random_ids(many_rows, 1000, 6));
+        EXPECT_EQ(twin.table.capacity(), 1000);
+    }
+    twin.check();
+}
+
+TEST(Rule03Capacity, init_capacity_distinct_keys_fit_without_growth) {
+    for (std::int64_t capacity : {1, 2, 3, 7, 8, 9, 1000, 1024, 1025, 50000}) {
+        Twin twin(capacity, {Dtype::Int64, {1}}, one_int64());
+        Tensor view = twin.table.value_tensor();
+        twin.insert(sequence(static_cast<std::size_t>(capacity)));
+        EXPECT_EQ(twin.table.capacity(), capacity);
+        EXPECT_EQ(twin.table.value_tensor().data(), view.data()) << "the buffers moved";
+        twin.check();
+    }
+}
+
+TEST(Rule03Capacity, growth_is_to_twice_the_capacity_or_what_is_needed) {
+    HashMap map = int64_map(10);
+    map.insert(int64_keys({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), {int64_keys(std::vector<std::int64_t>(11, 0))});
+    EXPECT_EQ(map.capacity(), 20);
+    std::vector<std::int64_t> many(100);
+    for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(i);
+    map.insert(int64_keys(many), {int64_keys(many)});
+    EXPECT_EQ(map.capacity(), 100);
+    map.validate();
+}
+
+TEST(Rule03Capacity, reserve_never_shrinks) {
+    HashMap map = int64_map(100);
+    for (std::int64_t rows : {0, 5, 99, 100}) {
+        map.reserve(Capacity{rows});
+        EXPECT_EQ(map.capacity(), 100);
+    }
+    map.reserve(Capacity{101});
+    EXPECT_EQ(map.capacity(), 101);
+    map.clear();
+    EXPECT_EQ(map.capacity(), 101);
+    EXPECT_EQ(map.size(), 0);
+    map.validate();
+}
+
+TEST(Rule03Capacity, churn_at_constant_size_grows_neither_buffers_nor_index) {
+    for (KeyKind const& kind : sample_kinds()) {
+        if (kind.width() < 8) continue;
+        Twin twin(2000, kind.element, one_int64());
+        twin.insert(sequence(2000));
+        std::size_t before = twin.table.memory_usage().total();
+        for (std::uint64_t round = 0; round < 60; ++round) {
+            twin.erase(sequence(1000, 1000 * round));
+            twin.insert(sequence(1000, 2000 + 1000 * round), round);
+        }
+        EXPECT_EQ(twin.table.capacity(), 2000);
+        EXPECT_LE(twin.table.memory_usage().total(), before + 16 * 2000) << kind.name;
+        twin.check();
+    }
+}
+
+TEST(Rule03Capacity, memory_usage_counts_what_is_held) {
+    HashMap map(Capacity{1000}, {Dtype::Int32, {3}}, {{Dtype::Float64, {4}}, {Dtype::Int8, {}}});
+    tensorhash::MemoryUsage usage = map.memory_usage();
+    EXPECT_GE(usage.keys, 12000u);
+    EXPECT_GE(usage.values, 33000u);
+    EXPECT_LT(usage.values, 2 * 33000u);
+    EXPECT_GE(usage.index, 8000u);
+    EXPECT_EQ(usage.total(), usage.keys + usage.values + usage.index + usage.bookkeeping);
+}
+
+TEST(Rule03Views, a_view_shares_the_tables_memory_until_growth) {
+    HashMap map = int64_map(4);
+    map.insert(int64_keys({10, 20}), {int64_keys({1, 2})});
+    Tensor view = map.value_tensor();
+    view.as_mutable<std::int64_t>()[1] = 77;
+    EXPECT_EQ(map.get(int64_keys({20}))[0].as<std::int64_t>()[0], 77);
+    map.insert_or_assign(int64_keys({10}), {int64_keys({55})});
+    EXPECT_EQ(view.as<std::int64_t>()[0], 55);
+}
+
+TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
+    Tensor values, keys;
+    {
+        HashMap map = int64_map(4);
+        map.insert(int64_keys({10, 20, 30, 40}), {int64_keys({1, 2, 3, 4})});
+        values = map.value_tensor();
+        keys = map.key_tensor();
+        map.insert(int64_keys({50}), {int64_keys({5})});
+        EXPECT_EQ(to_vector<std::int64_t>(values), (std::vector<std::int64_t>{1, 2, 3, 4}));
+        values.as_mutable<std::int64_t>()[0] = 100;
+        EXPECT_EQ(map.get(int64_keys({10, 50}))[0].as<std::int64_t>()[0], 1);
+        map.compact();
+        map.clear();
+    }
+    EXPECT_EQ(to_vector<std::int64_t>(values), (std::vector<std::int64_t>{100, 2, 3, 4}));
+    EXPECT_EQ(to_vector<std::int64_t>(keys), (std::vector<std::int64_t>{10, 20, 30, 40}));
+}
+
+TEST(Rule03Views, views_outlive_the_table_and_survive_compact) {
+    HashMap map = int64_map(4);
+    map.insert(int64_keys({1, 2, 3, 4}), {int64_keys({1, 2, 3, 4})});
+    map.erase(int64_keys({1, 3}));
+    Tensor view = map.value_tensor();
+    map.compact();
+    EXPECT_EQ(view.as<std::int64_t>()[3], 4);
+    view.as_mutable<std::int64_t>()[3] = 9;
+    EXPECT_EQ(to_vector<std::int64_t>(map.items().values[0]), (std::vector<std::int64_t>{2, 4}));
+    EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{2, 4}));
+}
+
+TEST(Rule03Views, buffers_are_aligned_and_keys_read_only) {
+    for (std::int64_t capacity : {1, 3, 1000, 100000}) {
+        HashMap map(Capacity{capacity}, {Dtype::Int8, {3}}, {{Dtype::Int8, {}}, {Dtype::Float16, {5}}});
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map.key_tensor().data()) % 64, 0u);
+        for (Tensor const& view : map.value_tensors()) {
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data()) % 64, 0u);
+            EXPECT_FALSE(view.read_only());
+        }
+        EXPECT_TRUE(map.key_tensor().read_only());
+        EXPECT_EQ(map.key_tensor().shape(), (Shape{capacity, 3}));
+    }
+}
+
+TEST(Rule03Views, moving_a_table_keeps_its_memory) {
+    HashMap map = int64_map(4);
+    map.insert(int64_keys({1, 2}), {int64_keys({5, 6})});
+    void const* data = map.value_tensor().data();
+    HashMap moved = std::move(map);
+    EXPECT_EQ(static_cast<Tensor const&>(moved.value_tensor()).data(), data);
+    HashMap assigned = int64_map(1);
+    assigned = std::move(moved);
+    EXPECT_EQ(assigned.size(), 2);
+    assigned.validate();
+}
+
+}  // namespace
+}  // namespace th_test

@@ -1,0 +1,169 @@
+// Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and says so.
+#include <sys/mman.h>
+
+#include <cstdio>
+
+#include "support.hpp"
+#include "tensorhash/kernel/hash.hpp"
+
+namespace th_test {
+namespace {
+
+using tensorhash::ValueError;
+
+constexpr std::int64_t too_many = std::int64_t{1} << 31;
+
+/// Address space without memory: pages appear where they are touched.
+class Sparse {
+public:
+    explicit Sparse(std::size_t bytes) : bytes_(bytes) {
+        data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (data_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ~Sparse() { munmap(data_, bytes_); }
+    Sparse(Sparse const&) = delete;
+    Sparse& operator=(Sparse const&) = delete;
+    char* data() const { return static_cast<char*>(data_); }
+
+private:
+    void* data_;
+    std::size_t bytes_;
+};
+
+TEST(Rule10, rows_more_than_four_gigabytes_apart_are_read_where_they_are) {
+    constexpr std::int64_t rows = 50, stride = 100ll << 20;
+    Sparse memory(static_cast<std::size_t>(rows * stride));
+    for (std::int64_t i = 0; i < rows; ++i) std::memcpy(memory.data() + i * stride, &i, sizeof(i));
+    HashMap map = int64_map();
+    Tensor keys = Tensor::borrow_strided(memory.data(), {rows, 1}, {stride, 8}, Dtype::Int64, true);
+    map.insert(keys, {keys});
+    Tensor backwards =
+        Tensor::borrow_strided(memory.data() + (rows - 1) * stride, {rows, 1}, {-stride, 8}, Dtype::Int64, true);
+    std::vector<std::int32_t> want(rows);
+    for (std::int32_t i = 0; i < rows; ++i) want[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(rows) - 1 - i;
+    EXPECT_EQ(indices_of(map.find(backwards)), want);
+    EXPECT_EQ(bytes_of(map.keys()), bytes_of(keys));
+    EXPECT_EQ(bytes_of(map.items().values[0]), bytes_of(keys));
+}
+
+/// Bytes that the machine could give now; 0 where it does not say.
+std::int64_t available_memory() {
+    std::int64_t kilobytes = 0;
+    std::FILE* file = std::fopen("/proc/meminfo", "r");
+    if (!file) return 0;
+    char line[256];
+    while (std::fgets(line, sizeof(line), file)) {
+        long long number = 0;
+        if (std::sscanf(line, "MemAvailable: %lld kB", &number) == 1) kilobytes = number;
+    }
+    std::fclose(file);
+    return kilobytes * 1024;
+}
+
+TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "too much memory under a sanitizer";
+#endif
+    if (available_memory() < (6ll << 30)) GTEST_SKIP() << "needs 6 GB of free memory";
+    constexpr std::int64_t rows = 2200, width = 1 << 20;
+    HashMap map(Capacity{rows}, {Dtype::Int64, {}}, {{Dtype::UInt8, {width}}});
+    // One small row, broadcast over each value, tells the entries apart.
+    std::vector<std::uint8_t> tags(rows);
+    std::vector<std::int64_t> keys(rows);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+        tags[i] = static_cast<std::uint8_t>(i * 7 + 1);
+        keys[i] = static_cast<std::int64_t>(i);
+    }
+    map.insert(Tensor::from(keys), {Tensor::borrow_strided(tags.data(), {rows, width}, {1, 0}, Dtype::UInt8, true)});
+    Tensor view = map.value_tensor();
+    auto const* bytes = static_cast<std::uint8_t const*>(view.data());
+    EXPECT_GT(view.bytes(), std::size_t{1} << 31);
+    for (std::size_t i = 0; i < tags.size(); ++i) {
+        ASSERT_EQ(bytes[i * width], tags[i]);
+        ASSERT_EQ(bytes[i * width + width - 1], tags[i]);
+    }
+    map.erase(Tensor::from(std::vector<std::int64_t>{2199}));
+    map.activate(Tensor::from(std::vector<std::int64_t>{5000}));
+    EXPECT_EQ(bytes[2199ull * width], 0);
+    Tensor got = map.get(Tensor::from(std::vector<std::int64_t>{2198}))[0];
+    EXPECT_EQ(got.as<std::uint8_t>()[width - 1], tags[2198]);
+}
+
+TEST(Rule10, a_table_beyond_the_limit_says_so) {
+    Element key{Dtype::Int64, {1}};
+    std::string text = message_of<ValueError>([&] { HashMap(Capacity{too_many}, key, {}); });
+    EXPECT_NE(text.find("2147483647"), std::string::npos) << text;
+    HashMap map = int64_map();
+    text = message_of<ValueError>([&] { map.reserve(Capacity{too_many}); });
+    EXPECT_NE(text.find("2147483647"), std::string::npos) << text;
+    EXPECT_THROW(map.reserve(Capacity{INT64_MAX}), ValueError);
+    EXPECT_THROW(HashMap(Capacity{INT64_MAX}, key, {}), ValueError);
+}
+
+TEST(Rule10, a_batch_beyond_the_limit_says_so_before_it_is_read) {
+    std::int64_t one = 1;
+    Tensor keys = Tensor::borrow_strided(&one, {too_many, 1}, {0, 8}, Dtype::Int64, true);
+    HashMap map = int64_map(4);
+    EXPECT_THROW(map.insert(keys, {keys}), ValueError);
+    EXPECT_THROW(map.activate(keys), ValueError);
+    EXPECT_THROW(map.insert_or_assign(keys, {keys}), ValueError);
+    EXPECT_THROW(map.accumulate(keys, {keys}, {Reduce::Sum}), ValueError);
+    EXPECT_THROW(map.find(keys), ValueError);
+    EXPECT_THROW(map.contains(keys), ValueError);
+    EXPECT_THROW(map.erase(keys), ValueError);
+    EXPECT_THROW(map.get(keys), ValueError);
+    EXPECT_EQ(map.capacity(), 4);
+}
+
+TEST(Rule10, shapes_whose_product_overflows_are_refused) {
+    EXPECT_THROW(tensorhash::num_elements({1ll << 32, 1ll << 32}), ValueError);
+    EXPECT_THROW(tensorhash::num_elements({INT64_MAX, 2}), ValueError);
+    EXPECT_EQ(tensorhash::num_elements({1ll << 32, 1ll << 30}), 1ll << 62);
+    EXPECT_EQ(tensorhash::num_elements({1ll << 40, 0}), 0);
+    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 40, 1ll << 40}}, {}), ValueError);
+    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError) << "2^64 bytes are not none";
+    EXPECT_THROW(HashMap(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}), ValueError);
+    EXPECT_ANY_THROW(HashMap(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
+}
+
+TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "sanitizers stop at huge allocations";
+#endif
+    // 2^22 rows of 2^26 bytes are more than an address space has; the keys and the index for them are small.
+    HashMap map(Capacity{1}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 23}}});
+    map.activate(Tensor::from(std::vector<std::int64_t>{1}));
+    std::string before = bytes_of(map.to_bytes());
+    EXPECT_THROW(map.reserve(Capacity{1 << 22}), std::bad_alloc);
+    EXPECT_EQ(map.capacity(), 1);
+    EXPECT_EQ(bytes_of(map.to_bytes()), before);
+    map.activate(Tensor::from(std::vector<std::int64_t>{2}));
+    map.validate();
+}
+
+TEST(Rule10, growth_that_fails_takes_the_batch_back) {
+    // Rows of 2^50 bytes: no machine has one. The last two keys are those of the empty and the erased mark.
+    for (std::int64_t width : {1, 2}) {
+        HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1ll << 50}}});
+        std::vector<std::uint64_t> numbers = {5, 6, 5, 6, tensorhash::kernel::unmix(0), tensorhash::kernel::unmix(1)};
+        Tensor keys = Tensor::from(numbers, {6 / width, width});
+        std::string before = bytes_of(map.to_bytes());
+        EXPECT_THROW(map.activate(keys), std::bad_alloc);
+        EXPECT_EQ(map.size(), 0);
+        EXPECT_EQ(map.capacity(), 0);
+        EXPECT_EQ(bytes_of(map.to_bytes()), before);
+        EXPECT_EQ(indices_of(map.find(keys)), std::vector<std::int32_t>(static_cast<std::size_t>(6 / width), -1));
+        map.validate();
+    }
+}
+
+TEST(Rule10, growth_to_more_bytes_than_64_bits_count_is_refused) {
+    HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::UInt8, {1ll << 62}}});
+    EXPECT_ANY_THROW(map.activate(Tensor::from(std::vector<std::int64_t>{1, 2, 3, 4})));
+    EXPECT_ANY_THROW(map.reserve(Capacity{4}));
+    EXPECT_EQ(map.capacity(), 0);
+    map.validate();
+}
+
+}  // namespace
+}  // namespace th_test

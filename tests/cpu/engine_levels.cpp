@@ -1,0 +1,135 @@
+// The engine's loops at every instruction-set level, on an index of our own: each level against the oracle, and one
+// level finding what another one inserted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "contract/batches.hpp"
+#include "cpu/engine.hpp"
+#include "runtime/memory.hpp"
+
+namespace tensorhash::cpu {
+#if defined(__x86_64__)
+Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#else
+Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+}  // namespace tensorhash::cpu
+
+namespace th_test {
+namespace {
+
+namespace cpu = tensorhash::cpu;
+namespace kernel = tensorhash::kernel;
+
+struct Level {
+    std::string name;
+    cpu::Kernels const& (*kernels)(std::uint32_t, std::uint32_t);
+};
+
+std::vector<Level> levels() {
+#if defined(__x86_64__)
+    std::vector<Level> out = {{"v2", cpu::kernels_v2}};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) out.push_back({"v3", cpu::kernels_v3});
+    return out;
+#else
+    return {{"generic", cpu::kernels_generic}};
+#endif
+}
+
+/// An index of 2^10 lines with a key buffer, driven by hand as the table drives its own.
+struct Bench {
+    static constexpr std::size_t lines = 1024;
+    std::uint32_t width, float_bytes;
+    tensorhash::runtime::Block memory{lines * 64, tensorhash::runtime::Fill::Zero};
+    std::vector<unsigned char> keys;
+    std::uint32_t top = 0;
+
+    explicit Bench(KeyKind const& kind)
+        : width(static_cast<std::uint32_t>(kind.width())),
+          float_bytes(kind.element.dtype == Dtype::Float32   ? 4
+                      : kind.element.dtype == Dtype::Float64 ? 8
+                                                             : 0),
+          keys(lines * 8 * kind.width()) {}
+
+    kernel::IndexView view() { return {memory.data(), lines - 1, keys.data(), width, float_bytes}; }
+
+    OracleLocated insert(cpu::Kernels const& run, bool shared, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(), out.mask.data()};
+        cpu::ClaimCount count = (shared ? run.shared : run.sole).claim(view(), batch, 0, rows.count);
+        EXPECT_EQ(run.settle(view(), batch, 0, rows.count), count.claimed);
+        run.publish(view(), batch, 0, rows.count, 0, nullptr, 0);
+        std::uint32_t const base = top;
+        for (std::size_t row = 0; row < rows.count; ++row) {
+            if (out.mask[row]) {
+                std::memcpy(&keys[std::size_t{numbers[row]} * width], rows[row].data(), width);
+                ++top;
+            } else if (numbers[row] >= base) {
+                numbers[row] = numbers[numbers[row] - base];
+            }
+        }
+        out.indices.assign(numbers.begin(), numbers.end());
+        return out;
+    }
+
+    OracleLocated find(cpu::Kernels const& run, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> numbers(rows.count);
+        run.find(view(), {bytes(rows), top, nullptr, numbers.data(), out.mask.data()}, 0, rows.count);
+        out.indices.assign(numbers.begin(), numbers.end());
+        return out;
+    }
+
+    std::vector<std::uint8_t> erase(cpu::Kernels const& run, bool shared, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(), out.mask.data()};
+        auto const& write = shared ? run.shared : run.sole;
+        write.mark(view(), batch, 0, rows.count);
+        write.release_marked(view(), batch, 0, rows.count);
+        return out.mask;
+    }
+
+    static OracleLocated answers(Rows const& rows) { return {{}, std::vector<std::uint8_t>(rows.count)}; }
+    static unsigned char const* bytes(Rows const& rows) {
+        return reinterpret_cast<unsigned char const*>(rows.bytes.data());
+    }
+};
+
+TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
+    for (Level const& writer : levels())
+        for (Level const& reader : levels())
+            for (KeyKind const& kind : all_kinds())
+                for (bool shared : {false, true}) {
+                    SCOPED_TRACE(writer.name + " " + reader.name + " " + kind.name + (shared ? " shared" : " sole"));
+                    Bench bench(kind);
+                    Oracle oracle(0, kind.element, {});
+                    auto rows = [&](Ids const& ids) { return rows_of(make_keys(kind.element, ids), kind.element); };
+                    cpu::Kernels const& write = writer.kernels(bench.width, bench.float_bytes);
+                    cpu::Kernels const& read = reader.kernels(bench.width, bench.float_bytes);
+                    Rows first = rows(random_ids(800, 600, 1));
+                    OracleLocated got = bench.insert(write, shared, first), want = oracle.insert(first, {});
+                    ASSERT_EQ(got.indices, want.indices);
+                    ASSERT_EQ(got.mask, want.mask);
+                    Rows gone = rows(random_ids(300, 800, 2));
+                    ASSERT_EQ(bench.erase(write, shared, gone), oracle.erase(gone));
+                    Rows all = rows(sequence(900));
+                    got = bench.find(read, all);
+                    want = oracle.find(all);
+                    ASSERT_EQ(got.indices, want.indices);
+                    ASSERT_EQ(got.mask, want.mask);
+                }
+}
+
+TEST(EngineLevels, the_level_in_use_is_one_of_them) {
+    std::string name = cpu::isa_name();
+    EXPECT_TRUE(name == "x86-64-v2" || name == "x86-64-v3" || name == "generic") << name;
+}
+
+}  // namespace
+}  // namespace th_test

@@ -1,0 +1,211 @@
+// Quality of the hashes: every input bit flips every output bit half of the time, and the low bits (which line) and
+// high bits (which fingerprint) of structured keys spread like random ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <unordered_set>
+#include <vector>
+
+#include "contract/batches.hpp"
+#include "tensorhash/kernel/hash.hpp"
+#include "tensorhash/kernel/key.hpp"
+
+namespace th_test {
+namespace {
+
+namespace kernel = tensorhash::kernel;
+
+/// Counts how often each of 64 bits is set, eight bits at a time.
+class BitCounts {
+public:
+    void add(std::uint64_t word) {
+        for (int byte = 0; byte < 8; ++byte) {
+            // Spreads the byte's bits over the bytes of a word: one addition counts eight of them.
+            std::uint64_t bits = (word >> (8 * byte)) & 0xff;
+            bits = (bits * 0x8040201008040201u >> 7) & 0x0101010101010101u;
+            packed_[byte] += __builtin_bswap64(bits) & 0x0101010101010101u;
+        }
+        if (++pending_ == 255) flush();
+    }
+    /// How far the bit that is furthest from half is from half.
+    double worst_bias() {
+        flush();
+        double worst = 0;
+        for (int bit = 0; bit < 64; ++bit)
+            worst = std::max(worst, std::abs(static_cast<double>(counts_[bit]) / static_cast<double>(total_) - 0.5));
+        return worst;
+    }
+    std::uint64_t count(int bit) {
+        flush();
+        return counts_[bit];
+    }
+
+private:
+    void flush() {
+        for (int byte = 0; byte < 8; ++byte)
+            for (int bit = 0; bit < 8; ++bit) counts_[8 * byte + bit] += (packed_[byte] >> (8 * bit)) & 0xff;
+        std::memset(packed_, 0, sizeof(packed_));
+        total_ += pending_;
+        pending_ = 0;
+    }
+    std::uint64_t packed_[8] = {};
+    std::uint64_t counts_[64] = {};
+    std::uint64_t total_ = 0;
+    std::uint64_t pending_ = 0;
+};
+
+TEST(HashQuality, the_counter_of_this_test_counts) {
+    Random random(1);
+    BitCounts counts;
+    std::uint64_t plain[64] = {};
+    for (int i = 0; i < 1000; ++i) {
+        std::uint64_t word = random.next() & random.next();
+        counts.add(word);
+        for (int bit = 0; bit < 64; ++bit) plain[bit] += word >> bit & 1;
+    }
+    std::uint64_t sum = 0, plain_sum = 0;
+    for (int bit = 0; bit < 64; ++bit) {
+        sum += counts.count(bit);
+        plain_sum += plain[bit];
+        EXPECT_EQ(counts.count(bit), plain[bit]) << bit;
+    }
+    EXPECT_EQ(sum, plain_sum);
+}
+
+/// Six standard deviations of a fair coin thrown `samples` times.
+double tolerance(double samples) { return 6 * 0.5 / std::sqrt(samples); }
+
+TEST(HashQuality, mix_is_a_bijection_and_unmix_its_inverse) {
+    Random random(2);
+    for (int i = 0; i < 100000; ++i) {
+        std::uint64_t word = i < 1000 ? static_cast<std::uint64_t>(i) : random.next();
+        ASSERT_EQ(kernel::unmix(kernel::mix(word)), word);
+        ASSERT_EQ(kernel::mix(kernel::unmix(word)), word);
+        ASSERT_EQ(kernel::unmix(kernel::mix(~word)), ~word);
+    }
+}
+
+TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
+    constexpr int samples = 20000;
+    for (bool counter : {false, true})
+        for (int bit = 0; bit < 64; ++bit) {
+            Random random(3);
+            BitCounts flips;
+            for (int i = 0; i < samples; ++i) {
+                std::uint64_t word = counter ? static_cast<std::uint64_t>(i) : random.next();
+                flips.add(kernel::mix(word) ^ kernel::mix(word ^ (std::uint64_t{1} << bit)));
+            }
+            // Counters are no random sample: a published weakness of a bit or two is allowed for.
+            EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples)) << "input bit " << bit;
+        }
+}
+
+TEST(HashQuality, the_wide_hash_has_full_avalanche_at_every_width) {
+    constexpr int samples = 1024;
+    for (std::uint32_t width = 9; width <= 64; ++width) {
+        kernel::WideAny reader(kernel::KeyFormat{width, 0});
+        Random random(width);
+        std::vector<unsigned char> keys(samples * width);
+        for (unsigned char& byte : keys) byte = static_cast<unsigned char>(random.next());
+        std::vector<std::uint64_t> before(samples);
+        for (std::size_t i = 0; i < samples; ++i) before[i] = reader.hash(&keys[i * width]);
+        for (std::uint32_t bit = 0; bit < 8 * width; ++bit) {
+            BitCounts flips;
+            for (std::size_t i = 0; i < samples; ++i) {
+                unsigned char* byte = &keys[i * width + bit / 8];
+                *byte = static_cast<unsigned char>(*byte ^ (1u << bit % 8));
+                flips.add(before[i] ^ reader.hash(&keys[i * width]));
+                *byte = static_cast<unsigned char>(*byte ^ (1u << bit % 8));
+            }
+            ASSERT_LT(flips.worst_bias(), tolerance(samples)) << "width " << width << ", input bit " << bit;
+        }
+    }
+}
+
+TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
+    Random random(4);
+    for (int i = 0; i < 1000; ++i) {
+        unsigned char key[16], other[16];
+        for (unsigned char& byte : key) byte = static_cast<unsigned char>(random.next());
+        std::memcpy(other, key, 16);
+        other[i % 16] = static_cast<unsigned char>(other[i % 16] ^ 1);
+        kernel::KeyFormat twelve{12, 0}, sixteen{16, 0};
+        EXPECT_EQ(kernel::Wide12(twelve).hash(key), kernel::WideAny(twelve).hash(key));
+        EXPECT_EQ(kernel::Wide16(sixteen).hash(key), kernel::WideAny(sixteen).hash(key));
+        EXPECT_EQ(kernel::Wide12(twelve).equal(key, other), kernel::WideAny(twelve).equal(key, other));
+        EXPECT_EQ(kernel::Wide16(sixteen).equal(key, other), false);
+        EXPECT_TRUE(kernel::Wide12(twelve).equal(key, key));
+    }
+}
+
+/// Chi-square of the hashes over buckets, in standard deviations from what random hashes give.
+double spread(std::vector<std::uint64_t> const& hashes, int shift, int bits) {
+    std::vector<double> counts(std::size_t{1} << bits, 0);
+    for (std::uint64_t hash : hashes) ++counts[(hash >> shift) & (counts.size() - 1)];
+    double expected = static_cast<double>(hashes.size()) / static_cast<double>(counts.size());
+    double chi_square = 0;
+    for (double count : counts) chi_square += (count - expected) * (count - expected) / expected;
+    double freedom = static_cast<double>(counts.size() - 1);
+    return (chi_square - freedom) / std::sqrt(2 * freedom);
+}
+
+void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string const& what) {
+    for (int bits : {4, 8, 12, 15})
+        for (int shift : {0, 32, 64 - bits}) {
+            // Too even would be as wrong as too lumpy.
+            EXPECT_LT(std::abs(spread(hashes, shift, bits)), 6) << what << ": bits " << shift << " to " << shift + bits;
+        }
+    EXPECT_EQ(std::unordered_set<std::uint64_t>(hashes.begin(), hashes.end()).size(), hashes.size()) << what;
+}
+
+/// Hashes of int32 x 3 voxels of a cube that begins at `low`, every `step`.
+std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step) {
+    std::vector<std::uint64_t> hashes;
+    kernel::Wide12 reader(kernel::KeyFormat{12, 0});
+    for (std::int32_t x = 0; x < 64; ++x)
+        for (std::int32_t y = 0; y < 64; ++y)
+            for (std::int32_t z = 0; z < 64; ++z) {
+                std::int32_t key[3] = {low + x * step, low + y * step, low + z * step};
+                hashes.push_back(reader.hash(reinterpret_cast<unsigned char const*>(key)));
+            }
+    return hashes;
+}
+
+TEST(HashQuality, voxel_grids_spread_like_random_keys) {
+    expect_random_spread(voxel_hashes(0, 1), "one octant");
+    expect_random_spread(voxel_hashes(-32, 1), "around the origin");
+    expect_random_spread(voxel_hashes(-100000, 1), "negative octant");
+    expect_random_spread(voxel_hashes(0, 256), "every 256th voxel");
+    expect_random_spread(voxel_hashes(0, 1 << 16), "every 65536th voxel");
+}
+
+TEST(HashQuality, structured_words_spread_like_random_keys) {
+    auto hashes = [](auto word) {
+        std::vector<std::uint64_t> out;
+        for (std::uint64_t i = 0; i < 1u << 18; ++i) out.push_back(kernel::mix(word(i)));
+        return out;
+    };
+    expect_random_spread(hashes([](std::uint64_t i) { return i; }), "sequence");
+    expect_random_spread(hashes([](std::uint64_t i) { return i << 32; }), "shifted by 32");
+    expect_random_spread(hashes([](std::uint64_t i) { return i << 46; }), "shifted by 46");
+    expect_random_spread(hashes([](std::uint64_t i) { return std::bit_cast<std::uint64_t>(static_cast<double>(i)); }),
+                         "float64 bits of integers");
+    expect_random_spread(hashes([](std::uint64_t i) { return (i >> 12) << 42 | (i >> 6 & 63) << 21 | (i & 63); }),
+                         "packed coordinates");
+}
+
+TEST(HashQuality, equal_floats_hash_equal) {
+    float zeros[] = {0.0f, -0.0f, std::nanf("1"), -std::nanf("2"), 1.0f, 2.0f};
+    float other[] = {-0.0f, 0.0f, -std::nanf("7"), std::nanf(""), 1.0f, 2.0f};
+    for (std::uint32_t bytes : {12u, 16u, 20u, 24u}) {
+        kernel::WideAny reader(kernel::KeyFormat{bytes, 4});
+        auto const* a = reinterpret_cast<unsigned char const*>(zeros);
+        auto const* b = reinterpret_cast<unsigned char const*>(other);
+        EXPECT_TRUE(reader.equal(a, b));
+        EXPECT_EQ(reader.hash(a), reader.hash(b));
+    }
+}
+
+}  // namespace
+}  // namespace th_test

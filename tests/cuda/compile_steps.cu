@@ -1,0 +1,96 @@
+// Compiles the per-row steps of include/tensorhash/kernel as CUDA device code, so that they stay CUDA. Nothing here is
+// run or shipped: the CUDA back end, when it comes, has its own launches.
+#include "tensorhash/kernel/erase.hpp"
+#include "tensorhash/kernel/find.hpp"
+#include "tensorhash/kernel/insert.hpp"
+
+namespace {
+
+using namespace tensorhash::kernel;
+
+template <class Body>
+__device__ void for_rows(std::size_t rows, Body const& body) {
+    std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; row < rows; row += step) {
+        body(row);
+    }
+}
+
+template <class Reader>
+__global__ void find_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Sole>::type const index(view);
+    for_rows(rows, [&](std::size_t row) {
+        batch.numbers[row] = find(index, index.hash(batch.keys, row), batch, row);
+        batch.mask[row] = batch.numbers[row] != kNoNumber;
+    });
+}
+
+template <class Reader>
+__global__ void claim_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for_rows(rows, [&](std::size_t row) {
+        Claim const c = claim(index, index.hash(batch.keys, row), batch, row);
+        batch.positions[row] = c.position;
+        batch.numbers[row] = c.number;
+    });
+}
+
+template <class Reader>
+__global__ void settle_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Sole>::type const index(view);
+    for_rows(rows, [&](std::size_t row) { settle(index, batch, row); });
+}
+
+template <class Reader>
+__global__ void publish_rows(IndexView view, BatchView batch, std::size_t rows, std::uint32_t const* numbers) {
+    typename IndexOf<Reader, Sole>::type const index(view);
+    for_rows(rows, [&](std::size_t row) {
+        if (batch.mask[row] != 0) {
+            publish(index, batch, row, numbers[row]);
+        }
+    });
+}
+
+template <class Reader>
+__global__ void mark_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for_rows(rows, [&](std::size_t row) { mark_for_erase(index, index.hash(batch.keys, row), batch, row); });
+}
+
+template <class Reader>
+__global__ void release_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for_rows(rows, [&](std::size_t row) {
+        batch.mask[row] = batch.numbers[row] != kNoNumber && holds_claim(index, batch, row);
+        if (batch.mask[row] != 0) {
+            release(index, batch.positions[row]);
+        }
+    });
+}
+
+template <class Reader>
+__global__ void place_rows(IndexView view, std::size_t entries) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for_rows(entries, [&](std::size_t number) {
+        place(index, index.hash(view.key_buffer, number), static_cast<std::uint32_t>(number));
+    });
+}
+
+#define TH_INSTANTIATE(Reader)                                                                       \
+    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);                   \
+    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);                  \
+    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);                 \
+    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,                 \
+                                                  std::uint32_t const*);                             \
+    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);                   \
+    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t);                \
+    template __global__ void place_rows<Reader>(IndexView, std::size_t);
+
+TH_INSTANTIATE(Narrow8)
+TH_INSTANTIATE(Narrow4)
+TH_INSTANTIATE(NarrowAny)
+TH_INSTANTIATE(Wide12)
+TH_INSTANTIATE(Wide16)
+TH_INSTANTIATE(WideAny)
+
+}  // namespace

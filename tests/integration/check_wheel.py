@@ -1,0 +1,92 @@
+"""Checks a wheel: its size, what it holds, what it depends on, what its libraries are linked to.
+
+usage: check_wheel.py WHEEL
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+MAX_BYTES = 5_000_000
+# The C and C++ run-time libraries and libtensorhash itself: no OpenMP, TBB, CUDA or framework.
+ALLOWED_LIBRARIES = re.compile(
+    r"lib(tensorhash|stdc\+\+|gcc_s|c|m|pthread|dl|rt)\.so(\.\d+)?|ld-linux.*|libc\+\+(abi)?\.so.*"
+)
+REQUIRED = ["tensorhash/__init__.py", "tensorhash/_core.pyi", "tensorhash/py.typed"]
+
+
+def check_contents(names: list[str]) -> list[str]:
+    problems = [f"{name} is missing" for name in REQUIRED if name not in names]
+    if not any(re.fullmatch(r"tensorhash/_core\..*so", name) for name in names):
+        problems.append("the extension tensorhash/_core*.so is missing")
+    if not any(re.fullmatch(r"tensorhash/libtensorhash\.so.*", name) for name in names):
+        problems.append("tensorhash/libtensorhash.so is missing")
+    foreign = [name for name in names if not re.match(r"tensorhash(-[^/]*\.dist-info)?/", name)]
+    problems += [f"{name} does not belong into the wheel" for name in foreign]
+    sources = [name for name in names if re.search(r"\.(cpp|hpp|h|cmake|pyc)$", name)]
+    problems += [f"{name} does not belong into the wheel" for name in sources]
+    return problems
+
+
+def check_metadata(text: str) -> list[str]:
+    metadata = Parser().parsestr(text)
+    needs = metadata.get_all("Requires-Dist") or []
+    needs = [need for need in needs if "extra ==" not in need]
+    names = [re.match(r"[A-Za-z0-9_.-]+", need)[0].lower() for need in needs]
+    return [] if names == ["numpy"] else [f"depends on {needs}, expected NumPy only"]
+
+
+def check_library(path: Path) -> list[str]:
+    dynamic = subprocess.run(
+        ["readelf", "-d", str(path)], check=True, capture_output=True, text=True
+    ).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    problems = [
+        f"{path.name} is linked to {name}"
+        for name in needed
+        if not ALLOWED_LIBRARIES.fullmatch(name)
+    ]
+    run_paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)
+    problems += [f"{path.name} has run path {p}" for p in run_paths if p not in ("$ORIGIN", "")]
+    if path.name.startswith("_core") and run_paths != ["$ORIGIN"]:
+        problems.append(f"{path.name} has run path {run_paths}, expected $ORIGIN")
+    return problems
+
+
+def check(wheel: Path) -> list[str]:
+    problems = []
+    size = wheel.stat().st_size
+    if size >= MAX_BYTES:
+        problems.append(f"{size} bytes, expected under {MAX_BYTES}")
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+        problems += check_contents(names)
+        metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
+        problems += check_metadata(archive.read(metadata).decode())
+        for name in names:
+            if ".so" in Path(name).name:
+                problems += check_library(Path(archive.extract(name, folder)))
+    return problems
+
+
+def main() -> int:
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    wheel = Path(sys.argv[1])
+    problems = check(wheel)
+    for problem in problems:
+        print(f"    {wheel.name}: {problem}", file=sys.stderr)
+    if not problems:
+        print(f"    {wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, needs NumPy only")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

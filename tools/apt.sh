@@ -1,0 +1,39 @@
+# Debian packages, installed when something they bring is missing. Source it after common.sh.
+APT_UPDATED=
+
+# want_packages PACKAGE...: installs them, or stops with a sentence that names them.
+want_packages() {
+    local as_root=()
+    if ! command -v apt-get >/dev/null; then
+        fail "these are missing and this machine has no apt-get: please install the equivalents of the Debian packages: $*"
+    fi
+    if [ "$(id -u)" != 0 ]; then
+        if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+            as_root=(sudo -n)
+        else
+            fail "Debian packages are missing and may not be installed by this user. Please run: apt-get update && apt-get install -y $*"
+        fi
+    fi
+    say "installing Debian packages: $*"
+    if [ -z "$APT_UPDATED" ]; then
+        "${as_root[@]}" apt-get update -qq || fail "apt-get update failed; the missing Debian packages are: $*"
+        APT_UPDATED=1
+    fi
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        fail "apt-get could not install: $*"
+}
+
+# The checks ask for the thing, not for the package: it may have come another way.
+has_header() { echo "#include <$1>" | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; }
+has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/dev/null | grep -q "$1"; }
+
+need_gtest() {
+    [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
+}
+need_benchmark() { has_header benchmark/benchmark.h || want_packages libbenchmark-dev; }
+need_open3d_libraries() {
+    local missing=()
+    has_library libusb-1.0.so.0 || missing+=(libusb-1.0-0)
+    has_library libGL.so.1 || missing+=(libgl1)
+    [ ${#missing[@]} = 0 ] || want_packages "${missing[@]}"
+}
