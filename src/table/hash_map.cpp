@@ -62,7 +62,7 @@ Tensor gathered(table::Column const& column, Element const& element, Tensor cons
     return out;
 }
 
-/// Rows that lie in a column's own memory are copied first: joined in place they would change under the reader.
+/// Rows that lie in a column's own memory are copied first: written in place they would change under the reader.
 void detach_from(table::Column const& column, Batch& batch) {
     auto const* const begin = column.block->data();
     auto const* const end = begin + column.block->bytes();
@@ -108,12 +108,13 @@ Located HashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const&
 
 Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                             std::vector<Reduce> const& reduce) {
-    Batch const key_batch = table::check_batch(keys, impl_->key, "keys");
+    Batch key_batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> batches = table::check_values(values, impl_->values, key_batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
     Located located = make_located(key_batch.rows);
     std::vector<table::Bytes> rows;
     Writing const guard(impl_->lock);
+    detach_from(impl_->table.keys(), key_batch);
     for (std::size_t i = 0; i < batches.size(); ++i) {
         detach_from(impl_->table.values()[i], batches[i]);
         rows.push_back(batches[i].data());
@@ -123,9 +124,10 @@ Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& value
 }
 
 Located HashMap::activate(Tensor const& keys) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch batch = table::check_batch(keys, impl_->key, "keys");
     Located located = make_located(batch.rows);
     Writing const guard(impl_->lock);
+    detach_from(impl_->table.keys(), batch);
     impl_->table.activate(batch.data(), batch.rows, answers(located));
     return located;
 }
