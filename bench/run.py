@@ -12,6 +12,7 @@ import measure
 from peers import open3d_cpu, ours
 
 import tensorhash
+from tensorhash import _core
 
 HEADER = "| key | rows | operation | tensorhash, ms | Open3D, ms | spread | ratio | goal |"
 RULE = "|---|--:|---|--:|--:|--:|--:|--:|"
@@ -24,8 +25,8 @@ def machine() -> str:
         if line.startswith("model name"):
             model = line.split(":", 1)[1].strip()
             break
-    config = tensorhash.show_config(print_it=False)
-    return f"{model}, {tensorhash.get_num_threads()} threads, {config['isa']}, Python {platform.python_version()}"
+    threads = tensorhash.get_num_threads()
+    return f"{model}, {threads} threads, {_core.instruction_set()}, Python {platform.python_version()}"
 
 
 def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]) -> list[str]:

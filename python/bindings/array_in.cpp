@@ -16,7 +16,7 @@
 namespace tensorhash::bindings {
 namespace {
 
-// Holds the exporter's memory. The last copy of a tensor may die on any thread, so the GIL is taken here.
+// Holds the exporter's memory. The last copy of a tensor may die on any thread: the GIL is taken.
 struct HeldBuffer {
     Py_buffer view{};
 
@@ -30,6 +30,13 @@ struct HeldBuffer {
     }
 };
 
+// What is asked for: argument and dtype as messages name them, and another name for the elements.
+struct Request {
+    char const* argument;
+    Dtype wanted = Dtype::Undefined;
+    std::optional<Dtype> as = std::nullopt;
+};
+
 struct Format {
     Dtype dtype;
     bool swapped;  // bytes are in the other order
@@ -37,30 +44,44 @@ struct Format {
 
 Dtype signed_of(Py_ssize_t bytes) {
     switch (bytes) {
-        case 1: return Dtype::Int8;
-        case 2: return Dtype::Int16;
-        case 4: return Dtype::Int32;
-        case 8: return Dtype::Int64;
-        default: return Dtype::Undefined;
+        case 1:
+            return Dtype::Int8;
+        case 2:
+            return Dtype::Int16;
+        case 4:
+            return Dtype::Int32;
+        case 8:
+            return Dtype::Int64;
+        default:
+            return Dtype::Undefined;
     }
 }
 
 Dtype unsigned_of(Py_ssize_t bytes) {
     switch (bytes) {
-        case 1: return Dtype::UInt8;
-        case 2: return Dtype::UInt16;
-        case 4: return Dtype::UInt32;
-        case 8: return Dtype::UInt64;
-        default: return Dtype::Undefined;
+        case 1:
+            return Dtype::UInt8;
+        case 2:
+            return Dtype::UInt16;
+        case 4:
+            return Dtype::UInt32;
+        case 8:
+            return Dtype::UInt64;
+        default:
+            return Dtype::Undefined;
     }
 }
 
 Dtype float_of(Py_ssize_t bytes) {
     switch (bytes) {
-        case 2: return Dtype::Float16;
-        case 4: return Dtype::Float32;
-        case 8: return Dtype::Float64;
-        default: return Dtype::Undefined;
+        case 2:
+            return Dtype::Float16;
+        case 4:
+            return Dtype::Float32;
+        case 8:
+            return Dtype::Float64;
+        default:
+            return Dtype::Undefined;
     }
 }
 
@@ -95,13 +116,10 @@ Tensor with_bytes_swapped(Tensor const& tensor) {
         auto* bytes = static_cast<unsigned char*>(copy.data());
         std::size_t const width = byte_size(copy.dtype());
         std::size_t const total = copy.bytes();
-        for (std::size_t at = 0; at < total; at += width) std::reverse(bytes + at, bytes + at + width);
+        for (std::size_t at = 0; at < total; at += width)
+            std::reverse(bytes + at, bytes + at + width);
         return copy;
     });
-}
-
-std::string class_name(nb::handle object) {
-    return nb::cast<std::string>(nb::str(nb::getattr(object.type(), "__name__")));
 }
 
 std::string dtype_text(nb::handle object) {
@@ -109,24 +127,28 @@ std::string dtype_text(nb::handle object) {
     return dtype.is_none() ? "" : nb::cast<std::string>(nb::str(dtype));
 }
 
-[[noreturn]] void fail_element_type(nb::handle object, char const* argument, std::string const& got) {
-    std::string text = std::string(argument) + ": expected an array of bool, integers or floats, got " +
+[[noreturn]] void fail_element_type(nb::handle object, Request const& request,
+                                    std::string const& got) {
+    std::string const argument = request.argument;
+    std::string const wanted = request.wanted == Dtype::Undefined
+                                   ? "bool, integers or floats"
+                                   : std::string(name(request.wanted));
+    std::string text = argument + ": expected an array of " + wanted + ", got " +
                        class_name(object) + " of dtype " + got;
     if (got.starts_with("datetime64") || got.starts_with("timedelta64")) {
-        text += "; pass " + std::string(argument) + ".view(\"int64\")";
+        text += "; pass " + argument + ".view(\"int64\")";
     }
     throw TypeError(text);
 }
 
-Tensor from_view(std::shared_ptr<HeldBuffer> held, nb::handle object, char const* argument,
-                 std::optional<Dtype> as) {
+Tensor from_view(std::shared_ptr<HeldBuffer> held, nb::handle object, Request const& request) {
     Py_buffer const& view = held->view;
     Format format = parse_format(view);
     if (format.dtype == Dtype::Undefined) {
         std::string const got = dtype_text(object);
-        fail_element_type(object, argument, got.empty() ? view.format : got);
+        fail_element_type(object, request, got.empty() ? view.format : got);
     }
-    if (as && byte_size(*as) == byte_size(format.dtype)) format.dtype = *as;
+    if (request.as && byte_size(*request.as) == byte_size(format.dtype)) format.dtype = *request.as;
     auto const rank = static_cast<std::size_t>(view.ndim);
     Shape shape(view.shape, view.shape + rank);
     Shape strides(view.strides, view.strides + rank);
@@ -139,44 +161,49 @@ Tensor from_view(std::shared_ptr<HeldBuffer> held, nb::handle object, char const
 
 bool is_bfloat16(nb::handle object) { return dtype_text(object) == "bfloat16"; }
 
-// No tensor if the exporter refuses; the Python error is dropped, since the caller has other ways to try.
-std::optional<Tensor> try_buffer(nb::handle object, char const* argument, std::optional<Dtype> as) {
+// No tensor if the exporter refuses; its error is dropped, since the caller has other ways to try.
+std::optional<Tensor> try_buffer(nb::handle object, Request const& request) {
     auto held = std::make_shared<HeldBuffer>();
     if (PyObject_GetBuffer(object.ptr(), &held->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
         PyErr_Clear();
         return std::nullopt;
     }
-    return from_view(std::move(held), object, argument, as);
+    return from_view(std::move(held), object, request);
 }
 
-Tensor convert(nb::handle object, char const* argument, std::optional<Dtype> as) {
+Tensor convert(nb::handle object, Request const& request) {
     if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor const&>(object);
     bool const has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
     if (has_buffer) {
-        if (std::optional<Tensor> tensor = try_buffer(object, argument, as)) return *std::move(tensor);
+        if (std::optional<Tensor> tensor = try_buffer(object, request)) return *std::move(tensor);
         if (is_bfloat16(object)) {
             nb::object words = object.attr("view")("uint16");
-            return to_tensor_as(words, argument, Dtype::BFloat16);
+            return to_tensor_as(words, request.argument, Dtype::BFloat16);
         }
     }
     bool const is_capsule = PyCapsule_CheckExact(object.ptr()) != 0;
-    // A NumPy array that refuses the buffer protocol refuses DLPack for the same reason, with a vaguer message.
+    // A NumPy array that refuses the buffer protocol refuses DLPack too, with a vaguer message.
     bool const is_numpy = has_buffer && nb::hasattr(object, "__array_interface__");
     if (is_capsule || (!is_numpy && nb::hasattr(object, "__dlpack__"))) {
-        return tensor_from_dlpack(object, argument);
+        return tensor_from_dlpack(object, request.argument);
     }
-    if (has_buffer) fail_element_type(object, argument, dtype_text(object));
-    throw TypeError(std::string(argument) + ": expected an array, got " + class_name(object));
+    if (has_buffer) fail_element_type(object, request, dtype_text(object));
+    throw TypeError(std::string(request.argument) + ": expected an array, got " +
+                    class_name(object));
 }
 
 }  // namespace
 
-Tensor to_tensor(nb::handle object, char const* argument) {
-    return convert(object, argument, std::nullopt);
+std::string class_name(nb::handle object) {
+    return nb::cast<std::string>(nb::str(nb::getattr(object.type(), "__name__")));
+}
+
+Tensor to_tensor(nb::handle object, char const* argument, Dtype wanted) {
+    return convert(object, {.argument = argument, .wanted = wanted});
 }
 
 Tensor to_tensor_as(nb::handle object, char const* argument, Dtype dtype) {
-    return convert(object, argument, dtype);
+    return convert(object, {.argument = argument, .as = dtype});
 }
 
 }  // namespace tensorhash::bindings

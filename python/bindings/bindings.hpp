@@ -1,9 +1,9 @@
-// What the files of the extension share: one bind function per bound class, and how to leave the GIL.
+// What the files of the extension have in common: one bind function per bound class.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
-#include <utility>
+#include "gil.hpp"
 
 namespace tensorhash::bindings {
 
@@ -13,12 +13,5 @@ void bind_errors(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_hash_map(nb::module_& m);
 void bind_threads(nb::module_& m);
-
-/// Runs the core's work with the GIL released. `work` must not touch a Python object.
-template <class Work>
-auto without_gil(Work&& work) {
-    nb::gil_scoped_release released;
-    return std::forward<Work>(work)();
-}
 
 }  // namespace tensorhash::bindings

@@ -43,10 +43,12 @@ Tensor from_capsule(nb::handle object, char const* argument) {
     if (name == nullptr) PyErr_Clear();
     std::string const found = name != nullptr ? name : "(no name)";
     if (found.starts_with("used_dltensor")) {
-        throw ValueError(std::string(argument) + ": this DLPack capsule was consumed already; a capsule serves once");
+        throw ValueError(std::string(argument) +
+                         ": this DLPack capsule was consumed already; a capsule serves once");
     }
     throw TypeError(std::string(argument) +
-                    ": expected a capsule named \"dltensor\" or \"dltensor_versioned\", got \"" + found + "\"");
+                    ": expected a capsule named \"dltensor\" or \"dltensor_versioned\", got \"" +
+                    found + "\"");
 }
 
 void require_host_memory(nb::handle object, char const* argument) {
@@ -62,7 +64,12 @@ void require_host_memory(nb::handle object, char const* argument) {
 }
 
 nb::object export_capsule(nb::handle object, char const* argument) {
-    nb::object method = object.attr("__dlpack__");
+    nb::object method = nb::getattr(object, "__dlpack__", nb::none());
+    if (method.is_none()) {
+        throw TypeError(std::string(argument) +
+                        ": expected a DLPack capsule or an object with __dlpack__, got " +
+                        class_name(object));
+    }
     try {
         try {
             return method(nb::arg("max_version") = nb::make_tuple(1, 0));
@@ -74,8 +81,8 @@ nb::object export_capsule(nb::handle object, char const* argument) {
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is not the owner's refusal
         std::string const why = nb::cast<std::string>(nb::str(error.value()));
-        nb::raise_from(error, PyExc_ValueError, "%s: its owner refused to share the memory: %s", argument,
-                       why.c_str());
+        nb::raise_from(error, PyExc_ValueError, "%s: its owner refused to share the memory: %s",
+                       argument, why.c_str());
     }
 }
 

@@ -1,4 +1,4 @@
-// Tensors as DLPack capsules. Whoever imports one renames it; if nobody does, its destructor frees the memory.
+// Tensors as DLPack capsules. Whoever imports one renames it; if nobody does, it frees the memory.
 #include "dlpack_out.hpp"
 
 #include "bindings.hpp"
@@ -40,8 +40,8 @@ nb::object legacy_capsule(Tensor const& tensor) {
     return make_capsule(tensor.to_dlpack(), "dltensor", release_legacy);
 }
 
-nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object max_version, nb::object dl_device,
-                           nb::object copy) {
+nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object max_version,
+                           nb::object dl_device, nb::object copy) {
     if (!stream.is_none()) throw nb::buffer_error("stream: memory on the CPU has none, pass None");
     if (!dl_device.is_none() && nb::cast<int>(nb::int_(dl_device[0])) != 1) {
         throw nb::buffer_error("dl_device: this build exports to the CPU only, (1, 0)");
@@ -52,8 +52,9 @@ nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object m
         return make_capsule(shared.to_dlpack_versioned(), "dltensor_versioned", release_versioned);
     }
     if (shared.read_only()) {
-        throw nb::buffer_error("the array is read-only, which DLPack before 1.0 cannot say; "
-                               "ask with max_version=(1, 0) or copy=True");
+        throw nb::buffer_error(
+            "the array is read-only, which DLPack before 1.0 cannot say; "
+            "ask with max_version=(1, 0) or copy=True");
     }
     return legacy_capsule(shared);
 }

@@ -11,7 +11,8 @@ namespace tensorhash::bindings {
 nanobind::object legacy_capsule(Tensor const& tensor);
 
 /// The `__dlpack__` of the array API standard; BufferError for what cannot be exported as asked.
-nanobind::object standard_dlpack(Tensor const& tensor, nanobind::object stream, nanobind::object max_version,
-                                 nanobind::object dl_device, nanobind::object copy);
+nanobind::object standard_dlpack(Tensor const& tensor, nanobind::object stream,
+                                 nanobind::object max_version, nanobind::object dl_device,
+                                 nanobind::object copy);
 
 }  // namespace tensorhash::bindings

@@ -18,19 +18,30 @@
 namespace tensorhash::bindings {
 namespace {
 
+using Arrays = nb::typed<nb::sequence, nb::object>;
 using ElementSpec = std::pair<std::string, Shape>;  // dtype name, element shape
 
 Element to_element(ElementSpec const& spec) { return {dtype_from_name(spec.first), spec.second}; }
 
-ElementSpec to_spec(Element const& element) { return {std::string(name(element.dtype)), element.shape}; }
+ElementSpec to_spec(Element const& element) {
+    return {std::string(name(element.dtype)), element.shape};
+}
 
-std::vector<Tensor> to_tensors(nb::sequence const& arrays, char const* argument) {
+Tensor key_rows(HashMap const& self, nb::handle keys) {
+    return to_tensor(keys, "keys", self.key_element().dtype);
+}
+
+// `elements` are for messages: how many arrays there must be is the core's to check.
+std::vector<Tensor> to_tensors(Arrays const& arrays, char const* argument,
+                               std::vector<Element> const& elements = {}) {
     std::size_t const count = nb::len(arrays);
     std::vector<Tensor> tensors;
     tensors.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        std::string const label = std::string(argument) + "[" + std::to_string(i) + "]";
-        tensors.push_back(to_tensor(arrays[i], label.c_str()));
+        std::string label = argument;
+        if (count > 1) label += "[" + std::to_string(i) + "]";
+        Dtype const wanted = i < elements.size() ? elements[i].dtype : Dtype::Undefined;
+        tensors.push_back(to_tensor(arrays[i], label.c_str(), wanted));
     }
     return tensors;
 }
@@ -45,27 +56,28 @@ void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key
     elements.reserve(values.size());
     for (ElementSpec const& spec : values) elements.push_back(to_element(spec));
     without_gil([&] {
-        new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements), Device::parse(device));
+        new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
+                           Device::parse(device));
     });
 }
 
 // Every batch verb has the same three steps: arrays in, work without the GIL, tensors out.
 template <Located (HashMap::*verb)(Tensor const&, std::vector<Tensor> const&)>
-Pair keys_and_values(HashMap& self, nb::handle keys, nb::sequence const& values) {
-    Tensor const rows = to_tensor(keys, "keys");
-    std::vector<Tensor> const columns = to_tensors(values, "values");
+Pair keys_and_values(HashMap& self, nb::handle keys, Arrays const& values) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
     return to_pair(without_gil([&] { return (self.*verb)(rows, columns); }));
 }
 
 Pair activate(HashMap& self, nb::handle keys) {
-    Tensor const rows = to_tensor(keys, "keys");
+    Tensor const rows = key_rows(self, keys);
     return to_pair(without_gil([&] { return self.activate(rows); }));
 }
 
-Pair accumulate(HashMap& self, nb::handle keys, nb::sequence const& values,
-                     std::vector<std::string> const& reduce) {
-    Tensor const rows = to_tensor(keys, "keys");
-    std::vector<Tensor> const columns = to_tensors(values, "values");
+Pair accumulate(HashMap& self, nb::handle keys, Arrays const& values,
+                std::vector<std::string> const& reduce) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
     std::vector<Reduce> reductions;
     reductions.reserve(reduce.size());
     for (std::string const& word : reduce) reductions.push_back(reduce_from_name(word));
@@ -73,23 +85,23 @@ Pair accumulate(HashMap& self, nb::handle keys, nb::sequence const& values,
 }
 
 Pair find(HashMap const& self, nb::handle keys) {
-    Tensor const rows = to_tensor(keys, "keys");
+    Tensor const rows = key_rows(self, keys);
     return to_pair(without_gil([&] { return self.find(rows); }));
 }
 
 Tensor contains(HashMap const& self, nb::handle keys) {
-    Tensor const rows = to_tensor(keys, "keys");
+    Tensor const rows = key_rows(self, keys);
     return without_gil([&] { return self.contains(rows); });
 }
 
 Tensor erase(HashMap& self, nb::handle keys) {
-    Tensor const rows = to_tensor(keys, "keys");
+    Tensor const rows = key_rows(self, keys);
     return without_gil([&] { return self.erase(rows); });
 }
 
-std::vector<Tensor> get(HashMap const& self, nb::handle keys, nb::sequence const& defaults) {
-    Tensor const rows = to_tensor(keys, "keys");
-    std::vector<Tensor> const otherwise = to_tensors(defaults, "default");
+std::vector<Tensor> get(HashMap const& self, nb::handle keys, Arrays const& defaults) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const otherwise = to_tensors(defaults, "default", self.value_elements());
     return without_gil([&] { return self.get(rows, otherwise); });
 }
 
@@ -101,8 +113,8 @@ std::pair<Tensor, std::vector<Tensor>> items(HashMap const& self) {
 Tensor value_tensor(HashMap const& self, std::int64_t column) {
     auto const columns = static_cast<std::int64_t>(self.value_elements().size());
     if (column < 0 || column >= columns) {
-        throw IndexError("value_buffer_id: expected 0 <= value_buffer_id < " + std::to_string(columns) + ", got " +
-                         std::to_string(column));
+        throw IndexError("value_buffer_id: expected 0 <= value_buffer_id < " +
+                         std::to_string(columns) + ", got " + std::to_string(column));
     }
     return self.value_tensor(static_cast<std::size_t>(column));
 }
@@ -118,13 +130,13 @@ nb::typed<nb::dict, nb::str, nb::int_> memory_usage(HashMap const& self) {
     return bytes;
 }
 
-HashMap from_items(nb::handle keys, nb::sequence const& values) {
+HashMap from_items(nb::handle keys, Arrays const& values) {
     Tensor const rows = to_tensor(keys, "keys");
     std::vector<Tensor> const columns = to_tensors(values, "values");
     return without_gil([&] { return HashMap::from_items(rows, columns); });
 }
 
-HashMap from_parts(nb::handle keys, nb::sequence const& values, nb::handle buf_indices) {
+HashMap from_parts(nb::handle keys, Arrays const& values, nb::handle buf_indices) {
     Tensor const rows = to_tensor(keys, "keys");
     std::vector<Tensor> const columns = to_tensors(values, "values");
     Tensor const indices = to_tensor(buf_indices, "buf_index");
@@ -148,19 +160,24 @@ std::vector<ElementSpec> value_specs(HashMap const& self) {
 std::tuple<Tensor, Tensor, Tensor, Tensor> unique_rows(nb::handle array) {
     Tensor const rows = to_tensor(array, "array");
     Unique found = without_gil([&] { return unique(rows); });
-    return {std::move(found.rows), std::move(found.index), std::move(found.inverse), std::move(found.counts)};
+    return {std::move(found.rows), std::move(found.index), std::move(found.inverse),
+            std::move(found.counts)};
 }
 
 void bind_listings(nb::class_<HashMap>& table) {
     table
         .def("active_buf_indices",
-             [](HashMap const& self) { return without_gil([&] { return self.active_buf_indices(); }); })
+             [](HashMap const& self) {
+                 return without_gil([&] { return self.active_buf_indices(); });
+             })
         .def("keys", [](HashMap const& self) { return without_gil([&] { return self.keys(); }); })
         .def("items", &items)
-        .def("key_tensor", [](HashMap const& self) { return without_gil([&] { return self.key_tensor(); }); })
+        .def("key_tensor",
+             [](HashMap const& self) { return without_gil([&] { return self.key_tensor(); }); })
         .def("value_tensor", &value_tensor, nb::arg("column"))
         .def("size", [](HashMap const& self) { return without_gil([&] { return self.size(); }); })
-        .def("capacity", [](HashMap const& self) { return without_gil([&] { return self.capacity(); }); })
+        .def("capacity",
+             [](HashMap const& self) { return without_gil([&] { return self.capacity(); }); })
         .def_prop_ro("key_element", [](HashMap const& self) { return to_spec(self.key_element()); })
         .def_prop_ro("value_elements", &value_specs)
         .def_prop_ro("device", [](HashMap const& self) { return to_string(self.device()); })
@@ -172,7 +189,9 @@ void bind_storage(nb::class_<HashMap>& table) {
     table
         .def(
             "reserve",
-            [](HashMap& self, std::int64_t rows) { without_gil([&] { self.reserve(Capacity{rows}); }); },
+            [](HashMap& self, std::int64_t rows) {
+                without_gil([&] { self.reserve(Capacity{rows}); });
+            },
             nb::arg("capacity"))
         .def("clear", [](HashMap& self) { without_gil([&] { self.clear(); }); })
         .def("compact", [](HashMap& self) { return without_gil([&] { return self.compact(); }); })
@@ -191,20 +210,25 @@ void bind_storage(nb::class_<HashMap>& table) {
                 return without_gil([&] { return HashMap::load(path); });
             },
             nb::arg("file_name"))
-        .def("to_bytes", [](HashMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
+        .def("to_bytes",
+             [](HashMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static("from_bytes", &from_bytes, nb::arg("bytes"))
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
-        .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"), nb::arg("buf_indices"));
+        .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"),
+                    nb::arg("buf_indices"));
 }
 
 }  // namespace
 
 void bind_hash_map(nb::module_& m) {
-    nb::class_<HashMap> table(m, "HashMap", "The table itself; a HashSet is one without value columns.");
+    nb::class_<HashMap> table(m, "HashMap",
+                              "The table itself; a HashSet is one without value columns.");
     table
-        .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"), nb::arg("device"))
+        .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
+             nb::arg("device"))
         .def("insert", &keys_and_values<&HashMap::insert>, nb::arg("keys"), nb::arg("values"))
-        .def("insert_or_assign", &keys_and_values<&HashMap::insert_or_assign>, nb::arg("keys"), nb::arg("values"))
+        .def("insert_or_assign", &keys_and_values<&HashMap::insert_or_assign>, nb::arg("keys"),
+             nb::arg("values"))
         .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
         .def("activate", &activate, nb::arg("keys"))
         .def("find", &find, nb::arg("keys"))
@@ -213,7 +237,8 @@ void bind_hash_map(nb::module_& m) {
         .def("get", &get, nb::arg("keys"), nb::arg("defaults"));
     bind_listings(table);
     bind_storage(table);
-    m.def("unique", &unique_rows, nb::arg("array"), "(rows, index, inverse, counts) of the distinct rows.");
+    m.def("unique", &unique_rows, nb::arg("array"),
+          "(rows, index, inverse, counts) of the distinct rows.");
 }
 
 }  // namespace tensorhash::bindings

@@ -1,11 +1,15 @@
-// The extension module tensorhash._core: the C++ classes as the Python package uses them, not a public API.
+// The extension module tensorhash._core: the C++ classes as the Python package uses them.
 #include "bindings.hpp"
 #include "tensorhash/version.hpp"
 
 NB_MODULE(_core, m) {
     using namespace tensorhash::bindings;
+#if defined(NDEBUG)
+    // Others may hold our arrays until after the interpreter has gone; that is no news to a user.
+    nb::set_leak_warnings(false);
+#endif
     m.doc() = "The C++ core of tensorhash. Use the classes of `tensorhash` instead.";
-    m.attr("__version__") = TENSORHASH_VERSION;
+    m.attr("version") = TENSORHASH_VERSION;
     bind_errors(m);
     bind_tensor(m);
     bind_hash_map(m);

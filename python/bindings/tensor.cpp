@@ -1,4 +1,4 @@
-// The bound Tensor: how results leave the core. NumPy reads it through the buffer protocol, others through DLPack.
+// The bound Tensor: how results leave the core, by the buffer protocol (NumPy) or DLPack (others).
 #include "tensorhash/tensor.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -16,7 +16,8 @@
 namespace tensorhash::bindings {
 namespace {
 
-static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "shapes are handed to Python as they are");
+static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t),
+              "shapes are handed to Python as they are");
 
 // NumPy's int64 is C's long where that has 64 bits, and another type than its long long.
 constexpr bool long_is_int64 = sizeof(long) == sizeof(std::int64_t);
@@ -24,20 +25,32 @@ constexpr bool long_is_int64 = sizeof(long) == sizeof(std::int64_t);
 // bfloat16 has no letter in the struct module: it leaves as uint16 and the Python side names it.
 char const* struct_letter(Dtype dtype) {
     switch (dtype) {
-        case Dtype::Bool: return "?";
-        case Dtype::Int8: return "b";
-        case Dtype::Int16: return "h";
-        case Dtype::Int32: return "i";
-        case Dtype::Int64: return long_is_int64 ? "l" : "q";
+        case Dtype::Bool:
+            return "?";
+        case Dtype::Int8:
+            return "b";
+        case Dtype::Int16:
+            return "h";
+        case Dtype::Int32:
+            return "i";
+        case Dtype::Int64:
+            return long_is_int64 ? "l" : "q";
         case Dtype::UInt16:
-        case Dtype::BFloat16: return "H";
-        case Dtype::UInt32: return "I";
-        case Dtype::UInt64: return long_is_int64 ? "L" : "Q";
-        case Dtype::Float16: return "e";
-        case Dtype::Float32: return "f";
-        case Dtype::Float64: return "d";
+        case Dtype::BFloat16:
+            return "H";
+        case Dtype::UInt32:
+            return "I";
+        case Dtype::UInt64:
+            return long_is_int64 ? "L" : "Q";
+        case Dtype::Float16:
+            return "e";
+        case Dtype::Float32:
+            return "f";
+        case Dtype::Float64:
+            return "d";
         case Dtype::UInt8:
-        case Dtype::Undefined: break;
+        case Dtype::Undefined:
+            break;
     }
     return "B";
 }
@@ -53,7 +66,7 @@ int refuse(Py_buffer* view, char const* why) {
     return -1;
 }
 
-// The view points at the tensor's own shape and strides: they never change while the Python object lives.
+// The view points at the tensor's own shape and strides, which never change while the object lives.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.read_only()) {
@@ -93,7 +106,8 @@ nb::typed<nb::tuple, int, nb::ellipsis> shape_tuple(Tensor const& tensor) {
     return nb::tuple(shape);
 }
 
-Tensor wrap(nb::handle array, std::string const& argument, std::optional<std::string> const& dtype) {
+Tensor wrap(nb::handle array, std::string const& argument,
+            std::optional<std::string> const& dtype) {
     if (!dtype) return to_tensor(array, argument.c_str());
     return to_tensor_as(array, argument.c_str(), dtype_from_name(*dtype));
 }
@@ -101,22 +115,25 @@ Tensor wrap(nb::handle array, std::string const& argument, std::optional<std::st
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
-    nb::class_<Tensor>(m, "Tensor", nb::type_slots(buffer_slots),
-                       "An array of the core: the buffer protocol and DLPack over one piece of memory.")
-        .def_static("wrap", &wrap, nb::arg("array"), nb::arg("argument") = "array", nb::arg("dtype") = nb::none(),
+    nb::class_<Tensor>(
+        m, "Tensor", nb::type_slots(buffer_slots),
+        "An array of the core: the buffer protocol and DLPack over one piece of memory.")
+        .def_static("wrap", &wrap, nb::arg("array").none(), nb::arg("argument") = "array",
+                    nb::arg("dtype") = nb::none(),
                     "Shares the memory of a Python array; `dtype` renames elements of equal width.")
         .def_static(
             "from_dlpack",
             [](nb::handle source, std::string const& argument) {
                 return tensor_from_dlpack(source, argument.c_str());
             },
-            nb::arg("source"), nb::arg("argument") = "source")
+            nb::arg("source").none(), nb::arg("argument") = "source")
         .def_prop_ro("shape", &shape_tuple)
         .def_prop_ro("dtype", [](Tensor const& self) { return std::string(name(self.dtype())); })
         .def_prop_ro("read_only", &Tensor::read_only)
         .def("to_dlpack", &legacy_capsule)
         .def("__dlpack__", &standard_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
-             nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+             nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+             nb::arg("copy") = nb::none())
         .def("__dlpack_device__", [](Tensor const&) { return std::pair(1, 0); });
 }
 

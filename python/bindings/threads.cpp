@@ -1,17 +1,18 @@
-// Thread counts and devices: the free functions of the core.
+// Threads, devices and the instruction set: the free functions of the core.
 #include "tensorhash/threads.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
 #include "tensorhash/device.hpp"
+#include "tensorhash/version.hpp"
 
 namespace tensorhash::bindings {
 
 void bind_threads(nb::module_& m) {
     m.def("num_threads", &num_threads, "Threads that a call may use.");
-    m.def(
-        "set_num_threads", [](int n) { without_gil([&] { set_num_threads(n); }); }, nb::arg("n"));
+    m.def("set_num_threads", [](int n) { without_gil([&] { set_num_threads(n); }); }, nb::arg("n"));
+    m.def("instruction_set", &instruction_set, "The level of the CPU back end in use.");
     m.def(
         "parse_device",
         [](std::string const& text, std::string const& argument) {

@@ -8,7 +8,7 @@ array([0, 1, 0], dtype=int32)
 """
 
 from tensorhash._config import get_num_threads, set_num_threads, show_config
-from tensorhash._core import __version__
+from tensorhash._core import version as __version__
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
 from tensorhash.unique import unique

@@ -7,6 +7,7 @@ is the proof.
 
 from __future__ import annotations
 
+import abc
 import functools
 import importlib
 import numbers
@@ -19,19 +20,19 @@ from tensorhash import _core
 from tensorhash._dtypes import numpy_dtype
 
 
-class Framework:
+class Framework(abc.ABC):
     """How to read the arrays of one library, and how to make them."""
 
     name: str
     cast: str  # how its users write a cast; {0} is the argument, {1} the dtype
 
+    @abc.abstractmethod
     def take(self, array: Any, argument: str) -> Any:
         """What the core reads: a NumPy array, anything with a buffer, or a core tensor."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def give(self, tensor: _core.Tensor) -> Any:
         """An array of this library over the tensor's memory."""
-        raise NotImplementedError
 
 
 def to_numpy(tensor: _core.Tensor) -> Any:
@@ -63,8 +64,7 @@ class _Torch(Framework):
     cast = "{0}.to(torch.{1})"
 
     def __init__(self) -> None:
-        import torch.utils.dlpack as dlpack
-
+        dlpack: Any = importlib.import_module("torch.utils.dlpack")
         self._export: Callable[[Any], Any] = dlpack.to_dlpack
         self._import: Callable[[Any], Any] = dlpack.from_dlpack
 
@@ -95,9 +95,7 @@ class _Jax(Framework):
     cast = '{0}.astype("{1}")'
 
     def __init__(self) -> None:
-        import jax
-
-        self._jax = jax
+        self._jax: Any = importlib.import_module("jax")
 
     def take(self, array: Any, argument: str) -> Any:
         if isinstance(array, self._jax.core.Tracer):
@@ -132,9 +130,7 @@ class _TensorFlow(Framework):
     cast = 'tf.cast({0}, "{1}")'
 
     def __init__(self) -> None:
-        import tensorflow  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        self._tf = tensorflow
+        self._tf: Any = importlib.import_module("tensorflow")
 
     def take(self, array: Any, argument: str) -> Any:
         if not hasattr(array, "numpy"):
@@ -179,9 +175,18 @@ _ARRAY_CLASSES = {
 }
 
 
-@functools.lru_cache(maxsize=256)
+_BY_CLASS: dict[type, Framework | None] = {}
+
+
 def framework_of(cls: type) -> Framework | None:
     """The framework whose arrays `cls` makes; None for lists, numbers and strangers."""
+    try:
+        return _BY_CLASS[cls]
+    except KeyError:
+        return _BY_CLASS.setdefault(cls, _look_up_framework(cls))
+
+
+def _look_up_framework(cls: type) -> Framework | None:
     for base in cls.__mro__:
         package = base.__module__.partition(".")[0]
         name = _ARRAY_CLASSES.get((package, base.__name__))

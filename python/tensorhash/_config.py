@@ -31,10 +31,10 @@ def set_num_threads(n: int) -> None:
 def show_config() -> None:
     """Prints the version, the threads and the back ends: what a bug report should say."""
     rows = {
-        "tensorhash": _core.__version__,
+        "tensorhash": _core.version,
         "threads": f"{get_num_threads()} of {os.cpu_count()}",
         "devices": "cpu:0",
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {_core.instruction_set()}",
         "python": platform.python_version(),
         "numpy": np.__version__,
     }

@@ -11,34 +11,32 @@ from typing import Any, ClassVar
 from tensorhash import _core
 
 
-class DeviceType(enum.Enum):
-    """The kinds of device that have a name."""
-
-    CPU = 1
-    CUDA = 2
-    SYCL = 14
-
-
 class Device:
     """A device by name or by kind and number.
 
-    >>> Device("cpu:0"), Device(Device.DeviceType.CUDA, 1).get_id()
-    (CPU:0, 1)
+    >>> Device("cpu:0"), str(Device(Device.DeviceType.CUDA, 1))
+    (Device("CPU", 0), 'CUDA:1')
     """
 
     __slots__ = ("_id", "_type")
 
-    DeviceType: ClassVar[type[DeviceType]] = DeviceType
+    class DeviceType(enum.Enum):
+        """The kinds of device that have a name."""
+
+        CPU = 1
+        CUDA = 2
+        SYCL = 14
+
     CPU: ClassVar[DeviceType] = DeviceType.CPU
     CUDA: ClassVar[DeviceType] = DeviceType.CUDA
     SYCL: ClassVar[DeviceType] = DeviceType.SYCL
 
     def __init__(
         self,
-        device: str | DeviceType | Device | Any = "CPU:0",
+        device: str | Device.DeviceType | Device | Any = "CPU:0",
         device_id: int | None = None,
     ) -> None:
-        if isinstance(device, DeviceType):
+        if isinstance(device, Device.DeviceType):
             self._type, self._id = device, device_id or 0
             return
         if isinstance(device, Device):
@@ -48,7 +46,7 @@ class Device:
         if number and device_id is not None:
             raise ValueError(f"device: {device!r} has a number already, got device_id={device_id}")
         try:
-            self._type = DeviceType[kind.upper()]
+            self._type = Device.DeviceType[kind.upper()]
             self._id = int(number or device_id or 0)
         except (KeyError, ValueError):
             raise ValueError(
@@ -57,7 +55,7 @@ class Device:
         if self._id < 0:
             raise ValueError(f"device: expected a number of 0 or more, got {self._id}")
 
-    def get_type(self) -> DeviceType:
+    def get_type(self) -> Device.DeviceType:
         """``Device.DeviceType.CPU`` or another."""
         return self._type
 
@@ -71,18 +69,21 @@ class Device:
 
     def is_cpu(self) -> bool:
         """Whether it names the CPU."""
-        return self._type is DeviceType.CPU
+        return self._type is Device.DeviceType.CPU
 
     def is_cuda(self) -> bool:
         """Whether it names a CUDA device."""
-        return self._type is DeviceType.CUDA
+        return self._type is Device.DeviceType.CUDA
 
     def is_available(self) -> bool:
         """Whether this build and machine have it."""
         return self.is_cpu() and self._id == 0
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.to_string()
+
+    def __repr__(self) -> str:
+        return f'Device("{self._type.name}", {self._id})'
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
@@ -101,6 +102,6 @@ def usable_device(device: Any, argument: str = "device") -> str:
     if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
         raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
     named = Device(device)
-    if named.get_type() is DeviceType.SYCL:
+    if named.get_type() is Device.DeviceType.SYCL:
         raise RuntimeError(f"{argument}: {named} asked for, but this build has no SYCL")
     return _core.parse_device(str(named), argument)

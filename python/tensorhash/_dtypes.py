@@ -6,6 +6,7 @@ Inside the package a dtype is its name, such as "int64".
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -103,13 +104,14 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     if name != "bfloat16":
         return np.dtype(name)
     try:
-        import ml_dtypes  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        ml_dtypes: Any = importlib.import_module("ml_dtypes")
     except ImportError:
         raise TypeError(
             "bfloat16: NumPy has no such dtype of its own; install ml_dtypes "
             "(pip install ml_dtypes), or use torch tensors"
         ) from None
-    return np.dtype(ml_dtypes.bfloat16)
+    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
 
 
 def name_of(numpy_type: np.dtype[Any]) -> str:

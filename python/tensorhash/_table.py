@@ -33,8 +33,8 @@ Element: TypeAlias = tuple[str, tuple[int, ...]]
 
 def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
     """An element shape: 3, (3,), [3] and () are all legal."""
-    extents = (shape,) if hasattr(shape, "__index__") else shape
     try:
+        extents = shape if hasattr(shape, "__len__") else (shape,)
         return tuple(operator.index(extent) for extent in extents)
     except TypeError:
         raise TypeError(f"{argument}: expected an int or a tuple of ints, got {shape!r}") from None
@@ -120,7 +120,12 @@ class Table:
     def find(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Where each key lives: (int32 [N] buffer indices, -1 if missing; bool [N] found).
 
-        >>> indices, found = m.find(np.array([[100], [7]]))
+        >>> import tensorhash
+        >>> s = tensorhash.HashSet(10, "int64", ())
+        >>> s.insert([100, 200])
+        (array([0, 1], dtype=int32), array([ True,  True]))
+        >>> s.find([200, 7])
+        (array([ 1, -1], dtype=int32), array([ True, False]))
         """
         rows, give = self._take(keys, self._key, "keys")
         indices, found = self._table.find(rows)
@@ -215,7 +220,7 @@ class Table:
         return self.clone()
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        image = np.asarray(self._table.to_bytes())
+        image: Any = np.asarray(self._table.to_bytes())
         # From protocol 5 on, pickle writes the buffer without a copy in between.
         payload = pickle.PickleBuffer(image) if int(protocol) >= 5 else image.tobytes()
         return _restore, (type(self), self._framework.name, payload)

@@ -136,8 +136,7 @@ class HashMap(Table):
         """
         rows, give = self._take(keys, self._key, "keys")
         columns = self._take_values(values, list_values, rows)
-        words = [reduce] if isinstance(reduce, str) else list(reduce)
-        indices, inserted = self._table.accumulate(rows, columns, words)
+        indices, inserted = self._table.accumulate(rows, columns, _words(reduce))
         return give(indices), give(inserted)
 
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
@@ -182,8 +181,8 @@ class HashMap(Table):
             columns: Sequence[Any] = list(list_values)
         elif values is None and self._values:
             raise TypeError(
-                f"values: expected an array for each of {len(self._values)} value column(s), got none; "
-                f"activate(keys) inserts without values"
+                f"values: expected {len(self._values)} array(s), one per value column, got 0; "
+                f"activate(keys) adds keys without values"
             )
         elif values is None:
             columns = ()
@@ -213,6 +212,13 @@ class HashMap(Table):
             )
         named = enumerate(zip(default, self._values, strict=True))
         return [_default_rows(d, element, f"default[{i}]") for i, (d, element) in named]
+
+
+def _words(reduce: str | Sequence[str]) -> list[str]:
+    words = [reduce] if isinstance(reduce, str) else reduce
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+        raise TypeError(f"reduce: expected a word, or a list of one per column, got {reduce!r}")
+    return list(words)
 
 
 def _columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:

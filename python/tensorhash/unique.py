@@ -19,9 +19,8 @@ def unique(
     On request also, int64 and in this order: the first row of each, which of them each row is, and
     how often each occurs. Results come in the framework of the array.
 
-    >>> unique(np.array([[3, 1], [0, 0], [3, 1]]), return_counts=True)
-    (array([[3, 1],
-           [0, 0]]), array([2, 1]))
+    >>> unique([7, 3, 7], return_inverse=True, return_counts=True)
+    (array([7, 3]), array([0, 1, 0]), array([2, 1]))
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken

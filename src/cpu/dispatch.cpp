@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "cpu/engine.hpp"
+#include "tensorhash/version.hpp"
 
 namespace tensorhash::cpu {
 
@@ -47,6 +48,10 @@ Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes) {
     return level().kernels(key_bytes, float_bytes);
 }
 
-char const* isa_name() noexcept { return level().name; }
-
 }  // namespace tensorhash::cpu
+
+namespace tensorhash {
+
+char const* instruction_set() noexcept { return cpu::level().name; }
+
+}  // namespace tensorhash

@@ -70,7 +70,5 @@ constexpr LineRule line_rule(std::uint32_t key_bytes) noexcept {
 /// The loops for this key format, at the best level that this machine (and TENSORHASH_ISA) has.
 Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes);
 
-/// The level in use: "x86-64-v3", "x86-64-v2" or "generic".
-char const* isa_name() noexcept;
 
 }  // namespace tensorhash::cpu

@@ -68,26 +68,36 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values, std::vector<E
     return batches;
 }
 
+namespace {
+
+/// At least one element and less than 2^31 bytes: with 2^31 entries, offsets stay within 64 bits.
+void check_element_shape(Element const& element, std::string const& argument) {
+    constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+    auto bytes = static_cast<std::int64_t>(byte_size(element.dtype));
+    for (std::int64_t const size : element.shape) {
+        if (size < 1 || size >= kLimit || bytes * size >= kLimit) {
+            throw ValueError(argument + ": expected at least one element and less than 2^31 bytes, got " +
+                             to_string(element.shape) + " of " + text(name(element.dtype)));
+        }
+        bytes *= size;
+    }
+}
+
+}  // namespace
+
 void check_key_element(Element const& element) {
     if (!is_key_dtype(element.dtype)) {
         throw TypeError("key_dtype: expected bool, an integer, float32 or float64, got " + text(name(element.dtype)));
     }
-    if (num_elements(element.shape) < 1) {
-        throw ValueError("key_element_shape: a key has at least one element, got " + to_string(element.shape));
-    }
-    if (element.bytes() >= (std::size_t{1} << 31)) {
-        throw ValueError("key_element_shape: a key has less than 2^31 bytes, got " + to_string(element.shape));
-    }
+    check_element_shape(element, "key_element_shape");
 }
 
 void check_value_element(Element const& element, std::size_t column) {
+    std::string const at = "[" + std::to_string(column) + "]";
     if (byte_size(element.dtype) == 0) {
-        throw TypeError("value_dtypes[" + std::to_string(column) + "]: the dtype is undefined");
+        throw TypeError("value_dtypes" + at + ": the dtype is undefined");
     }
-    if (num_elements(element.shape) < 1) {
-        throw ValueError("value_element_shapes[" + std::to_string(column) +
-                         "]: a value has at least one element, got " + to_string(element.shape));
-    }
+    check_element_shape(element, "value_element_shapes" + at);
 }
 
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {

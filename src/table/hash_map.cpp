@@ -62,11 +62,18 @@ Tensor gathered(table::Column const& column, Element const& element, Tensor cons
     return out;
 }
 
-/// Rows that lie in a column's own memory are copied first: written in place they would change under the reader.
-void detach_from(table::Column const& column, Batch& batch) {
+bool overlaps(table::Column const& column, Batch const& batch) {
     auto const* const begin = column.block->data();
-    auto const* const end = begin + column.block->bytes();
-    if (batch.data() < end && batch.data() + batch.tensor.bytes() > begin) {
+    return batch.data() < begin + column.block->bytes() && batch.data() + batch.tensor.bytes() > begin;
+}
+
+/// A batch that lies in the table's own memory is copied first: written in place, it would change under its reader.
+void detach_from(Table const& table, Batch& batch) {
+    bool shared = overlaps(table.keys(), batch);
+    for (table::Column const& column : table.values()) {
+        shared = shared || overlaps(column, batch);
+    }
+    if (shared) {
         batch.tensor = batch.tensor.clone();
     }
 }
@@ -114,10 +121,10 @@ Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& value
     Located located = make_located(key_batch.rows);
     std::vector<table::Bytes> rows;
     Writing const guard(impl_->lock);
-    detach_from(impl_->table.keys(), key_batch);
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-        detach_from(impl_->table.values()[i], batches[i]);
-        rows.push_back(batches[i].data());
+    detach_from(impl_->table, key_batch);
+    for (Batch& batch : batches) {
+        detach_from(impl_->table, batch);
+        rows.push_back(batch.data());
     }
     impl_->table.upsert(key_batch.data(), key_batch.rows, rows, reduces, answers(located));
     return located;
@@ -127,7 +134,7 @@ Located HashMap::activate(Tensor const& keys) {
     Batch batch = table::check_batch(keys, impl_->key, "keys");
     Located located = make_located(batch.rows);
     Writing const guard(impl_->lock);
-    detach_from(impl_->table.keys(), batch);
+    detach_from(impl_->table, batch);
     impl_->table.activate(batch.data(), batch.rows, answers(located));
     return located;
 }

@@ -16,6 +16,9 @@ Unique unique(Tensor const& array) {
                         std::string(name(element.dtype)));
     }
     std::int64_t const row_elements = num_elements(element.shape);
+    if (row_elements > 0) {
+        table::check_key_element(element);
+    }
     table::Batch const batch = table::check_batch(array, element, "array");
     auto const rows = static_cast<std::int64_t>(batch.rows);
     Unique out;
@@ -36,7 +39,6 @@ Unique unique(Tensor const& array) {
                 inverse[row] = number[row];
             }
         });
-        out.rows = Tensor::empty(Shape{distinct}, Dtype::Bool);
         Shape shape{distinct};
         shape.insert(shape.end(), element.shape.begin(), element.shape.end());
         out.rows = Tensor::borrow(static_cast<void*>(set.raw_keys().block->data()), shape, element.dtype,

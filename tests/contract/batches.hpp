@@ -47,22 +47,14 @@ inline KeyKind bytes_kind(std::int64_t width) {
 
 inline std::vector<KeyKind> typed_kinds() {
     return {
-        {"bool", {Dtype::Bool, {}}},
-        {"i8", {Dtype::Int8, {1}}},
-        {"i16", {Dtype::Int16, {1}}},
-        {"u16", {Dtype::UInt16, {}}},
-        {"i32", {Dtype::Int32, {1}}},
-        {"u32", {Dtype::UInt32, {1}}},
-        {"i64", {Dtype::Int64, {1}}},
-        {"i64scalar", {Dtype::Int64, {}}},
-        {"u64", {Dtype::UInt64, {1}}},
-        {"f32", {Dtype::Float32, {1}}},
-        {"f64", {Dtype::Float64, {}}},
-        {"i32x3", {Dtype::Int32, {3}}},
-        {"f32x3", {Dtype::Float32, {3}}},
-        {"f64x2", {Dtype::Float64, {2}}},
-        {"bool5x2", {Dtype::Bool, {5, 2}}},
-        {"i64_2x3", {Dtype::Int64, {2, 3}}},
+        {"bool", {Dtype::Bool, {}}},        {"i8", {Dtype::Int8, {1}}},
+        {"i16", {Dtype::Int16, {1}}},       {"u16", {Dtype::UInt16, {}}},
+        {"i32", {Dtype::Int32, {1}}},       {"u32", {Dtype::UInt32, {1}}},
+        {"i64", {Dtype::Int64, {1}}},       {"i64scalar", {Dtype::Int64, {}}},
+        {"u64", {Dtype::UInt64, {1}}},      {"f32", {Dtype::Float32, {1}}},
+        {"f64", {Dtype::Float64, {}}},      {"i32x3", {Dtype::Int32, {3}}},
+        {"f32x3", {Dtype::Float32, {3}}},   {"f64x2", {Dtype::Float64, {2}}},
+        {"bool5x2", {Dtype::Bool, {5, 2}}}, {"i64_2x3", {Dtype::Int64, {2, 3}}},
         {"i16_7d", {Dtype::Int16, {7}}},
     };
 }
@@ -79,15 +71,17 @@ inline std::vector<KeyKind> all_kinds() {
 
 /// One of each way through the engine: in-slot words, the fast wide paths, odd widths, float keys.
 inline std::vector<KeyKind> sample_kinds() {
-    std::vector<KeyKind> kinds = {bytes_kind(3), bytes_kind(8), bytes_kind(9), bytes_kind(16), bytes_kind(37)};
+    std::vector<KeyKind> kinds = {bytes_kind(3), bytes_kind(8), bytes_kind(9), bytes_kind(16),
+                                  bytes_kind(37)};
     for (KeyKind& kind : typed_kinds())
-        if (kind.name == "i64" || kind.name == "i32x3" || kind.name == "f64" || kind.name == "f32x3")
+        if (kind.name == "i64" || kind.name == "i32x3" || kind.name == "f64" ||
+            kind.name == "f32x3")
             kinds.push_back(std::move(kind));
     return kinds;
 }
 
-/// Half of the keys are random bytes; the others differ in one small number that starts at any byte,
-/// so that a comparison or a hash that skips a byte somewhere is caught.
+/// Half of the keys are random bytes; the others differ in one small number that starts at any byte, so that a
+/// comparison or a hash that skips a byte somewhere is caught. Keys of four bytes and more are distinct.
 inline void write_key(char* out, std::size_t width, std::uint64_t id) {
     if (id % 2 == 0) {
         Random random(id);
@@ -99,6 +93,7 @@ inline void write_key(char* out, std::size_t width, std::uint64_t id) {
     }
     std::memset(out, 0, width);
     std::uint64_t number = id / 2 / width;
+    number += number / 255 + 1;  // its low byte is never zero: it tells where the number starts
     for (std::size_t byte = 0; byte < 8 && number; ++byte, number >>= 8)
         out[(id / 2 + byte) % width] = static_cast<char>(number);
 }
@@ -119,7 +114,8 @@ inline Tensor make_keys(Element const& key, Ids const& ids) {
     Tensor out = Tensor::empty(rows_shape(ids.size(), key), key.dtype);
     auto* bytes = static_cast<char*>(out.data());
     std::size_t width = key.bytes();
-    for (std::size_t row = 0; row < ids.size(); ++row) write_key(bytes + row * width, width, ids[row]);
+    for (std::size_t row = 0; row < ids.size(); ++row)
+        write_key(bytes + row * width, width, ids[row]);
     make_legal(bytes, ids.size() * width, key.dtype);
     return out;
 }
@@ -154,7 +150,8 @@ inline Tensor make_finite_values(Element const& value, std::size_t rows, std::ui
     if (value.dtype == Dtype::Float16) each(std::uint16_t{}, to_float16);
     if (value.dtype == Dtype::BFloat16) each(std::uint16_t{}, to_bfloat16);
     if (value.dtype == Dtype::Float32) each(float{}, [](float x) { return x; });
-    if (value.dtype == Dtype::Float64) each(double{}, [](float x) { return 1.0 / static_cast<double>(x); });
+    if (value.dtype == Dtype::Float64)
+        each(double{}, [](float x) { return 1.0 / static_cast<double>(x); });
     return out;
 }
 
@@ -193,9 +190,11 @@ inline Rows rows_of(Tensor const& tensor, Element const& element) {
     return rows;
 }
 
-inline std::vector<Rows> rows_of(std::vector<Tensor> const& tensors, std::vector<Element> const& elements) {
+inline std::vector<Rows> rows_of(std::vector<Tensor> const& tensors,
+                                 std::vector<Element> const& elements) {
     std::vector<Rows> rows;
-    for (std::size_t c = 0; c < tensors.size(); ++c) rows.push_back(rows_of(tensors[c], elements[c]));
+    for (std::size_t c = 0; c < tensors.size(); ++c)
+        rows.push_back(rows_of(tensors[c], elements[c]));
     return rows;
 }
 

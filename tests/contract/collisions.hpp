@@ -44,7 +44,8 @@ inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1
 }
 
 inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1) {
-    Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)}, Dtype::UInt8);
+    Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)},
+                               Dtype::UInt8);
     auto* bytes = static_cast<char*>(out.data());
     for (std::size_t i = 0; i < rows; ++i) write_same_hash_key(bytes + width * i, width, first + i);
     return out;

@@ -24,7 +24,9 @@ struct Producer {
         managed.dl_tensor.shape = shape.data();
         managed.dl_tensor.strides = strides.empty() ? nullptr : strides.data();
         managed.manager_ctx = this;
-        managed.deleter = [](Managed* self) { ++static_cast<Producer*>(self->manager_ctx)->deleted; };
+        managed.deleter = [](Managed* self) {
+            ++static_cast<Producer*>(self->manager_ctx)->deleted;
+        };
         if constexpr (requires { managed.version; }) managed.version = {1, 0};
     }
     Producer(Producer const&) = delete;
@@ -55,7 +57,8 @@ TYPED_TEST(Dlpack, import_keeps_strides_and_the_byte_offset) {
     producer.managed.dl_tensor.byte_offset = 4 * 8;
     Tensor tensor = Tensor::from_dlpack(&producer.managed);
     EXPECT_EQ(tensor.byte_strides(), (Shape{-16, 8}));
-    EXPECT_EQ(to_vector<std::int64_t>(tensor.contiguous()), (std::vector<std::int64_t>{4, 5, 2, 3, 0, 1}));
+    EXPECT_EQ(to_vector<std::int64_t>(tensor.contiguous()),
+              (std::vector<std::int64_t>{4, 5, 2, 3, 0, 1}));
     HashMap map(Capacity{0}, {Dtype::Int64, {2}}, {});
     map.activate(tensor);
     EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{4, 5, 2, 3, 0, 1}));

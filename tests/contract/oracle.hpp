@@ -55,7 +55,8 @@ struct OracleLocated {
 class Oracle {
 public:
     Oracle(std::int64_t capacity, Element key, std::vector<Element> values)
-        : capacity_(capacity), key_(std::move(key)), values_(std::move(values)), columns_(values_.size()) {}
+        : capacity_(capacity), key_(std::move(key)), values_(std::move(values)),
+          columns_(values_.size()) {}
 
     OracleLocated insert(Rows const& keys, std::vector<Rows> const& values) {
         return each_row(keys, [&](std::size_t row, std::int32_t index, bool added) {
@@ -68,8 +69,8 @@ public:
     }
 
     OracleLocated insert_or_assign(Rows const& keys, std::vector<Rows> const& values) {
-        return each_row(keys,
-                        [&](std::size_t row, std::int32_t index, bool) { store(index, values, row); });
+        return each_row(
+            keys, [&](std::size_t row, std::int32_t index, bool) { store(index, values, row); });
     }
 
     OracleLocated accumulate(Rows const& keys, std::vector<Rows> const& values,
@@ -171,12 +172,15 @@ public:
     Element const& key_element() const { return key_; }
     std::vector<Element> const& value_elements() const { return values_; }
     std::string_view value_bytes(std::size_t c, std::int32_t index) const {
-        return std::string_view(columns_[c]).substr(at(index) * values_[c].bytes(), values_[c].bytes());
+        return std::string_view(columns_[c])
+            .substr(at(index) * values_[c].bytes(), values_[c].bytes());
     }
 
 private:
     static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-    char* value(std::size_t c, std::int32_t index) { return columns_[c].data() + at(index) * values_[c].bytes(); }
+    char* value(std::size_t c, std::int32_t index) {
+        return columns_[c].data() + at(index) * values_[c].bytes();
+    }
 
     void store(std::int32_t index, std::vector<Rows> const& values, std::size_t row) {
         for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -192,7 +196,8 @@ private:
             it->second = static_cast<std::int32_t>(stored_.size());
             stored_.emplace_back();
             live_.push_back(false);
-            for (std::size_t c = 0; c < columns_.size(); ++c) columns_[c].append(values_[c].bytes(), '\0');
+            for (std::size_t c = 0; c < columns_.size(); ++c)
+                columns_[c].append(values_[c].bytes(), '\0');
         } else {
             it->second = free_.back();
             free_.pop_back();

@@ -32,7 +32,8 @@ inline float from_float16(std::uint16_t bits) {
     int fraction = bits & 1023;
     float sign = (bits & 0x8000u) ? -1.0f : 1.0f;
     if (exponent == 31)
-        return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
+        return fraction ? std::numeric_limits<float>::quiet_NaN()
+                        : sign * std::numeric_limits<float>::infinity();
     if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
     return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
@@ -90,12 +91,13 @@ void reduce_each(char* stored, char const* given, std::size_t bytes, Step step) 
     }
 }
 
-inline void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored, char const* given,
-                       std::size_t bytes) {
+inline void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored,
+                       char const* given, std::size_t bytes) {
     using tensorhash::Dtype;
     using tensorhash::Reduce;
     auto plain = [&]<class T>(T) {
-        reduce_each<T>(stored, given, bytes, [how](T a, T b) { return reduce_element<T>(how, a, b); });
+        reduce_each<T>(stored, given, bytes,
+                       [how](T a, T b) { return reduce_element<T>(how, a, b); });
     };
     auto half = [&](auto widen, auto narrow) {
         reduce_each<std::uint16_t>(stored, given, bytes, [&](std::uint16_t a, std::uint16_t b) {
@@ -106,22 +108,35 @@ inline void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* st
     };
     switch (dtype) {
         case Dtype::Bool:
-            return reduce_each<std::uint8_t>(stored, given, bytes, [how](std::uint8_t a, std::uint8_t b) {
-                return reduce_bool(how, a, b);
-            });
-        case Dtype::Int8: return plain(std::int8_t{});
-        case Dtype::Int16: return plain(std::int16_t{});
-        case Dtype::Int32: return plain(std::int32_t{});
-        case Dtype::Int64: return plain(std::int64_t{});
-        case Dtype::UInt8: return plain(std::uint8_t{});
-        case Dtype::UInt16: return plain(std::uint16_t{});
-        case Dtype::UInt32: return plain(std::uint32_t{});
-        case Dtype::UInt64: return plain(std::uint64_t{});
-        case Dtype::Float32: return plain(float{});
-        case Dtype::Float64: return plain(double{});
-        case Dtype::Float16: return half(from_float16, to_float16);
-        case Dtype::BFloat16: return half(from_bfloat16, to_bfloat16);
-        case Dtype::Undefined: return;
+            return reduce_each<std::uint8_t>(
+                stored, given, bytes,
+                [how](std::uint8_t a, std::uint8_t b) { return reduce_bool(how, a, b); });
+        case Dtype::Int8:
+            return plain(std::int8_t{});
+        case Dtype::Int16:
+            return plain(std::int16_t{});
+        case Dtype::Int32:
+            return plain(std::int32_t{});
+        case Dtype::Int64:
+            return plain(std::int64_t{});
+        case Dtype::UInt8:
+            return plain(std::uint8_t{});
+        case Dtype::UInt16:
+            return plain(std::uint16_t{});
+        case Dtype::UInt32:
+            return plain(std::uint32_t{});
+        case Dtype::UInt64:
+            return plain(std::uint64_t{});
+        case Dtype::Float32:
+            return plain(float{});
+        case Dtype::Float64:
+            return plain(double{});
+        case Dtype::Float16:
+            return half(from_float16, to_float16);
+        case Dtype::BFloat16:
+            return half(from_bfloat16, to_bfloat16);
+        case Dtype::Undefined:
+            return;
     }
 }
 

@@ -5,12 +5,15 @@
 namespace th_test {
 namespace {
 
-constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min, Reduce::Max};
+constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min,
+                                   Reduce::Max};
 constexpr Dtype every_value_dtype[] = {
-    Dtype::Bool,   Dtype::Int8,   Dtype::Int16,   Dtype::Int32,    Dtype::Int64,   Dtype::UInt8,  Dtype::UInt16,
-    Dtype::UInt32, Dtype::UInt64, Dtype::Float16, Dtype::BFloat16, Dtype::Float32, Dtype::Float64};
+    Dtype::Bool,     Dtype::Int8,    Dtype::Int16,  Dtype::Int32,  Dtype::Int64,
+    Dtype::UInt8,    Dtype::UInt16,  Dtype::UInt32, Dtype::UInt64, Dtype::Float16,
+    Dtype::BFloat16, Dtype::Float32, Dtype::Float64};
 
-void accumulate_twice(Twin& twin, std::vector<Reduce> const& how, std::size_t rows, std::uint64_t universe) {
+void accumulate_twice(Twin& twin, std::vector<Reduce> const& how, std::size_t rows,
+                      std::uint64_t universe) {
     for (std::uint64_t round = 0; round < 2; ++round) {
         std::vector<Tensor> values;
         for (Element const& element : twin.oracle.value_elements())
@@ -49,16 +52,21 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, Rule01Accumulate,
                          ::testing::Combine(::testing::ValuesIn(every_value_dtype),
                                             ::testing::ValuesIn(thread_counts)),
                          [](::testing::TestParamInfo<DtypeAndThreads> const& at) {
-                             return std::string(tensorhash::name(std::get<0>(at.param))) + "_threads" +
-                                    std::to_string(std::get<1>(at.param));
+                             return std::string(tensorhash::name(std::get<0>(at.param))) +
+                                    "_threads" + std::to_string(std::get<1>(at.param));
                          });
 
 TEST(Rule01AccumulateColumns, one_reduce_a_column) {
     for (int n : thread_counts) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int64, {1}},
-                  {{Dtype::Float32, {}}, {Dtype::Int32, {2}}, {Dtype::Float64, {}}, {Dtype::Bool, {}}, {Dtype::UInt8, {3}}});
-        accumulate_twice(twin, {Reduce::Sum, Reduce::Min, Reduce::Max, Reduce::Last, Reduce::First}, 15000, 500);
+                  {{Dtype::Float32, {}},
+                   {Dtype::Int32, {2}},
+                   {Dtype::Float64, {}},
+                   {Dtype::Bool, {}},
+                   {Dtype::UInt8, {3}}});
+        accumulate_twice(twin, {Reduce::Sum, Reduce::Min, Reduce::Max, Reduce::Last, Reduce::First},
+                         15000, 500);
     }
 }
 
@@ -76,7 +84,8 @@ TEST(Rule01AccumulateColumns, one_hot_key_among_many_rows_adds_in_row_order) {
         Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Float32, {}}});
         Ids ids(many_rows, 5);
         for (std::size_t i = 0; i < ids.size(); i += 97) ids[i] = i;
-        twin.accumulate(twin.keys(ids), {make_finite_values({Dtype::Float32, {}}, ids.size(), 3)}, {Reduce::Sum});
+        twin.accumulate(twin.keys(ids), {make_finite_values({Dtype::Float32, {}}, ids.size(), 3)},
+                        {Reduce::Sum});
         twin.check();
     }
 }
@@ -110,10 +119,12 @@ TEST(Rule01AccumulateColumns, half_precision_nan_and_infinity) {
     for (Dtype dtype : {Dtype::Float16, Dtype::BFloat16})
         for (Reduce how : {Reduce::Min, Reduce::Max, Reduce::Sum}) {
             bool half = dtype == Dtype::Float16;
-            std::uint16_t nan = half ? 0x7e01 : 0x7fc1, one = half ? 0x3c00 : 0x3f80, inf = half ? 0x7c00 : 0x7f80;
+            std::uint16_t nan = half ? 0x7e01 : 0x7fc1, one = half ? 0x3c00 : 0x3f80,
+                          inf = half ? 0x7c00 : 0x7f80;
             std::uint16_t rows[] = {nan, one, one, nan, inf, one};
             HashMap map(Capacity{4}, {Dtype::Int64, {1}}, {{dtype, {}}});
-            map.accumulate(int64_keys({1, 1, 2, 2, 3, 3}), {Tensor::borrow(rows, {6}, dtype)}, {how});
+            map.accumulate(int64_keys({1, 1, 2, 2, 3, 3}), {Tensor::borrow(rows, {6}, dtype)},
+                           {how});
             Tensor out = map.get(int64_keys({1, 2, 3}))[0];
             auto const* bits = static_cast<std::uint16_t const*>(out.data());
             auto is_nan = [&](std::uint16_t x) { return (x & 0x7fff) > inf; };
@@ -136,7 +147,8 @@ TEST(Rule01AccumulateColumns, reduce_names_round_trip_and_others_are_refused) {
     EXPECT_EQ(tensorhash::reduce_from_name("max"), Reduce::Max);
     EXPECT_EQ(tensorhash::reduce_from_name("first"), Reduce::First);
     EXPECT_EQ(tensorhash::reduce_from_name("last"), Reduce::Last);
-    std::string text = message_of<tensorhash::ValueError>([] { tensorhash::reduce_from_name("mean"); });
+    std::string text =
+        message_of<tensorhash::ValueError>([] { tensorhash::reduce_from_name("mean"); });
     EXPECT_NE(text.find("sum"), std::string::npos) << text;
     EXPECT_NE(text.find("mean"), std::string::npos) << text;
 }

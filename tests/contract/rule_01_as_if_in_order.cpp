@@ -69,7 +69,7 @@ TEST_P(Rule01, one_row_at_a_time_ends_in_the_same_bytes_as_one_batch) {
         }
         single.table.insert(one, one_value);
     }
-    EXPECT_EQ(bytes_of(whole.table.to_bytes()), bytes_of(single.table.to_bytes()));
+    EXPECT_TRUE(same_bytes(whole.table.to_bytes(), single.table.to_bytes()));
 }
 
 TEST_P(Rule01Large, insert_of_a_large_batch_with_few_duplicates) {
@@ -121,7 +121,8 @@ std::string bytes_after_churn(int n, KeyKind const& kind) {
     HashMap table(Capacity{10}, kind.element, {{Dtype::Float64, {2}}});
     for (std::uint64_t round = 0; round < 3; ++round) {
         Ids ids = random_ids(many_rows, many_rows / 2, 60 + round);
-        table.insert(make_keys(kind.element, ids), make_columns(table.value_elements(), ids.size(), round));
+        table.insert(make_keys(kind.element, ids),
+                     make_columns(table.value_elements(), ids.size(), round));
         table.erase(make_keys(kind.element, random_ids(many_rows, many_rows, 70 + round)));
     }
     return bytes_of(table.to_bytes());
@@ -130,8 +131,9 @@ std::string bytes_after_churn(int n, KeyKind const& kind) {
 TEST(Rule01Threads, tables_are_bit_identical_on_any_number_of_threads_and_run_after_run) {
     for (KeyKind const& kind : sample_kinds()) {
         std::string one = bytes_after_churn(1, kind);
-        for (int n : {2, 3, 8, 64}) EXPECT_EQ(bytes_after_churn(n, kind), one) << kind.name << " on " << n;
-        EXPECT_EQ(bytes_after_churn(8, kind), one) << kind.name << " once more";
+        for (int n : {2, 3, 8, 64})
+            EXPECT_TRUE(same_bytes(bytes_after_churn(n, kind), one)) << kind.name << " on " << n;
+        EXPECT_TRUE(same_bytes(bytes_after_churn(8, kind), one)) << kind.name << " once more";
     }
 }
 
@@ -143,18 +145,20 @@ TEST(Rule01Threads, unique_gives_first_occurrences_in_row_order) {
             Tensor rows = make_keys(kind.element, ids);
             Oracle oracle(0, kind.element, {});
             OracleLocated want = oracle.insert(rows_of(rows, kind.element), {});
-            std::vector<std::int64_t> index, inverse, counts(static_cast<std::size_t>(oracle.size()));
+            std::vector<std::int64_t> index, inverse,
+                counts(static_cast<std::size_t>(oracle.size()));
             for (std::size_t row = 0; row < ids.size(); ++row) {
                 if (want.mask[row]) index.push_back(static_cast<std::int64_t>(row));
                 inverse.push_back(want.indices[row]);
                 ++counts[static_cast<std::size_t>(want.indices[row])];
             }
             tensorhash::Unique got = tensorhash::unique(rows);
-            EXPECT_EQ(bytes_of(got.rows), oracle.keys()) << kind.name;
+            EXPECT_TRUE(same_bytes(got.rows, oracle.keys())) << kind.name;
             EXPECT_EQ(to_vector<std::int64_t>(got.index), index) << kind.name;
             EXPECT_EQ(to_vector<std::int64_t>(got.inverse), inverse) << kind.name;
             EXPECT_EQ(to_vector<std::int64_t>(got.counts), counts) << kind.name;
-            EXPECT_EQ(got.rows.shape(), rows_shape(static_cast<std::size_t>(oracle.size()), kind.element));
+            EXPECT_EQ(got.rows.shape(),
+                      rows_shape(static_cast<std::size_t>(oracle.size()), kind.element));
         }
 }
 
@@ -163,12 +167,14 @@ TEST(Rule01Threads, T16_a_key_in_the_table_and_twice_in_the_batch) {
     first.insert(int64_keys({7}), {int64_keys({1})});
     EXPECT_EQ(indices_of(first.insert(int64_keys({7, 8, 7, 8}), {int64_keys({2, 3, 4, 5})})),
               (std::vector<std::int32_t>{0, 1, 0, 1}));
-    EXPECT_EQ(to_vector<std::int64_t>(first.get(int64_keys({7, 8}))[0]), (std::vector<std::int64_t>{1, 3}));
+    EXPECT_EQ(to_vector<std::int64_t>(first.get(int64_keys({7, 8}))[0]),
+              (std::vector<std::int64_t>{1, 3}));
     HashMap last = int64_map();
     last.insert(int64_keys({7}), {int64_keys({1})});
     Located located = last.insert_or_assign(int64_keys({7, 8, 7, 8}), {int64_keys({2, 3, 4, 5})});
     EXPECT_EQ(mask_of(located), (std::vector<std::uint8_t>{0, 1, 0, 0}));
-    EXPECT_EQ(to_vector<std::int64_t>(last.get(int64_keys({7, 8}))[0]), (std::vector<std::int64_t>{4, 5}));
+    EXPECT_EQ(to_vector<std::int64_t>(last.get(int64_keys({7, 8}))[0]),
+              (std::vector<std::int64_t>{4, 5}));
 }
 
 TEST(Rule01Threads, from_items_takes_the_first_of_equal_keys) {

@@ -38,7 +38,8 @@ TEST_P(Rule02, get_gives_the_values_or_the_default) {
     std::vector<Tensor> row_each = twin.columns(ids.size(), 6);
     twin.get(ids, row_each);
     std::vector<Tensor> one_row;
-    for (Element const& column : columns()) one_row.push_back(make_values(column, 1, 7).reshape(column.shape));
+    for (Element const& column : columns())
+        one_row.push_back(make_values(column, 1, 7).reshape(column.shape));
     twin.get(ids, one_row);
 }
 
@@ -91,7 +92,8 @@ TEST(Rule02Erase, T20_erase_says_true_once_a_key) {
     map.insert(int64_keys({1, 2, 3, 4}), {int64_keys({1, 2, 3, 4})});
     EXPECT_EQ(mask_of(map.erase(int64_keys({3, 3, 999}))), (std::vector<std::uint8_t>{1, 0, 0}));
     EXPECT_EQ(map.size(), 3);
-    EXPECT_EQ(indices_of(map.insert(int64_keys({50}), {int64_keys({5})})), (std::vector<std::int32_t>{2}));
+    EXPECT_EQ(indices_of(map.insert(int64_keys({50}), {int64_keys({5})})),
+              (std::vector<std::int32_t>{2}));
     EXPECT_EQ(map.capacity(), 4);
     map.validate();
 }

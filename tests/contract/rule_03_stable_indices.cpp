@@ -62,10 +62,10 @@ TEST_P(Rule03, a_clone_is_exact_and_independent) {
     twin.erase(random_ids(100, 200, 2));
     std::string before = bytes_of(twin.table.to_bytes());
     Twin copy = twin.clone();
-    EXPECT_EQ(bytes_of(copy.table.to_bytes()), before);
+    EXPECT_TRUE(same_bytes(copy.table.to_bytes(), before));
     copy.insert(sequence(300, 100), 3);
     copy.check();
-    EXPECT_EQ(bytes_of(twin.table.to_bytes()), before);
+    EXPECT_TRUE(same_bytes(twin.table.to_bytes(), before));
     twin.clear();
     twin.check();
     copy.check();
@@ -92,7 +92,8 @@ TEST(Rule03Capacity, T13_copies_of_one_key_count_once) {
         EXPECT_EQ(mask[0], 1);
         EXPECT_EQ(std::count(mask.begin(), mask.end(), 1), 1);
         std::vector<std::int32_t> indices = indices_of(located);
-        EXPECT_EQ(std::count(indices.begin(), indices.end(), 0), static_cast<std::ptrdiff_t>(copies));
+        EXPECT_EQ(std::count(indices.begin(), indices.end(), 0),
+                  static_cast<std::ptrdiff_t>(copies));
         EXPECT_LT(map.memory_usage().total(), 100000u);
     }
 }
@@ -124,7 +125,8 @@ TEST(Rule03Capacity, init_capacity_distinct_keys_fit_without_growth) {
 
 TEST(Rule03Capacity, growth_is_to_twice_the_capacity_or_what_is_needed) {
     HashMap map = int64_map(10);
-    map.insert(int64_keys({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), {int64_keys(std::vector<std::int64_t>(11, 0))});
+    map.insert(int64_keys({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}),
+               {int64_keys(std::vector<std::int64_t>(11, 0))});
     EXPECT_EQ(map.capacity(), 20);
     std::vector<std::int64_t> many(100);
     for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<std::int64_t>(i);
@@ -215,7 +217,8 @@ TEST(Rule03Views, views_outlive_the_table_and_survive_compact) {
 
 TEST(Rule03Views, buffers_are_aligned_and_keys_read_only) {
     for (std::int64_t capacity : {1, 3, 1000, 100000}) {
-        HashMap map(Capacity{capacity}, {Dtype::Int8, {3}}, {{Dtype::Int8, {}}, {Dtype::Float16, {5}}});
+        HashMap map(Capacity{capacity}, {Dtype::Int8, {3}},
+                    {{Dtype::Int8, {}}, {Dtype::Float16, {5}}});
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map.key_tensor().data()) % 64, 0u);
         for (Tensor const& view : map.value_tensors()) {
             EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data()) % 64, 0u);

@@ -11,8 +11,9 @@ class Rule06 : public OverKinds {};
 void try_every_operation(Twin& twin) {
     std::string before = bytes_of(twin.table.to_bytes());
     Ids none;
-    for (Located const& located : {twin.insert(none), twin.activate(none), twin.insert_or_assign(none),
-                                   twin.accumulate(none, {Reduce::Sum}), twin.find(none)}) {
+    for (Located const& located :
+         {twin.insert(none), twin.activate(none), twin.insert_or_assign(none),
+          twin.accumulate(none, {Reduce::Sum}), twin.find(none)}) {
         EXPECT_EQ(located.indices.shape(), (Shape{0}));
         EXPECT_EQ(located.indices.dtype(), Dtype::Int32);
         EXPECT_EQ(located.mask.shape(), (Shape{0}));
@@ -25,7 +26,7 @@ void try_every_operation(Twin& twin) {
         EXPECT_EQ(got[c].shape(), rows_shape(0, twin.table.value_elements()[c]));
         EXPECT_EQ(got[c].dtype(), twin.table.value_elements()[c].dtype);
     }
-    EXPECT_EQ(bytes_of(twin.table.to_bytes()), before);
+    EXPECT_TRUE(same_bytes(twin.table.to_bytes(), before));
     twin.check();
 }
 
@@ -107,8 +108,9 @@ TEST_P(Rule06, a_table_emptied_by_erase_or_clear_is_like_new) {
 TH_OVER_KINDS(Rule06, all_kinds());
 
 TEST(Rule06Parts, from_parts_of_no_rows) {
-    HashMap map = HashMap::from_parts(Tensor::zeros({0, 3}, Dtype::Int32), {Tensor::zeros({0}, Dtype::Float64)},
-                                      Tensor::zeros({0}, Dtype::Int32));
+    HashMap map =
+        HashMap::from_parts(Tensor::zeros({0, 3}, Dtype::Int32),
+                            {Tensor::zeros({0}, Dtype::Float64)}, Tensor::zeros({0}, Dtype::Int32));
     EXPECT_EQ(map.size(), 0);
     EXPECT_EQ(map.key_element(), (Element{Dtype::Int32, {3}}));
     map.activate(Tensor::zeros({1, 3}, Dtype::Int32));

@@ -34,11 +34,13 @@ tensorhash::table::ProbeLengths probe_lengths(Tensor const& keys, std::int64_t c
     return table.probe_lengths(bytes, rows);
 }
 
-constexpr std::int64_t structured_rows = 110592;  // 48^3, just over a third of a power of two of lines
+constexpr std::int64_t structured_rows =
+    110592;  // 48^3, just over a third of a power of two of lines
 
 template <class T, class Make>
 Tensor made_keys(Shape element, Make make) {
-    Tensor out = Tensor::empty(rows_shape(structured_rows, {tensorhash::dtype_of<T>, element}), tensorhash::dtype_of<T>);
+    Tensor out = Tensor::empty(rows_shape(structured_rows, {tensorhash::dtype_of<T>, element}),
+                               tensorhash::dtype_of<T>);
     auto* at = static_cast<T*>(out.data());
     auto width = static_cast<std::size_t>(tensorhash::num_elements(element));
     for (std::uint64_t i = 0; i < structured_rows; ++i) make(i, at + i * width);
@@ -46,7 +48,8 @@ Tensor made_keys(Shape element, Make make) {
 }
 
 Tensor words(std::function<std::uint64_t(std::uint64_t)> word) {
-    return made_keys<std::uint64_t>({1}, [&](std::uint64_t i, std::uint64_t* key) { *key = word(i); });
+    return made_keys<std::uint64_t>({1},
+                                    [&](std::uint64_t i, std::uint64_t* key) { *key = word(i); });
 }
 
 template <class T>
@@ -68,11 +71,13 @@ std::vector<Structured> structured_keys() {
         {"sequence", words([](std::uint64_t i) { return i; })},
         {"negative sequence", words([](std::uint64_t i) { return ~i; })},
         {"i << 32", words([](std::uint64_t i) { return i << 32; })},
-        {"float64 bits of integers", words([](std::uint64_t i) { return std::bit_cast<std::uint64_t>(double(i)); })},
+        {"float64 bits of integers",
+         words([](std::uint64_t i) { return std::bit_cast<std::uint64_t>(double(i)); })},
         {"packed coordinates",
          words([](std::uint64_t i) { return (i / 2304) << 42 | (i / 48 % 48) << 21 | (i % 48); })},
-        {"packed coordinates with a sign offset",
-         words([](std::uint64_t i) { return (i / 2304 + 131048) << 36 | (i / 48 % 48 + 131048) << 18 | (i % 48 + 131048); })},
+        {"packed coordinates with a sign offset", words([](std::uint64_t i) {
+             return (i / 2304 + 131048) << 36 | (i / 48 % 48 + 131048) << 18 | (i % 48 + 131048);
+         })},
         {"bit reversed", words([](std::uint64_t i) {
              std::uint64_t out_bits = 0;
              for (int bit = 0; bit < 20; ++bit) out_bits |= (i >> bit & 1) << (63 - bit);
@@ -87,7 +92,8 @@ std::vector<Structured> structured_keys() {
         {"quarter-valued float64 points", voxels<double>(-24, 0.25)},
     };
     for (int shift = 1; shift <= 47; shift += 2)
-        out.push_back({"multiples of 2^" + std::to_string(shift), words([=](std::uint64_t i) { return i << shift; })});
+        out.push_back({"multiples of 2^" + std::to_string(shift),
+                       words([=](std::uint64_t i) { return i << shift; })});
     return out;
 }
 
@@ -151,14 +157,24 @@ void churn(Twin& twin, std::function<Tensor(std::size_t, std::uint64_t)> keys, s
 TEST_P(Rule07Collisions, keys_of_one_home_line_are_all_told_apart) {
     for (int bits : {8, 24, 44}) {
         Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Int64, {}}});
-        churn(twin, [bits](std::size_t rows, std::uint64_t first) { return same_home_keys(rows, bits, first); }, 600);
+        churn(
+            twin,
+            [bits](std::size_t rows, std::uint64_t first) {
+                return same_home_keys(rows, bits, first);
+            },
+            600);
     }
 }
 
 TEST_P(Rule07Collisions, wide_keys_of_one_hash_are_all_told_apart) {
     for (std::size_t width : {10u, 12u, 16u, 24u, 37u}) {
         Twin twin(0, {Dtype::UInt8, {static_cast<std::int64_t>(width)}}, {{Dtype::Int64, {}}});
-        churn(twin, [width](std::size_t rows, std::uint64_t first) { return same_hash_keys(width, rows, first); }, 300);
+        churn(
+            twin,
+            [width](std::size_t rows, std::uint64_t first) {
+                return same_hash_keys(width, rows, first);
+            },
+            300);
     }
 }
 
@@ -166,7 +182,8 @@ TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
     Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Int64, {}}});
     Tensor keys = Tensor::empty({16384, 1}, Dtype::Int64);
     auto* words = static_cast<std::uint64_t*>(keys.data());
-    for (std::uint64_t i = 0; i < 16384; ++i) words[i] = kernel::unmix(((i * 37 % 5000) << 40) | (i * 37 % 32));
+    for (std::uint64_t i = 0; i < 16384; ++i)
+        words[i] = kernel::unmix(((i * 37 % 5000) << 40) | (i * 37 % 32));
     twin.insert(keys, twin.columns(16384, 1));
     twin.erase(keys);
     twin.insert(keys, twin.columns(16384, 2));

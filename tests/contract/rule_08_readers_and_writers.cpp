@@ -59,7 +59,8 @@ TEST_P(Rule08, T24_readers_see_each_batch_whole_or_not_at_all_through_growth) {
     auto read = [&](int) {
         std::vector<std::int32_t> found = indices_of(map.find(all));
         std::size_t present = 0;
-        while (present < found.size() && found[present] == static_cast<std::int32_t>(present)) ++present;
+        while (present < found.size() && found[present] == static_cast<std::int32_t>(present))
+            ++present;
         require_equal(static_cast<std::int64_t>(present % batch_rows), 0, "rows of a batch seen");
         for (std::size_t row = present; row < found.size(); ++row)
             require_equal(found[row], -1, "row after the last batch");
@@ -78,13 +79,16 @@ TEST_P(Rule08, T24_listings_while_another_thread_erases_and_inserts) {
     HashMap map(Capacity{0}, {Dtype::Int64, {1}}, one_int64());
     auto batch = [](std::int64_t b) {
         std::vector<std::int64_t> keys(batch_rows);
-        for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = b * 1000000 + static_cast<std::int64_t>(i);
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = b * 1000000 + static_cast<std::int64_t>(i);
         return int64_keys(keys);
     };
     auto read = [&](int reader) {
         tensorhash::Items items = map.items();
-        require_equal(bytes_of(items.keys), bytes_of(items.values[0]), 8, "a key's value is the key");
-        require_equal(items.keys.size() % static_cast<std::int64_t>(batch_rows), 0, "rows of a batch listed");
+        require_equal(bytes_of(items.keys), bytes_of(items.values[0]), 8,
+                      "a key's value is the key");
+        require_equal(items.keys.size() % static_cast<std::int64_t>(batch_rows), 0,
+                      "rows of a batch listed");
         if (reader == 0) map.validate();
         if (reader == 1) HashMap::from_bytes(map.to_bytes()).validate();
         if (reader == 2) map.clone().validate();
@@ -184,7 +188,8 @@ TEST(Rule08Fork, a_child_forked_while_other_tables_are_in_use_can_use_its_own) {
     std::atomic<bool> stop{false};
     std::thread busy([&stop] {
         HashMap other(Capacity{0}, {Dtype::Int64, {1}}, {});
-        for (std::uint64_t i = 0; !stop.load(); ++i) other.activate(make_keys({Dtype::Int64, {1}}, sequence(20000, i)));
+        for (std::uint64_t i = 0; !stop.load(); ++i)
+            other.activate(make_keys({Dtype::Int64, {1}}, sequence(20000, i)));
     });
     int bad = 0;
     for (int i = 0; i < 20; ++i)

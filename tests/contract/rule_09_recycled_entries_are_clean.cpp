@@ -16,9 +16,10 @@ TEST_P(Rule09, activate_after_erase_shows_zeros) {
     twin.insert(sequence(100), 1);
     twin.erase(sequence(60));
     twin.activate(sequence(60, 5000));
-    // Keys of one or two bytes repeat: some of these were there before.
-    if (key().bytes() > 2) {
-        for (Tensor const& column : twin.table.get(twin.keys(sequence(60, 5000)))) EXPECT_TRUE(all_zero(column));
+    // Keys of few values repeat: some of these were there before.
+    if (key().bytes() >= 4 && key().dtype != Dtype::Bool) {
+        for (Tensor const& column : twin.table.get(twin.keys(sequence(60, 5000))))
+            EXPECT_TRUE(all_zero(column));
     }
     twin.check();
 }
@@ -65,7 +66,8 @@ TEST(Rule09Large, existing_keys_keep_their_values_when_activated) {
     HashMap map = int64_map();
     map.insert(int64_keys({1, 2}), {int64_keys({10, 20})});
     EXPECT_EQ(mask_of(map.activate(int64_keys({2, 3, 3}))), (std::vector<std::uint8_t>{0, 1, 0}));
-    EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({1, 2, 3}))[0]), (std::vector<std::int64_t>{10, 20, 0}));
+    EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({1, 2, 3}))[0]),
+              (std::vector<std::int64_t>{10, 20, 0}));
 }
 
 TEST(Rule09Large, a_new_key_shows_zeros_though_somebody_wrote_to_rows_that_were_nobodys) {
@@ -74,7 +76,8 @@ TEST(Rule09Large, a_new_key_shows_zeros_though_somebody_wrote_to_rows_that_were_
     Tensor view = map.value_tensor();
     for (std::int64_t& value : view.as_mutable<std::int64_t>()) value = 7;
     map.activate(int64_keys({2, 3}));
-    EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({1, 2, 3}))[0]), (std::vector<std::int64_t>{7, 0, 0}));
+    EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({1, 2, 3}))[0]),
+              (std::vector<std::int64_t>{7, 0, 0}));
 }
 
 TEST(Rule09Large, buffers_of_a_new_table_hold_zeros) {

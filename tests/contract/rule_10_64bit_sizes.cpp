@@ -17,7 +17,8 @@ constexpr std::int64_t too_many = std::int64_t{1} << 31;
 class Sparse {
 public:
     explicit Sparse(std::size_t bytes) : bytes_(bytes) {
-        data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (data_ == MAP_FAILED) throw std::bad_alloc();
     }
     ~Sparse() { munmap(data_, bytes_); }
@@ -37,13 +38,14 @@ TEST(Rule10, rows_more_than_four_gigabytes_apart_are_read_where_they_are) {
     HashMap map = int64_map();
     Tensor keys = Tensor::borrow_strided(memory.data(), {rows, 1}, {stride, 8}, Dtype::Int64, true);
     map.insert(keys, {keys});
-    Tensor backwards =
-        Tensor::borrow_strided(memory.data() + (rows - 1) * stride, {rows, 1}, {-stride, 8}, Dtype::Int64, true);
+    Tensor backwards = Tensor::borrow_strided(memory.data() + (rows - 1) * stride, {rows, 1},
+                                              {-stride, 8}, Dtype::Int64, true);
     std::vector<std::int32_t> want(rows);
-    for (std::int32_t i = 0; i < rows; ++i) want[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(rows) - 1 - i;
+    for (std::int32_t i = 0; i < rows; ++i)
+        want[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(rows) - 1 - i;
     EXPECT_EQ(indices_of(map.find(backwards)), want);
-    EXPECT_EQ(bytes_of(map.keys()), bytes_of(keys));
-    EXPECT_EQ(bytes_of(map.items().values[0]), bytes_of(keys));
+    EXPECT_TRUE(same_bytes(map.keys(), keys));
+    EXPECT_TRUE(same_bytes(map.items().values[0], keys));
 }
 
 /// Bytes that the machine could give now; 0 where it does not say.
@@ -74,7 +76,8 @@ TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
         tags[i] = static_cast<std::uint8_t>(i * 7 + 1);
         keys[i] = static_cast<std::int64_t>(i);
     }
-    map.insert(Tensor::from(keys), {Tensor::borrow_strided(tags.data(), {rows, width}, {1, 0}, Dtype::UInt8, true)});
+    map.insert(Tensor::from(keys),
+               {Tensor::borrow_strided(tags.data(), {rows, width}, {1, 0}, Dtype::UInt8, true)});
     Tensor view = map.value_tensor();
     auto const* bytes = static_cast<std::uint8_t const*>(view.data());
     EXPECT_GT(view.bytes(), std::size_t{1} << 31);
@@ -121,9 +124,12 @@ TEST(Rule10, shapes_whose_product_overflows_are_refused) {
     EXPECT_EQ(tensorhash::num_elements({1ll << 32, 1ll << 30}), 1ll << 62);
     EXPECT_EQ(tensorhash::num_elements({1ll << 40, 0}), 0);
     EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 40, 1ll << 40}}, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError) << "2^64 bytes are not none";
-    EXPECT_THROW(HashMap(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}), ValueError);
-    EXPECT_ANY_THROW(HashMap(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
+    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError)
+        << "2^64 bytes are not none";
+    EXPECT_THROW(HashMap(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}),
+                 ValueError);
+    EXPECT_ANY_THROW(
+        HashMap(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
 }
 
 TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
@@ -136,7 +142,7 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
     std::string before = bytes_of(map.to_bytes());
     EXPECT_THROW(map.reserve(Capacity{1 << 22}), std::bad_alloc);
     EXPECT_EQ(map.capacity(), 1);
-    EXPECT_EQ(bytes_of(map.to_bytes()), before);
+    EXPECT_TRUE(same_bytes(map.to_bytes(), before));
     map.activate(Tensor::from(std::vector<std::int64_t>{2}));
     map.validate();
 }
@@ -145,14 +151,16 @@ TEST(Rule10, growth_that_fails_takes_the_batch_back) {
     // Rows of 2^50 bytes: no machine has one. The last two keys are those of the empty and the erased mark.
     for (std::int64_t width : {1, 2}) {
         HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1ll << 50}}});
-        std::vector<std::uint64_t> numbers = {5, 6, 5, 6, tensorhash::kernel::unmix(0), tensorhash::kernel::unmix(1)};
+        std::vector<std::uint64_t> numbers = {
+            5, 6, 5, 6, tensorhash::kernel::unmix(0), tensorhash::kernel::unmix(1)};
         Tensor keys = Tensor::from(numbers, {6 / width, width});
         std::string before = bytes_of(map.to_bytes());
         EXPECT_THROW(map.activate(keys), std::bad_alloc);
         EXPECT_EQ(map.size(), 0);
         EXPECT_EQ(map.capacity(), 0);
-        EXPECT_EQ(bytes_of(map.to_bytes()), before);
-        EXPECT_EQ(indices_of(map.find(keys)), std::vector<std::int32_t>(static_cast<std::size_t>(6 / width), -1));
+        EXPECT_TRUE(same_bytes(map.to_bytes(), before));
+        EXPECT_EQ(indices_of(map.find(keys)),
+                  std::vector<std::int32_t>(static_cast<std::size_t>(6 / width), -1));
         map.validate();
     }
 }

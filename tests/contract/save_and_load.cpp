@@ -26,7 +26,8 @@ public:
     Folder& operator=(Folder const&) = delete;
     std::string operator/(std::string const& name) const { return path_ / name; }
     std::ptrdiff_t files() const {
-        return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator());
+        return std::distance(std::filesystem::directory_iterator(path_),
+                             std::filesystem::directory_iterator());
     }
 
 private:
@@ -39,7 +40,8 @@ std::string read_file(std::string const& path) {
 }
 
 void write_file(std::string const& path, std::string const& bytes) {
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
 Tensor as_tensor(std::string const& bytes) {
@@ -58,7 +60,7 @@ TEST_P(SaveAndLoad, T40_a_restored_table_goes_on_as_the_original_would) {
     EXPECT_EQ(bytes.dtype(), Dtype::UInt8);
     Twin restored(HashMap::from_bytes(bytes), twin.oracle);
     restored.check();
-    EXPECT_EQ(bytes_of(restored.table.to_bytes()), bytes_of(bytes));
+    EXPECT_TRUE(same_bytes(restored.table.to_bytes(), bytes));
     EXPECT_EQ(restored.table.key_element(), key());
     EXPECT_EQ(restored.table.value_elements(), columns());
     restored.insert(sequence(200, 1000), 3);
@@ -72,7 +74,7 @@ TEST_P(SaveAndLoad, a_file_holds_the_bytes_of_to_bytes) {
     twin.insert(sequence(100), 1);
     twin.erase(sequence(30, 10));
     twin.table.save(folder / "table.thash");
-    EXPECT_EQ(read_file(folder / "table.thash"), bytes_of(twin.table.to_bytes()));
+    EXPECT_TRUE(same_bytes(read_file(folder / "table.thash"), bytes_of(twin.table.to_bytes())));
     EXPECT_EQ(folder.files(), 1) << "no temporary file is left behind";
     Twin loaded(HashMap::load(folder / "table.thash"), twin.oracle);
     loaded.check();
@@ -137,7 +139,8 @@ TEST(SaveAndLoadFiles, a_failed_save_leaves_the_old_file_and_nothing_else) {
 
 HashMap small_table() {
     HashMap map(Capacity{8}, {Dtype::Int32, {3}}, {{Dtype::Float64, {}}, {Dtype::UInt8, {2}}});
-    map.insert(make_keys(map.key_element(), sequence(12)), make_columns(map.value_elements(), 12, 1));
+    map.insert(make_keys(map.key_element(), sequence(12)),
+               make_columns(map.value_elements(), 12, 1));
     map.erase(make_keys(map.key_element(), sequence(4, 3)));
     return map;
 }
@@ -145,7 +148,8 @@ HashMap small_table() {
 TEST(SaveAndLoadDamage, every_truncation_is_an_error) {
     std::string bytes = bytes_of(small_table().to_bytes());
     for (std::size_t length = 0; length < bytes.size(); ++length)
-        EXPECT_THROW(HashMap::from_bytes(as_tensor(bytes.substr(0, length))), FormatError) << length;
+        EXPECT_THROW(HashMap::from_bytes(as_tensor(bytes.substr(0, length))), FormatError)
+            << length;
 }
 
 TEST(SaveAndLoadDamage, every_flipped_bit_is_an_error) {
@@ -154,7 +158,8 @@ TEST(SaveAndLoadDamage, every_flipped_bit_is_an_error) {
         for (int bit = 0; bit < 8; ++bit) {
             std::string damaged = bytes;
             damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-            EXPECT_THROW(HashMap::from_bytes(as_tensor(damaged)), FormatError) << at << " bit " << bit;
+            EXPECT_THROW(HashMap::from_bytes(as_tensor(damaged)), FormatError)
+                << at << " bit " << bit;
         }
 }
 
@@ -166,8 +171,9 @@ TEST(SaveAndLoadDamage, appended_bytes_are_an_error) {
 
 TEST(SaveAndLoadDamage, a_foreign_file_is_an_error_that_says_so) {
     Folder folder;
-    for (std::string const& foreign : {std::string(), std::string("x"), std::string("PK\3\4 a zip file, an npz say"),
-                                       std::string(1000, '\0'), std::string(1000, '\xff')}) {
+    for (std::string const& foreign :
+         {std::string(), std::string("x"), std::string("PK\3\4 a zip file, an npz say"),
+          std::string(1000, '\0'), std::string(1000, '\xff')}) {
         write_file(folder / "foreign", foreign);
         std::string text = message_of<FormatError>([&] { HashMap::load(folder / "foreign"); });
         EXPECT_NE(text.find("foreign"), std::string::npos) << "names the file: " << text;
@@ -183,7 +189,8 @@ TEST(FromParts, entries_sit_where_they_are_told) {
     HashMap map = HashMap::from_parts(int64_keys({70, 10, 30}), {int64_keys({7, 1, 3})}, indices);
     EXPECT_EQ(map.size(), 3);
     EXPECT_EQ(map.capacity(), 8);
-    EXPECT_EQ(indices_of(map.find(int64_keys({70, 10, 30, 5}))), (std::vector<std::int32_t>{7, 0, 3, -1}));
+    EXPECT_EQ(indices_of(map.find(int64_keys({70, 10, 30, 5}))),
+              (std::vector<std::int32_t>{7, 0, 3, -1}));
     EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{10, 30, 70}));
     EXPECT_EQ(to_vector<std::int64_t>(map.items().values[0]), (std::vector<std::int64_t>{1, 3, 7}));
     map.validate();
@@ -204,9 +211,10 @@ TEST(FromParts, a_large_table_comes_back_from_its_listings) {
         Tensor active = twin.table.active_buf_indices();
         HashMap again = HashMap::from_parts(items.keys, items.values, active);
         again.validate();
-        EXPECT_EQ(to_vector<std::int32_t>(again.active_buf_indices()), to_vector<std::int32_t>(active));
-        EXPECT_EQ(bytes_of(again.keys()), bytes_of(items.keys));
-        EXPECT_EQ(bytes_of(again.items().values[0]), bytes_of(items.values[0]));
+        EXPECT_EQ(to_vector<std::int32_t>(again.active_buf_indices()),
+                  to_vector<std::int32_t>(active));
+        EXPECT_TRUE(same_bytes(again.keys(), items.keys));
+        EXPECT_TRUE(same_bytes(again.items().values[0], items.values[0]));
     }
 }
 
@@ -219,7 +227,8 @@ TEST(FromParts, parts_that_make_no_table_are_refused) {
     EXPECT_THROW(make({1, 2}, {0}), ValueError);
     EXPECT_THROW(make({1, 1}, {0, 1}), ValueError);
     EXPECT_THROW(HashMap::from_parts(int64_keys({1}), {}, int64_keys({0})), tensorhash::TypeError);
-    EXPECT_THROW(HashMap::from_parts(int64_keys({1}), {int64_keys({1, 2})}, Tensor::from(std::vector<std::int32_t>{0})),
+    EXPECT_THROW(HashMap::from_parts(int64_keys({1}), {int64_keys({1, 2})},
+                                     Tensor::from(std::vector<std::int32_t>{0})),
                  ValueError);
 }
 

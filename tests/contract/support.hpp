@@ -52,9 +52,9 @@ inline std::string kind_name(::testing::TestParamInfo<KindAndThreads> const& inf
 }
 
 /// Instantiates a suite over all widths and types, or over one of each way through the engine.
-#define TH_OVER_KINDS(suite, kinds)                                                        \
-    INSTANTIATE_TEST_SUITE_P(Kinds, suite,                                                 \
-                             ::testing::Combine(::testing::ValuesIn(kinds),                \
+#define TH_OVER_KINDS(suite, kinds)                                                           \
+    INSTANTIATE_TEST_SUITE_P(Kinds, suite,                                                    \
+                             ::testing::Combine(::testing::ValuesIn(kinds),                   \
                                                 ::testing::ValuesIn(th_test::thread_counts)), \
                              th_test::kind_name)
 
@@ -67,6 +67,21 @@ inline std::vector<std::int32_t> indices_of(Located const& located) {
     return to_vector<std::int32_t>(located.indices);
 }
 inline std::vector<std::uint8_t> mask_of(Located const& located) { return mask_of(located.mask); }
+
+/// Equality of byte strings that does not print them.
+inline ::testing::AssertionResult same_bytes(std::string const& got, std::string const& want) {
+    if (got == want) return ::testing::AssertionSuccess();
+    std::size_t at = 0;
+    while (at < std::min(got.size(), want.size()) && got[at] == want[at]) ++at;
+    return ::testing::AssertionFailure() << got.size() << " bytes, expected " << want.size()
+                                         << "; the first difference is at byte " << at;
+}
+inline ::testing::AssertionResult same_bytes(Tensor const& got, Tensor const& want) {
+    return same_bytes(bytes_of(got), bytes_of(want));
+}
+inline ::testing::AssertionResult same_bytes(Tensor const& got, std::string const& want) {
+    return same_bytes(bytes_of(got), want);
+}
 
 /// The message of the error that `call` throws; fails the test if it throws nothing or another type.
 template <class Error, class Call>

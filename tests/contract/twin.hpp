@@ -27,7 +27,8 @@ void require_equal(std::vector<T> const& got, std::vector<T> const& want, std::s
     out << what << ": " << got.size() << " rows, expected " << want.size();
     for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i)
         if (got[i] != want[i]) {
-            out << "; first difference at row " << i << ": " << +got[i] << ", expected " << +want[i];
+            out << "; first difference at row " << i << ": " << +got[i] << ", expected "
+                << +want[i];
             break;
         }
     throw Mismatch(out.str());
@@ -44,9 +45,9 @@ inline void require_equal(std::string const& got, std::string const& want, std::
     if (got == want) return;
     std::size_t at = 0;
     while (at < std::min(got.size(), want.size()) && got[at] == want[at]) ++at;
-    throw Mismatch(what + ": " + std::to_string(got.size()) + " bytes, expected " + std::to_string(want.size()) +
-                   "; first difference in row " + std::to_string(at / width) + ", byte " +
-                   std::to_string(at % width));
+    throw Mismatch(what + ": " + std::to_string(got.size()) + " bytes, expected " +
+                   std::to_string(want.size()) + "; first difference in row " +
+                   std::to_string(at / width) + ", byte " + std::to_string(at % width));
 }
 
 class Twin {
@@ -75,14 +76,16 @@ public:
 
     Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
         Located got = table.insert_or_assign(keys, values);
-        compare(got, oracle.insert_or_assign(key_rows(keys), value_rows(values)), "insert_or_assign");
+        compare(got, oracle.insert_or_assign(key_rows(keys), value_rows(values)),
+                "insert_or_assign");
         return got;
     }
     Located insert_or_assign(Ids const& ids, std::uint64_t seed = 1) {
         return insert_or_assign(keys(ids), columns(ids.size(), seed));
     }
 
-    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values, std::vector<Reduce> const& how) {
+    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                       std::vector<Reduce> const& how) {
         Located got = table.accumulate(keys, values, how);
         compare(got, oracle.accumulate(key_rows(keys), value_rows(values), how), "accumulate");
         return got;
@@ -110,9 +113,11 @@ public:
     std::vector<Tensor> get(Ids const& ids, std::vector<Tensor> const& defaults = {}) const {
         std::vector<Tensor> got = table.get(keys(ids), defaults);
         auto want = oracle.get(key_rows(keys(ids)), value_rows(defaults));
-        require_equal(static_cast<std::int64_t>(got.size()), static_cast<std::int64_t>(want.size()), "get columns");
+        require_equal(static_cast<std::int64_t>(got.size()), static_cast<std::int64_t>(want.size()),
+                      "get columns");
         for (std::size_t c = 0; c < got.size(); ++c)
-            require_equal(bytes_of(got[c]), want[c], elements()[c].bytes(), "get column " + std::to_string(c));
+            require_equal(bytes_of(got[c]), want[c], elements()[c].bytes(),
+                          "get column " + std::to_string(c));
         return got;
     }
 
@@ -135,7 +140,8 @@ public:
         table.validate();
         require_equal(table.size(), oracle.size(), "size");
         require_equal(table.capacity(), oracle.capacity(), "capacity");
-        require_equal(to_vector<std::int32_t>(table.active_buf_indices()), oracle.active(), "active_buf_indices");
+        require_equal(to_vector<std::int32_t>(table.active_buf_indices()), oracle.active(),
+                      "active_buf_indices");
         std::size_t width = oracle.key_element().bytes();
         require_equal(bytes_of(table.keys()), oracle.keys(), width, "keys");
         tensorhash::Items items = table.items();
@@ -150,7 +156,9 @@ public:
         return make_columns(elements(), rows, seed);
     }
     Rows key_rows(Tensor const& keys) const { return rows_of(keys, oracle.key_element()); }
-    std::vector<Rows> value_rows(std::vector<Tensor> const& values) const { return rows_of(values, elements()); }
+    std::vector<Rows> value_rows(std::vector<Tensor> const& values) const {
+        return rows_of(values, elements());
+    }
 
     HashMap table;
     Oracle oracle;

@@ -9,6 +9,7 @@
 #include "contract/batches.hpp"
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
+#include "tensorhash/version.hpp"
 
 namespace tensorhash::cpu {
 #if defined(__x86_64__)
@@ -33,7 +34,8 @@ struct Level {
 std::vector<Level> levels() {
 #if defined(__x86_64__)
     std::vector<Level> out = {{"v2", cpu::kernels_v2}};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) out.push_back({"v3", cpu::kernels_v3});
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+        out.push_back({"v3", cpu::kernels_v3});
     return out;
 #else
     return {{"generic", cpu::kernels_generic}};
@@ -60,8 +62,10 @@ struct Bench {
     OracleLocated insert(cpu::Kernels const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
         std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
-        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(), out.mask.data()};
-        cpu::ClaimCount count = (shared ? run.shared : run.sole).claim(view(), batch, 0, rows.count);
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
+                                out.mask.data()};
+        cpu::ClaimCount count =
+            (shared ? run.shared : run.sole).claim(view(), batch, 0, rows.count);
         EXPECT_EQ(run.settle(view(), batch, 0, rows.count), count.claimed);
         run.publish(view(), batch, 0, rows.count, 0, nullptr, 0);
         std::uint32_t const base = top;
@@ -80,7 +84,8 @@ struct Bench {
     OracleLocated find(cpu::Kernels const& run, Rows const& rows) {
         OracleLocated out = answers(rows);
         std::vector<std::uint32_t> numbers(rows.count);
-        run.find(view(), {bytes(rows), top, nullptr, numbers.data(), out.mask.data()}, 0, rows.count);
+        run.find(view(), {bytes(rows), top, nullptr, numbers.data(), out.mask.data()}, 0,
+                 rows.count);
         out.indices.assign(numbers.begin(), numbers.end());
         return out;
     }
@@ -88,14 +93,17 @@ struct Bench {
     std::vector<std::uint8_t> erase(cpu::Kernels const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
         std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
-        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(), out.mask.data()};
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
+                                out.mask.data()};
         auto const& write = shared ? run.shared : run.sole;
         write.mark(view(), batch, 0, rows.count);
         write.release_marked(view(), batch, 0, rows.count);
         return out.mask;
     }
 
-    static OracleLocated answers(Rows const& rows) { return {{}, std::vector<std::uint8_t>(rows.count)}; }
+    static OracleLocated answers(Rows const& rows) {
+        return {{}, std::vector<std::uint8_t>(rows.count)};
+    }
     static unsigned char const* bytes(Rows const& rows) {
         return reinterpret_cast<unsigned char const*>(rows.bytes.data());
     }
@@ -106,14 +114,18 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
         for (Level const& reader : levels())
             for (KeyKind const& kind : all_kinds())
                 for (bool shared : {false, true}) {
-                    SCOPED_TRACE(writer.name + " " + reader.name + " " + kind.name + (shared ? " shared" : " sole"));
+                    SCOPED_TRACE(writer.name + " " + reader.name + " " + kind.name +
+                                 (shared ? " shared" : " sole"));
                     Bench bench(kind);
                     Oracle oracle(0, kind.element, {});
-                    auto rows = [&](Ids const& ids) { return rows_of(make_keys(kind.element, ids), kind.element); };
+                    auto rows = [&](Ids const& ids) {
+                        return rows_of(make_keys(kind.element, ids), kind.element);
+                    };
                     cpu::Kernels const& write = writer.kernels(bench.width, bench.float_bytes);
                     cpu::Kernels const& read = reader.kernels(bench.width, bench.float_bytes);
                     Rows first = rows(random_ids(800, 600, 1));
-                    OracleLocated got = bench.insert(write, shared, first), want = oracle.insert(first, {});
+                    OracleLocated got = bench.insert(write, shared, first),
+                                  want = oracle.insert(first, {});
                     ASSERT_EQ(got.indices, want.indices);
                     ASSERT_EQ(got.mask, want.mask);
                     Rows gone = rows(random_ids(300, 800, 2));
@@ -127,7 +139,7 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
 }
 
 TEST(EngineLevels, the_level_in_use_is_one_of_them) {
-    std::string name = cpu::isa_name();
+    std::string name = tensorhash::instruction_set();
     EXPECT_TRUE(name == "x86-64-v2" || name == "x86-64-v3" || name == "generic") << name;
 }
 

@@ -33,7 +33,9 @@ public:
         flush();
         double worst = 0;
         for (int bit = 0; bit < 64; ++bit)
-            worst = std::max(worst, std::abs(static_cast<double>(counts_[bit]) / static_cast<double>(total_) - 0.5));
+            worst = std::max(
+                worst,
+                std::abs(static_cast<double>(counts_[bit]) / static_cast<double>(total_) - 0.5));
         return worst;
     }
     std::uint64_t count(int bit) {
@@ -44,7 +46,8 @@ public:
 private:
     void flush() {
         for (int byte = 0; byte < 8; ++byte)
-            for (int bit = 0; bit < 8; ++bit) counts_[8 * byte + bit] += (packed_[byte] >> (8 * bit)) & 0xff;
+            for (int bit = 0; bit < 8; ++bit)
+                counts_[8 * byte + bit] += (packed_[byte] >> (8 * bit)) & 0xff;
         std::memset(packed_, 0, sizeof(packed_));
         total_ += pending_;
         pending_ = 0;
@@ -97,7 +100,8 @@ TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
                 flips.add(kernel::mix(word) ^ kernel::mix(word ^ (std::uint64_t{1} << bit)));
             }
             // Counters are no random sample: a published weakness of a bit or two is allowed for.
-            EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples)) << "input bit " << bit;
+            EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples))
+                << "input bit " << bit;
         }
 }
 
@@ -118,7 +122,8 @@ TEST(HashQuality, the_wide_hash_has_full_avalanche_at_every_width) {
                 flips.add(before[i] ^ reader.hash(&keys[i * width]));
                 *byte = static_cast<unsigned char>(*byte ^ (1u << bit % 8));
             }
-            ASSERT_LT(flips.worst_bias(), tolerance(samples)) << "width " << width << ", input bit " << bit;
+            ASSERT_LT(flips.worst_bias(), tolerance(samples))
+                << "width " << width << ", input bit " << bit;
         }
     }
 }
@@ -133,7 +138,8 @@ TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
         kernel::KeyFormat twelve{12, 0}, sixteen{16, 0};
         EXPECT_EQ(kernel::Wide12(twelve).hash(key), kernel::WideAny(twelve).hash(key));
         EXPECT_EQ(kernel::Wide16(sixteen).hash(key), kernel::WideAny(sixteen).hash(key));
-        EXPECT_EQ(kernel::Wide12(twelve).equal(key, other), kernel::WideAny(twelve).equal(key, other));
+        EXPECT_EQ(kernel::Wide12(twelve).equal(key, other),
+                  kernel::WideAny(twelve).equal(key, other));
         EXPECT_EQ(kernel::Wide16(sixteen).equal(key, other), false);
         EXPECT_TRUE(kernel::Wide12(twelve).equal(key, key));
     }
@@ -154,9 +160,11 @@ void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string 
     for (int bits : {4, 8, 12, 15})
         for (int shift : {0, 32, 64 - bits}) {
             // Too even would be as wrong as too lumpy.
-            EXPECT_LT(std::abs(spread(hashes, shift, bits)), 6) << what << ": bits " << shift << " to " << shift + bits;
+            EXPECT_LT(std::abs(spread(hashes, shift, bits)), 6)
+                << what << ": bits " << shift << " to " << shift + bits;
         }
-    EXPECT_EQ(std::unordered_set<std::uint64_t>(hashes.begin(), hashes.end()).size(), hashes.size()) << what;
+    EXPECT_EQ(std::unordered_set<std::uint64_t>(hashes.begin(), hashes.end()).size(), hashes.size())
+        << what;
 }
 
 /// Hashes of int32 x 3 voxels of a cube that begins at `low`, every `step`.
@@ -189,10 +197,13 @@ TEST(HashQuality, structured_words_spread_like_random_keys) {
     expect_random_spread(hashes([](std::uint64_t i) { return i; }), "sequence");
     expect_random_spread(hashes([](std::uint64_t i) { return i << 32; }), "shifted by 32");
     expect_random_spread(hashes([](std::uint64_t i) { return i << 46; }), "shifted by 46");
-    expect_random_spread(hashes([](std::uint64_t i) { return std::bit_cast<std::uint64_t>(static_cast<double>(i)); }),
+    expect_random_spread(hashes([](std::uint64_t i) {
+                             return std::bit_cast<std::uint64_t>(static_cast<double>(i));
+                         }),
                          "float64 bits of integers");
-    expect_random_spread(hashes([](std::uint64_t i) { return (i >> 12) << 42 | (i >> 6 & 63) << 21 | (i & 63); }),
-                         "packed coordinates");
+    expect_random_spread(
+        hashes([](std::uint64_t i) { return (i >> 12) << 42 | (i >> 6 & 63) << 21 | (i & 63); }),
+        "packed coordinates");
 }
 
 TEST(HashQuality, equal_floats_hash_equal) {

@@ -18,12 +18,19 @@ namespace {
 using tensorhash::runtime::Block;
 using tensorhash::runtime::Fill;
 
+/// Compares with itself, one byte on: memcmp, because a loop over megabytes takes a sanitizer long.
 bool holds_only(Block const& block, std::size_t bytes, unsigned char byte) {
-    return std::all_of(block.data(), block.data() + bytes, [byte](unsigned char b) { return b == byte; });
+    if (bytes == 0) return true;
+    return block.data()[0] == byte && std::memcmp(block.data(), block.data() + 1, bytes - 1) == 0;
 }
 
 std::vector<std::size_t> sizes() {
-    return {0, 1, 63, 64, 65, 4096, 100000, (1u << 20) - 1, 1u << 20, (1u << 20) + 1, 3u << 20, (5u << 20) + 12345};
+    return {0,        1,
+            63,       64,
+            65,       4096,
+            100000,   (1u << 20) - 1,
+            1u << 20, (1u << 20) + 1,
+            3u << 20, (5u << 20) + 12345};
 }
 
 TEST(Memory, blocks_are_aligned_and_large_enough) {
@@ -73,7 +80,7 @@ TEST(Memory, threads_may_take_and_give_back_at_once) {
     std::atomic<int> wrong{0};
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&, t] {
-            for (std::size_t i = 0; i < 60; ++i) {
+            for (std::size_t i = 0; i < 30; ++i) {
                 std::size_t bytes = (1u << 20) + (i * 7919 % 5) * 300000;
                 Block block(bytes, i % 2 ? Fill::Zero : Fill::None);
                 if (i % 2) wrong += !holds_only(block, 4096, 0);
@@ -90,12 +97,14 @@ TEST(Memory, copy_and_zero_in_parallel) {
         Threads limit(n);
         for (std::size_t bytes : sizes()) {
             std::vector<unsigned char> from(bytes + 1, 7), to(bytes + 1, 1);
-            for (std::size_t i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i * 31 >> 3);
+            for (std::size_t i = 0; i < bytes; i += 1 + bytes / 5000)
+                from[i] = static_cast<unsigned char>(i * 31 >> 3);
             tensorhash::runtime::copy_bytes(to.data(), from.data(), bytes);
-            EXPECT_TRUE(std::equal(from.begin(), from.end() - 1, to.begin()));
+            EXPECT_TRUE(bytes == 0 || std::memcmp(from.data(), to.data(), bytes) == 0);
             EXPECT_EQ(to[bytes], 1) << "nothing beyond the end is touched";
             tensorhash::runtime::zero_bytes(to.data(), bytes);
-            EXPECT_EQ(std::count(to.begin(), to.end() - 1, 0), static_cast<std::ptrdiff_t>(bytes));
+            EXPECT_TRUE(bytes == 0 ||
+                        (to[0] == 0 && std::memcmp(to.data(), to.data() + 1, bytes - 1) == 0));
             EXPECT_EQ(to[bytes], 1);
         }
     }

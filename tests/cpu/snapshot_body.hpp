@@ -10,18 +10,33 @@ inline std::uint64_t next_word(std::uint64_t& state) { return kernel::mix(state+
 
 /// A line whose words are marks, a wanted word, words that differ from it in one half, or noise.
 template <class Line>
-void fill(Line& line, std::uint64_t* words, std::uint32_t lanes, std::uint64_t wanted, std::uint64_t& state) {
+void fill(Line& line, std::uint64_t* words, std::uint32_t lanes, std::uint64_t wanted,
+          std::uint64_t& state) {
     (void)line;
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
         std::uint64_t noise = next_word(state);
         switch (next_word(state) % 7) {
-            case 0: words[lane] = 0; break;
-            case 1: words[lane] = 1; break;
-            case 2: words[lane] = wanted; break;
-            case 3: words[lane] = (wanted & 0xffffffff00000000u) | (noise & 0xffffffffu); break;
-            case 4: words[lane] = (wanted & 0xffffffffu) | (noise & 0xffffffff00000000u); break;
-            case 5: words[lane] = wanted ^ (std::uint64_t{1} << (noise % 64)); break;
-            default: words[lane] = noise; break;
+            case 0:
+                words[lane] = 0;
+                break;
+            case 1:
+                words[lane] = 1;
+                break;
+            case 2:
+                words[lane] = wanted;
+                break;
+            case 3:
+                words[lane] = (wanted & 0xffffffff00000000u) | (noise & 0xffffffffu);
+                break;
+            case 4:
+                words[lane] = (wanted & 0xffffffffu) | (noise & 0xffffffff00000000u);
+                break;
+            case 5:
+                words[lane] = wanted ^ (std::uint64_t{1} << (noise % 64));
+                break;
+            default:
+                words[lane] = noise;
+                break;
         }
     }
 }
@@ -45,9 +60,10 @@ int wrong_narrow_lines(int lines) {
         fill(line, line.words, kernel::NarrowLine::kLanes, wanted, state);
         kernel::NarrowSnapshot<Access> seen(line);
         auto is = [](std::uint64_t word) { return [word](std::uint64_t w) { return w == word; }; };
-        wrong += seen.with_word(wanted) != naive(line.words, kernel::NarrowLine::kLanes, is(wanted)) ||
-                 seen.empty() != naive(line.words, kernel::NarrowLine::kLanes, is(0)) ||
-                 seen.erased() != naive(line.words, kernel::NarrowLine::kLanes, is(1));
+        wrong +=
+            seen.with_word(wanted) != naive(line.words, kernel::NarrowLine::kLanes, is(wanted)) ||
+            seen.empty() != naive(line.words, kernel::NarrowLine::kLanes, is(0)) ||
+            seen.erased() != naive(line.words, kernel::NarrowLine::kLanes, is(1));
     }
     return wrong;
 }
@@ -63,7 +79,8 @@ int wrong_wide_lines(int lines) {
         kernel::WideSnapshot<Access> seen(line);
         auto is = [](std::uint64_t word) { return [word](std::uint64_t w) { return w == word; }; };
         auto same_high = [wanted](std::uint64_t w) { return (w ^ wanted) >> 32 == 0; };
-        wrong += seen.with_fingerprint(wanted) != naive(line.slots, kernel::WideLine::kLanes, same_high) ||
+        wrong += seen.with_fingerprint(wanted) !=
+                     naive(line.slots, kernel::WideLine::kLanes, same_high) ||
                  seen.empty() != naive(line.slots, kernel::WideLine::kLanes, is(0)) ||
                  seen.erased() != naive(line.slots, kernel::WideLine::kLanes, is(1));
     }

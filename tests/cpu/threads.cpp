@@ -63,7 +63,8 @@ TEST_P(Pool, an_exception_comes_back_to_the_caller_and_the_pool_goes_on) {
 }
 
 TEST_P(Pool, when_every_task_throws_one_exception_comes_back) {
-    EXPECT_THROW(run_tasks(64, [](std::size_t) { throw std::runtime_error("no"); }), std::runtime_error);
+    EXPECT_THROW(run_tasks(64, [](std::size_t) { throw std::runtime_error("no"); }),
+                 std::runtime_error);
 }
 
 TEST_P(Pool, calls_nest) {

@@ -26,17 +26,24 @@ std::vector<std::string> saved_tables(Random& random) {
 /// A number that headers get wrong: small, huge, negative or anything.
 std::uint64_t odd_number(Random& random) {
     switch (random.below(5)) {
-        case 0: return random.below(200);
-        case 1: return ~random.below(200);
-        case 2: return std::uint64_t{1} << random.below(64);
-        case 3: return (std::uint64_t{1} << random.below(64)) - 1;
-        default: return random.next();
+        case 0:
+            return random.below(200);
+        case 1:
+            return ~random.below(200);
+        case 2:
+            return std::uint64_t{1} << random.below(64);
+        case 3:
+            return (std::uint64_t{1} << random.below(64)) - 1;
+        default:
+            return random.next();
     }
 }
 
 std::string mutated(std::string bytes, std::string const& other, Random& random) {
     auto somewhere = [&] { return random.below(bytes.size()); };
-    auto length = [&](std::size_t from) { return 1 + random.below(std::min<std::size_t>(64, bytes.size() - from)); };
+    auto length = [&](std::size_t from) {
+        return 1 + random.below(std::min<std::size_t>(64, bytes.size() - from));
+    };
     switch (random.below(8)) {
         case 0: {
             std::size_t at = somewhere();
@@ -44,9 +51,12 @@ std::string mutated(std::string bytes, std::string const& other, Random& random)
             break;
         }
         case 1:
-            for (std::uint64_t n = 1 + random.below(10); n > 0; --n) bytes[somewhere()] = static_cast<char>(random.next());
+            for (std::uint64_t n = 1 + random.below(10); n > 0; --n)
+                bytes[somewhere()] = static_cast<char>(random.next());
             break;
-        case 2: bytes.resize(somewhere()); break;
+        case 2:
+            bytes.resize(somewhere());
+            break;
         case 3: {  // a number in the header
             std::size_t at = 4 * random.below(std::min<std::size_t>(bytes.size(), 120) / 4 - 1);
             std::uint64_t number = odd_number(random);
@@ -58,7 +68,9 @@ std::string mutated(std::string bytes, std::string const& other, Random& random)
             bytes.replace(at, n, other.substr(from, n));
             break;
         }
-        case 5: bytes.erase(somewhere(), 1 + random.below(32)); break;
+        case 5:
+            bytes.erase(somewhere(), 1 + random.below(32));
+            break;
         case 6: {
             std::size_t at = somewhere();
             bytes.insert(at, bytes.substr(at, length(at)));
@@ -83,7 +95,8 @@ Tensor as_tensor(std::string const& bytes) {
 HashMap read_back(std::string const& bytes, bool from_file, Scratch const& scratch) {
     if (!from_file) return HashMap::from_bytes(as_tensor(bytes));
     std::string name = scratch.file("damaged.thash");
-    std::ofstream(name, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(name, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return HashMap::load(name);
 }
 
@@ -132,7 +145,8 @@ void fuzz_files(std::uint64_t seed, int mutations, Scratch const& scratch, Tally
         } catch (tensorhash::FormatError const&) {
             accepted = false;
         }
-        if (accepted) throw std::runtime_error("damaged file number " + std::to_string(i) + " was accepted");
+        if (accepted)
+            throw std::runtime_error("damaged file number " + std::to_string(i) + " was accepted");
     }
 }
 
@@ -140,7 +154,8 @@ void fuzz_sealed_files(std::uint64_t seed, int mutations, Tally& tally) {
     Random random(seed + 1);
     std::vector<std::string> tables = saved_tables(random);
     for (int i = 0; i < mutations; ++i) {
-        std::string damaged = mutated(tables[random.below(tables.size())], tables[random.below(tables.size())], random);
+        std::string damaged = mutated(tables[random.below(tables.size())],
+                                      tables[random.below(tables.size())], random);
         tame_capacity(damaged);
         seal(damaged);
         ++tally.mutations;
@@ -148,7 +163,8 @@ void fuzz_sealed_files(std::uint64_t seed, int mutations, Tally& tally) {
             HashMap map = HashMap::from_bytes(as_tensor(damaged));
             map.validate();
             if (bytes_of(map.to_bytes()) != damaged)
-                throw std::runtime_error("sealed file number " + std::to_string(i) + " was read as something else");
+                throw std::runtime_error("sealed file number " + std::to_string(i) +
+                                         " was read as something else");
         } catch (tensorhash::FormatError const&) {
         }
     }

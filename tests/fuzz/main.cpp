@@ -39,8 +39,9 @@ constexpr int batches_each = 100;
 int main(int argc, char** argv) {
     std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
     std::uint64_t programs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : default_programs;
-    std::printf("tensorhash_fuzz: seed %llu, %llu programs of %d batches\n", static_cast<unsigned long long>(seed),
-                static_cast<unsigned long long>(programs), batches_each);
+    std::printf("tensorhash_fuzz: seed %llu, %llu programs of %d batches\n",
+                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(programs),
+                batches_each);
     std::fflush(stdout);
     th_test::Tally tally;
     std::uint64_t at = seed;
@@ -55,10 +56,12 @@ int main(int argc, char** argv) {
                     static_cast<unsigned long long>(at));
         return 1;
     }
-    std::printf("passed: %llu programs, %llu batches, %llu row operations, %llu full comparisons, "
-                "%llu damaged files\n",
-                static_cast<unsigned long long>(tally.programs), static_cast<unsigned long long>(tally.batches),
-                static_cast<unsigned long long>(tally.rows), static_cast<unsigned long long>(tally.checks),
-                static_cast<unsigned long long>(tally.mutations));
+    std::printf(
+        "passed: %llu programs, %llu batches, %llu row operations, %llu full comparisons, "
+        "%llu damaged files\n",
+        static_cast<unsigned long long>(tally.programs),
+        static_cast<unsigned long long>(tally.batches), static_cast<unsigned long long>(tally.rows),
+        static_cast<unsigned long long>(tally.checks),
+        static_cast<unsigned long long>(tally.mutations));
     return 0;
 }

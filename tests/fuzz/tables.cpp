@@ -34,11 +34,14 @@ std::vector<std::vector<Element>> const& column_sets() {
 class Program {
 public:
     Program(std::uint64_t seed, Scratch const& scratch, Tally& tally)
-        : random_(seed * 0x9e3779b97f4a7c15u), scratch_(scratch), tally_(tally), key_(pick(kinds()).element),
-          twin_(static_cast<std::int64_t>(random_.one_in(3) ? random_.below(3000) : random_.below(5)), key_,
-                pick(column_sets())) {
+        : random_(seed * 0x9e3779b97f4a7c15u), scratch_(scratch), tally_(tally),
+          key_(pick(kinds()).element),
+          twin_(
+              static_cast<std::int64_t>(random_.one_in(3) ? random_.below(3000) : random_.below(5)),
+              key_, pick(column_sets())) {
         // Colliding keys walk long chains: few of them.
-        bool integers = key_.dtype != Dtype::Bool && key_.dtype != Dtype::Float32 && key_.dtype != Dtype::Float64;
+        bool integers = key_.dtype != Dtype::Bool && key_.dtype != Dtype::Float32 &&
+                        key_.dtype != Dtype::Float64;
         colliding_ = integers && key_.bytes() >= 8 && random_.one_in(4);
         static constexpr std::uint64_t universes[] = {12, 150, 2000, 20000};
         universe_ = universes[random_.below(colliding_ ? 2 : 4)];
@@ -99,12 +102,14 @@ private:
     std::vector<Tensor> values(Tensor const& for_keys) {
         std::vector<Tensor> out;
         for (Element const& element : twin_.oracle.value_elements())
-            out.push_back(make_finite_values(element, static_cast<std::size_t>(for_keys.shape()[0]), random_.next()));
+            out.push_back(make_finite_values(element, static_cast<std::size_t>(for_keys.shape()[0]),
+                                             random_.next()));
         return out;
     }
 
     std::vector<Reduce> reduces() {
-        static constexpr Reduce every[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min, Reduce::Max};
+        static constexpr Reduce every[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min,
+                                           Reduce::Max};
         std::size_t columns = twin_.oracle.value_elements().size();
         std::vector<Reduce> out(random_.one_in(2) ? 1 : columns);
         for (Reduce& reduce : out) reduce = every[random_.below(5)];
@@ -141,23 +146,34 @@ private:
         std::vector<Tensor> got = twin_.table.get(k, defaults);
         auto want = twin_.oracle.get(twin_.key_rows(k), twin_.value_rows(defaults));
         for (std::size_t c = 0; c < got.size(); ++c)
-            require_equal(bytes_of(got[c]), want[c], twin_.oracle.value_elements()[c].bytes(), "get");
+            require_equal(bytes_of(got[c]), want[c], twin_.oracle.value_elements()[c].bytes(),
+                          "get");
     }
 
     void rarely() {
         switch (random_.below(7)) {
-            case 0: twin_.reserve(static_cast<std::int64_t>(random_.below(3000))); break;
-            case 1: twin_.compact(); break;
+            case 0:
+                twin_.reserve(static_cast<std::int64_t>(random_.below(3000)));
+                break;
+            case 1:
+                twin_.compact();
+                break;
             case 2:
                 if (random_.one_in(3)) twin_.clear();
                 break;
-            case 3: swap_for_clone(); break;
-            case 4: twin_.table = HashMap::from_bytes(twin_.table.to_bytes()); break;
+            case 3:
+                swap_for_clone();
+                break;
+            case 4:
+                twin_.table = HashMap::from_bytes(twin_.table.to_bytes());
+                break;
             case 5:
                 twin_.table.save(scratch_.file("table.thash"));
                 twin_.table = HashMap::load(scratch_.file("table.thash"));
                 break;
-            default: check(); break;
+            default:
+                check();
+                break;
         }
     }
 

@@ -31,9 +31,9 @@ def thread_count_is_restored():
 def run_program(tmp_path):
     """Runs a program in a fresh process; fails with its output unless it ends well."""
 
-    def run(source, *arguments, **environment):
+    def run(*sources, arguments=(), **environment):
         program = tmp_path / "program.py"
-        program.write_text(textwrap.dedent(source))
+        program.write_text("\n".join(map(textwrap.dedent, sources)))
         done = subprocess.run(
             [sys.executable, str(program), *map(str, arguments)],
             capture_output=True,

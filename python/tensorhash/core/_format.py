@@ -10,6 +10,8 @@ _EDGE = 3
 
 def elements_text(array: Any) -> str:
     """ "[[0 1],\\n [2 3]]"; a long array shows its ends."""
+    if array.size == 0:
+        return "0-element Tensor"
     return _text(array, 0, array.size > _MOST_ELEMENTS)
 
 
@@ -29,7 +31,9 @@ def _shown(rows: list[int], shorten: bool) -> list[int]:
 
 
 def _one(value: Any) -> str:
-    return str(value.item() if value.dtype.kind in "biu" else value)
+    if value.dtype.kind in "biu":
+        return str(value.item())
+    return str(value).removesuffix(".0")
 
 
 def tensor_text(array: Any, dtype: str, device: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,19 +21,19 @@ class Operators:
     _array: Any
 
     @classmethod
+    @abc.abstractmethod
     def _wrap(cls, array: Any) -> Self:
-        raise NotImplementedError
+        """A Tensor of this array."""
 
     @staticmethod
     def _plain(value: Any) -> Any:
         """What NumPy computes with: the array of a tensor, anything else as it is."""
         return value._array if isinstance(value, Operators) else value
 
-    def _binary(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        result = operation(self._array, self._plain(other))
-        return result if result is NotImplemented else self._wrap(np.asarray(result))
+    def _binary(self, other: Any, operation: Callable[[Any, Any], Any]) -> Self:
+        return self._wrap(np.asarray(operation(self._array, self._plain(other))))
 
-    def _reflected(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+    def _reflected(self, other: Any, operation: Callable[[Any, Any], Any]) -> Self:
         return self._wrap(np.asarray(operation(self._plain(other), self._array)))
 
     def _in_place(self, other: Any, operation: np.ufunc) -> Self:

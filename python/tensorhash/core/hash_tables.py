@@ -21,14 +21,16 @@ class _CoreTable(Table):
 class HashMap(_CoreTable, _HashMap):
     """`tensorhash.HashMap` with tensors of `tensorhash.core` by default; `save("x")` writes x.npz.
 
-    >>> m = HashMap(10, int64, (1,), int64, (1,), Device("CPU:0"))
-    >>> indices, masks = m.insert(Tensor([[100], [200]]), Tensor([[1], [2]]))
+    >>> import tensorhash.core as o3c
+    >>> m = o3c.HashMap(10, o3c.int64, (1,), o3c.int64, (1,), o3c.Device("CPU:0"))
+    >>> indices, masks = m.insert(o3c.Tensor([[100], [200]]), o3c.Tensor([[1], [2]]))
     """
 
 
 class HashSet(_CoreTable, _HashSet):
     """`tensorhash.HashSet` with tensors of `tensorhash.core` by default; `save("x")` writes x.npz.
 
-    >>> s = HashSet(10, int64, (3,), Device("CPU:0"))
-    >>> indices, masks = s.insert(Tensor([[0, 0, 1], [2, 0, 0]]))
+    >>> import tensorhash.core as o3c
+    >>> s = o3c.HashSet(10, o3c.int64, (3,), o3c.Device("CPU:0"))
+    >>> indices, masks = s.insert(o3c.Tensor([[0, 0, 1], [2, 0, 0]]))
     """

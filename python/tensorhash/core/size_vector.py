@@ -15,7 +15,7 @@ class SizeVector(list[int]):
     """
 
     def __init__(self, extents: int | Iterable[int] = ()) -> None:
-        one = hasattr(extents, "__index__")
+        one = hasattr(extents, "__index__") and not hasattr(extents, "__len__")
         several: Any = (extents,) if one else extents
         super().__init__(operator.index(extent) for extent in several)
 
@@ -31,7 +31,7 @@ class SizeVector(list[int]):
             return NotImplemented
         return list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"SizeVector[{', '.join(map(str, self))}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,20 @@ def _parse(dtype: Any) -> Any:
     return numpy_dtype(parse_dtype(dtype, "dtype")[0])
 
 
+def _require_fit(array: Any, wanted: Any) -> None:
+    """Numbers from a list may lose their fraction to an integer dtype, as in Open3D; never more."""
+    if wanted.kind not in "iu" or array.size == 0:
+        return
+    limits = np.iinfo(wanted)
+    low, high = array.min(), array.max()
+    # Written so that NaN does not fit either.
+    if not (low > limits.min - 1 and high < limits.max + 1):
+        raise ValueError(
+            f"values: expected {limits.min} to {limits.max}, which {wanted} holds, "
+            f"got {low} to {high}"
+        )
+
+
 def _new_shape(shape: Any) -> tuple[int, ...]:
     return tuple(SizeVector(shape))
 
@@ -66,6 +81,8 @@ class Tensor(Operators):
         if wanted is None:
             name_of(array.dtype)
             wanted = array.dtype.newbyteorder("=")
+        elif isinstance(values, (list, tuple, int, float)):
+            _require_fit(array, wanted)
         self._array = np.array(array, dtype=wanted, order="C", copy=True)
 
     @classmethod
@@ -229,14 +246,14 @@ class Tensor(Operators):
         return float(self._array)
 
     def __index__(self) -> int:
-        return self._array.__index__()
+        return operator.index(self._array)
 
     def item(self) -> Any:
         """The one element, as a Python number."""
         return self._array.item()
 
     def __repr__(self) -> str:
-        return tensor_text(self._array, repr(self.dtype), repr(self.device))
+        return tensor_text(self._array, str(self.dtype), str(self.device))
 
     # Elements.
 

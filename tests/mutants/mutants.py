@@ -1,0 +1,185 @@
+"""The planted mistakes: what is replaced by what, and the tests that must notice.
+
+Each is small enough that the code still compiles and mostly works. The code to replace occurs
+once in its file, white space aside; where the sources change, the run says so and the mutant is rewritten here.
+"""
+
+from typing import NamedTuple
+
+
+class Edit(NamedTuple):
+    file: str
+    old: str
+    new: str
+
+
+class Mutant(NamedTuple):
+    name: str
+    tests: str  # a GoogleTest filter
+    edits: list[Edit]
+
+
+INSERT = "include/tensorhash/kernel/insert.hpp"
+PROBE = "include/tensorhash/kernel/probe.hpp"
+ENGINE = "src/cpu/engine.cpp"
+
+MUTANTS = [
+    Mutant(
+        "the thread that comes first wins, not the earliest row",
+        "*Rule01*",
+        [Edit(INSERT, "while (seen < mine) {", "while (seen == kNoTicket) {")],
+    ),
+    Mutant(
+        "insert overwrites what is there",
+        "*Rule01*",
+        [
+            Edit(
+                "src/table/hash_map.cpp",
+                "return accumulate(keys, values, {Reduce::First});",
+                "return accumulate(keys, values, {Reduce::Last});",
+            )
+        ],
+    ),
+    Mutant(
+        "find stops at a tombstone",
+        "*Rule07*:*Rule01*",
+        [
+            Edit(
+                "include/tensorhash/kernel/find.hpp",
+                "if ((found | seen.empty()) != 0) {",
+                "if ((found | seen.empty() | seen.erased()) != 0) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a tombstone is taken before the chain was seen to its end",
+        "*Rule07*:*Rule01*",
+        [
+            Edit(
+                PROBE,
+                "if (empty != 0) { return free;",
+                "if (have_free) { return free;",
+            )
+        ],
+    ),
+    Mutant(
+        "a matching fingerprint passes for the key",
+        "*Rule07*",
+        [
+            Edit(
+                PROBE,
+                "if (is_key && reader.equal(key_of(slot_ticket(slot), c), c.wanted)) {",
+                "if (is_key) {",
+            )
+        ],
+    ),
+    Mutant(
+        "the key whose word is the tombstone's mark has no side entry",
+        "*Rule05*",
+        [Edit(PROBE, "return hash <= NarrowLine::kErased;", "return hash < NarrowLine::kErased;")],
+    ),
+    Mutant(
+        "-0 and +0 are two keys",
+        "*Rule05*",
+        [
+            Edit(
+                "include/tensorhash/kernel/key.hpp",
+                "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return 0;",
+                "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return bits;",
+            )
+        ],
+    ),
+    Mutant(
+        "freed indices are a queue",
+        "*Rule01*",
+        [
+            Edit(
+                ENGINE,
+                "free_top[-1 - static_cast<std::ptrdiff_t>(rank)]",
+                "free_top[static_cast<std::ptrdiff_t>(rank) - static_cast<std::ptrdiff_t>(reusable)]",
+            )
+        ],
+    ),
+    Mutant(
+        "equal keys in one erase are all told that they erased",
+        "*Rule02*:*Rule01*",
+        [
+            Edit(
+                "include/tensorhash/kernel/erase.hpp",
+                "batch.numbers[row] = rival < row ? kNoNumber : batch.numbers[rival];",
+                "batch.numbers[row] = batch.numbers[rival];",
+            ),
+            Edit(
+                ENGINE,
+                "bool const released = wants(row) && holds_claim(index, batch, row);",
+                "bool const released = wants(row);",
+            ),
+        ],
+    ),
+    Mutant(
+        "activate does not clean the entry",
+        "*Rule09*",
+        [
+            Edit(
+                "src/table/values.cpp",
+                "std::memset(column.row(out.numbers[row]), 0, column.row_bytes);",
+                "(void)column;",
+            )
+        ],
+    ),
+    Mutant(
+        "growth counts rows",
+        "*Rule03*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "return make_room(target, fresh);",
+                "return make_room(target, rows);",
+            )
+        ],
+    ),
+    Mutant(
+        "every thread joins every row",
+        "*Rule01Accumulate*",
+        [
+            Edit(
+                "src/table/values.cpp",
+                "if (where.mask[row] == 0 && is_mine(where.numbers[row])) {",
+                "if (where.mask[row] == 0 && (is_mine(where.numbers[row]) || true)) {",
+            )
+        ],
+    ),
+    Mutant(
+        "strides are ignored",
+        "*Rule05*",
+        [
+            Edit(
+                "src/tensor/tensor.cpp",
+                "return is_contiguous() ? *this : clone();",
+                "return *this;",
+            )
+        ],
+    ),
+    Mutant(
+        "a reader's lock for a writer",
+        "*Rule08*",
+        [
+            Edit(
+                "src/runtime/lock.hpp",
+                "writers_turn_.wait(guard, [&] { return !writing_ && readers_ == 0; });",
+                "writers_turn_.wait(guard, [&] { return !writing_; });",
+            )
+        ],
+    ),
+    Mutant(
+        "a wrong checksum is not noticed",
+        "SaveAndLoad*",
+        [
+            Edit(
+                "src/io/format.cpp",
+                "if (checksum.value() != stored) {",
+                "if (checksum.value() == stored + 1) {",
+            )
+        ],
+    ),
+]

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Plants each mistake of mutants.py in a copy of the tree and demands that the C++ tests notice. Too slow for every
+# `make test`: `make mutants`. With an argument: only the mistakes whose name holds it.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+exec python3 "$root/tests/mutants/run.py" "$root" "${TENSORHASH_MUTANTS_DIR:-$root/build/mutants}" "$@"

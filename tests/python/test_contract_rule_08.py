@@ -1,0 +1,162 @@
+"""Rule 8: readers in parallel, writers alone; every result is that of one moment of the table."""
+
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from oracle import same
+
+import tensorhash
+
+BATCH = 500
+BATCHES = 60
+
+
+def run_threads(*functions):
+    """Runs all of them at once; raises what any of them raised."""
+    errors = []
+
+    def guarded(function):
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@pytest.mark.parametrize("key_shape", [(), (3,)])
+def test_rule_08_four_threads_find_while_one_inserts(key_shape):
+    table = tensorhash.HashMap(0, "int64", key_shape, "int64", ())
+    numbers = np.arange(BATCH * BATCHES)
+    keys = numbers if key_shape == () else np.repeat(numbers[:, None], 3, axis=1)
+    done = threading.Event()
+    seen = []
+
+    def write():
+        try:
+            for start in range(0, len(numbers), BATCH):
+                part = slice(start, start + BATCH)
+                table.insert(keys[part], numbers[part] * 3)
+        finally:
+            done.set()
+
+    def read():
+        before = 0
+        finished = False
+        while not finished:
+            finished = done.is_set()
+            indices, found = table.find(keys)
+            count = int(found.sum())
+            # One moment of the table: whole batches, never fewer than the moment before.
+            assert count % BATCH == 0
+            assert count >= before
+            assert found[:count].all()
+            same(indices[:count], numbers[:count].astype(np.int32))
+            assert (indices[count:] == -1).all()
+            values = table.get(keys[:count])
+            same(values, numbers[:count] * 3)
+            before = count
+            seen.append(count)
+        assert before == len(numbers)
+
+    run_threads(write, read, read, read, read)
+    table.validate()
+    assert len(seen) >= 4
+
+
+def test_rule_08_listings_are_of_one_moment_while_another_thread_erases():
+    table = tensorhash.HashMap(0, "int64", (), "int64", ())
+    keys = np.arange(BATCH * 20)
+    table.insert(keys, keys * 7)
+    done = threading.Event()
+
+    def write():
+        try:
+            for turn in range(60):
+                part = keys[(turn % 20) * BATCH :][:BATCH]
+                table.erase(part)
+                table.insert(part, part * 7)
+        finally:
+            done.set()
+
+    def read():
+        finished = False
+        while not finished:
+            finished = done.is_set()
+            listed, values = table.items()
+            same(values, listed * 7)
+            ordered = np.sort(listed)
+            missing = np.setdiff1d(keys, ordered)
+            assert len(missing) in (0, BATCH)
+            assert len(missing) == 0 or missing[-1] - missing[0] == BATCH - 1
+            same(np.unique(ordered), ordered)
+
+    run_threads(write, read, read, read)
+    table.validate()
+    assert table.size() == len(keys)
+
+
+def test_rule_08_threads_that_all_write_end_in_a_sound_table():
+    table = tensorhash.HashMap(0, "int64", (), "int64", ())
+    keys = np.arange(2000)
+
+    def write():
+        for _ in range(40):
+            table.accumulate(keys, np.ones(2000, dtype=np.int64))
+
+    run_threads(*[write] * 5)
+    table.validate()
+    same(table.get(keys), np.full(2000, 200))
+
+
+def test_rule_08_two_tables_in_two_threads_do_not_wait_for_each_other_forever():
+    tables = [tensorhash.HashSet(0, "int64", ()) for _ in range(4)]
+
+    def use(table):
+        for start in range(0, 100_000, 5000):
+            table.insert(np.arange(start, start + 5000))
+
+    run_threads(*[lambda table=table: use(table) for table in tables])
+    for table in tables:
+        assert table.size() == 100_000
+        table.validate()
+
+
+@pytest.mark.parametrize("name", ["insert", "find", "erase", "get"])
+def test_rule_08_the_gil_is_released(name):
+    keys = np.random.default_rng(0).integers(0, 2**60, 4_000_000)
+    table = tensorhash.HashMap(0, "int64", (), "int64", ())
+    if name != "insert":
+        table.insert(keys, keys)
+    arguments = (keys, keys) if name == "insert" else (keys,)
+    ticks = [0]
+    stop = threading.Event()
+
+    def count():
+        while not stop.is_set():
+            ticks[0] += 1
+            time.sleep(0.0001)
+
+    counter = threading.Thread(target=count)
+    interval = sys.getswitchinterval()
+    counter.start()
+    try:
+        # From here on only a call that lets go of the GIL lets the other thread run.
+        sys.setswitchinterval(1000)
+        before = ticks[0]
+        getattr(table, name)(*arguments)
+        after = ticks[0]
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        counter.join()
+    assert after > before

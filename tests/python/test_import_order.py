@@ -1,0 +1,95 @@
+"""T43, rule 8: imports in any order, with real work on both sides; nothing heavy comes along."""
+
+import importlib.util
+
+import pytest
+
+WORK = """
+import numpy as np
+
+def use_tensorhash():
+    import tensorhash
+    keys = np.random.default_rng(0).integers(0, 1000, (200_000, 3)).astype(np.int32)
+    table = tensorhash.HashSet(0, "int32", (3,))
+    indices, mask = table.insert(keys)
+    assert np.array_equal(table.keys(), keys[mask])
+    assert (table.find(keys)[0] == indices).all()
+
+def use_torch():
+    import torch
+    a = torch.rand(300, 300)
+    assert torch.linalg.norm(torch.linalg.inv(a) @ a - torch.eye(300)) < 10
+    assert torch.arange(100_000).sum().item() == 4999950000
+
+def use_jax():
+    import jax.numpy as jnp
+    assert float(jnp.dot(jnp.ones(1000), jnp.ones(1000))) == 1000
+
+def use_scipy():
+    import scipy.linalg, scipy.spatial
+    a = np.eye(200) * 2
+    assert np.allclose(scipy.linalg.inv(a), np.eye(200) / 2)
+    assert scipy.spatial.cKDTree(np.random.rand(1000, 3)).query(np.zeros(3))[1] >= 0
+"""
+
+
+@pytest.mark.parametrize("other", ["torch", "jax", "scipy"])
+@pytest.mark.parametrize("first", ["tensorhash", "other"])
+def test_t43_rule_08_both_import_orders_work(run_program, other, first):
+    if importlib.util.find_spec(other) is None:
+        pytest.skip(f"{other} is not installed")
+    names = ["tensorhash", other] if first == "tensorhash" else [other, "tensorhash"]
+    calls = [f"use_{name}()" for name in names]
+    run_program(WORK, *calls, *calls)
+
+
+def test_t43_importing_tensorhash_imports_no_framework(run_program):
+    run_program(
+        """
+        import sys
+        import tensorhash, tensorhash.core
+
+        table = tensorhash.HashMap(0, "int64", (), "float32", ())
+        table.insert([1, 2], [0.5, 1.5])
+        tensorhash.unique([1, 2, 1])
+        tensorhash.core.HashSet(1, tensorhash.core.int64, (1,))
+        heavy = {"torch", "jax", "jaxlib", "tensorflow", "scipy", "open3d", "ml_dtypes", "cupy"}
+        assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()
+        """
+    )
+
+
+def test_t43_numpy_is_all_that_is_needed(run_program):
+    # Every other package is hidden from the import.
+    run_program(
+        """
+        import sys
+
+        class Refuse:
+            allowed = {"numpy", "tensorhash"}
+
+            def find_spec(self, name, path=None, target=None):
+                top = name.partition(".")[0]
+                if top not in self.allowed and top not in sys.stdlib_module_names:
+                    raise ImportError(f"{name} was imported")
+
+        sys.meta_path.insert(0, Refuse())
+        import pickle
+        import numpy as np
+        import tensorhash
+        import tensorhash.core as o3c
+
+        table = tensorhash.HashMap(0, "int32", (3,), "float32", (1,))
+        table.insert(np.zeros((5, 3), dtype=np.int32), np.ones((5, 1), dtype=np.float32))
+        assert pickle.loads(pickle.dumps(table)).size() == 1
+        o3c.HashSet(2, o3c.int64, (1,)).insert(o3c.Tensor([[1]]))
+        half = tensorhash.HashMap(0, "int64", (), "bfloat16", ())
+        half.insert([1], [1.5])
+        try:
+            half.get([1])
+        except TypeError as error:
+            assert "ml_dtypes" in str(error)
+        else:
+            raise SystemExit("bfloat16 came out of NumPy without ml_dtypes")
+        """
+    )

@@ -1,0 +1,66 @@
+"""Type hints: the installed package has a marker, a stub and annotated signatures."""
+
+import inspect
+import pathlib
+import typing
+
+import pytest
+
+import tensorhash
+import tensorhash.core as o3c
+
+FOLDER = pathlib.Path(tensorhash.__file__).parent
+
+
+def test_the_package_is_marked_as_typed():
+    assert (FOLDER / "py.typed").exists()
+
+
+def test_the_stub_of_the_extension_lists_its_methods():
+    text = (FOLDER / "_core.pyi").read_text()
+    compile(text, "_core.pyi", "exec")
+    assert "class HashMap" in text
+    for name in ("insert", "find", "erase", "get", "accumulate", "compact", "validate", "save"):
+        assert f"def {name}(" in text
+
+
+@pytest.mark.parametrize("cls", [tensorhash.HashMap, tensorhash.HashSet, o3c.HashMap, o3c.HashSet])
+def test_every_public_method_has_hints_and_a_docstring(cls):
+    assert cls.__doc__
+    for name, member in inspect.getmembers(cls):
+        if name.startswith("_"):
+            continue
+        function = member.fget if isinstance(member, property) else member
+        assert inspect.getdoc(function), name
+        signature = inspect.signature(function)
+        assert signature.return_annotation is not inspect.Signature.empty, name
+        for parameter in signature.parameters.values():
+            if parameter.name not in ("self", "cls"):
+                assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
+
+
+def test_public_functions_have_hints_and_docstrings():
+    for name in tensorhash.__all__:
+        member = getattr(tensorhash, name)
+        if inspect.isfunction(member):
+            assert inspect.getdoc(member)
+            assert "return" in typing.get_type_hints(member) or member.__annotations__
+
+
+def test_all_lists_what_is_there():
+    for module in (tensorhash, o3c):
+        for name in module.__all__:
+            assert hasattr(module, name), name
+    assert tensorhash.__version__.count(".") == 2
+
+
+def test_the_examples_in_docstrings_are_true():
+    import doctest
+
+    import numpy
+
+    for module in (tensorhash, tensorhash.hash_map, tensorhash.hash_set):
+        names = {"np": numpy, "tensorhash": tensorhash}
+        failed, tried = doctest.testmod(module, extraglobs=names)
+        assert failed == 0
+        assert tried > 0
