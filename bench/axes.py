@@ -36,7 +36,9 @@ class KeyKind:
     def random(self, rows: int, seed: int) -> np.ndarray:
         rng = np.random.default_rng(seed)
         info = np.iinfo(self.dtype)
-        return rng.integers(info.min, info.max, (rows, *self.shape), dtype=self.dtype, endpoint=True)
+        return rng.integers(
+            info.min, info.max, (rows, *self.shape), dtype=self.dtype, endpoint=True
+        )
 
 
 KEYS = (KeyKind("int64 x 1", "int64", (1,)), KeyKind("int32 x 3", "int32", (3,)))

@@ -26,7 +26,9 @@ def machine() -> str:
             model = line.split(":", 1)[1].strip()
             break
     threads = tensorhash.get_num_threads()
-    return f"{model}, {threads} threads, {_core.instruction_set()}, Python {platform.python_version()}"
+    return (
+        f"{model}, {threads} threads, {_core.instruction_set()}, Python {platform.python_version()}"
+    )
 
 
 def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]) -> list[str]:
@@ -46,7 +48,9 @@ def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=axes.ROWS, help="rows in a batch")
-    parser.add_argument("--rounds", type=int, help="rounds for each; by default more for fewer rows")
+    parser.add_argument(
+        "--rounds", type=int, help="rounds for each; by default more for fewer rows"
+    )
     parser.add_argument("--write", action="store_true", help="write bench/results.md too")
     options = parser.parse_args()
 
@@ -54,8 +58,8 @@ def main() -> None:
     lines = [
         f"{ours.NAME} beside {open3d_cpu.NAME}: {machine()}.",
         "",
-        "Random keys, one int64 value a key, load as each library chooses for `capacity = rows`. Medians of whole rounds,",
-        "tensorhash and Open3D in turn in one process; the spread is half the quartile range, the larger of the two.",
+        "Random keys, one int64 value a key, `capacity = rows`. Medians of whole rounds, tensorhash",
+        "and Open3D in turn in one process; the spread is half the quartile range, the larger one.",
         "",
         HEADER,
         RULE,
@@ -69,7 +73,9 @@ def main() -> None:
             lines += new
     if options.write:
         results = Path(__file__).parent / "results.md"
-        results.write_text("# Benchmark results\n\nMade by `make bench`.\n\n" + "\n".join(lines) + "\n")
+        results.write_text(
+            "# Benchmark results\n\nMade by `make bench`.\n\n" + "\n".join(lines) + "\n"
+        )
         print(f"\nwritten to {results}", file=sys.stderr)
 
 

@@ -49,8 +49,8 @@ TH_API char const* th_version(void);
 /* What the last failing call on this thread said; "" if none failed. */
 TH_API char const* th_last_error(void);
 
-TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values, int32_t value_count,
-                               th_map** map);
+TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
+                               int32_t value_count, th_map** map);
 TH_API void th_map_destroy(th_map* map);
 
 TH_API th_status th_map_size(th_map const* map, int64_t* size);
@@ -60,22 +60,26 @@ TH_API th_status th_map_clear(th_map* map);
 TH_API th_status th_map_validate(th_map const* map);
 
 /* Adds new keys; rows of keys that were there are joined by `reduce`, one per column. values: one array per column. */
-TH_API th_status th_map_upsert(th_map* map, void const* keys, int64_t rows, void const* const* values,
-                               th_reduce const* reduce, int32_t* indices, uint8_t* mask);
-/* The same with TH_FIRST for every column. */
-TH_API th_status th_map_insert(th_map* map, void const* keys, int64_t rows, void const* const* values, int32_t* indices,
+TH_API th_status th_map_upsert(th_map* map, void const* keys, int64_t rows,
+                               void const* const* values, th_reduce const* reduce, int32_t* indices,
                                uint8_t* mask);
+/* The same with TH_FIRST for every column. */
+TH_API th_status th_map_insert(th_map* map, void const* keys, int64_t rows,
+                               void const* const* values, int32_t* indices, uint8_t* mask);
 /* Adds new keys with values of zero. */
-TH_API th_status th_map_activate(th_map* map, void const* keys, int64_t rows, int32_t* indices, uint8_t* mask);
+TH_API th_status th_map_activate(th_map* map, void const* keys, int64_t rows, int32_t* indices,
+                                 uint8_t* mask);
 /* -1 and 0 for keys that are not there. */
-TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices, uint8_t* mask);
+TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices,
+                             uint8_t* mask);
 TH_API th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask);
 /* The values of each key in one column; missing keys get `missing` [row bytes, or rows * row bytes if per_row is not 0],
  * or zeros if it is null. */
-TH_API th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column, void const* missing,
-                            int32_t per_row, void* values);
+TH_API th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column,
+                            void const* missing, int32_t per_row, void* values);
 /* Live keys and values in ascending buffer index. Room for `limit` rows; fails with TH_VALUE_ERROR if there are more. */
-TH_API th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values, int64_t* rows);
+TH_API th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values,
+                              int64_t* rows);
 
 TH_API th_status th_map_save(th_map const* map, char const* file_name);
 TH_API th_status th_map_load(char const* file_name, th_map** map);

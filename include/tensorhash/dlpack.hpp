@@ -12,7 +12,13 @@ struct DLDevice {
     std::int32_t device_id;
 };
 
-enum DLDataTypeCode : std::uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLBool = 6 };
+enum DLDataTypeCode : std::uint8_t {
+    kDLInt = 0,
+    kDLUInt = 1,
+    kDLFloat = 2,
+    kDLBfloat = 4,
+    kDLBool = 6
+};
 
 struct DLDataType {
     std::uint8_t code;

@@ -50,7 +50,9 @@ struct Element {
     Dtype dtype = Dtype::Undefined;
     Shape shape;
 
-    std::size_t bytes() const { return byte_size(dtype) * static_cast<std::size_t>(num_elements(shape)); }
+    std::size_t bytes() const {
+        return byte_size(dtype) * static_cast<std::size_t>(num_elements(shape));
+    }
     friend bool operator==(Element const&, Element const&) = default;
 };
 

@@ -70,7 +70,8 @@ public:
     /// Adds the new keys and overwrites the others; of equal keys the last row wins.
     Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
     /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or one each.
-    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values, std::vector<Reduce> const& reduce);
+    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                       std::vector<Reduce> const& reduce);
     Located find(Tensor const& keys) const;
     /// bool [N]: which rows are there.
     Tensor contains(Tensor const& keys) const;
@@ -115,7 +116,8 @@ public:
     Tensor to_bytes() const;
     static HashMap from_bytes(Tensor const& bytes);
     /// A table whose live entries sit at the given indices, int32 [n], distinct; capacity is the largest + 1.
-    static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values, Tensor const& buf_indices);
+    static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values,
+                              Tensor const& buf_indices);
 
 private:
     struct Impl;
@@ -126,7 +128,8 @@ private:
 /// A HashMap without value columns, less the verbs that need them.
 class TH_API HashSet {
 public:
-    HashSet(Capacity init_capacity, Element key, Device device = {}) : map_(init_capacity, std::move(key), {}, device) {}
+    HashSet(Capacity init_capacity, Element key, Device device = {})
+        : map_(init_capacity, std::move(key), {}, device) {}
     explicit HashSet(HashMap map);  ///< throws ValueError if the map has value columns
 
     Located insert(Tensor const& keys) { return map_.insert(keys, {}); }

@@ -27,11 +27,14 @@ public:
     static Tensor zeros(Shape shape, Dtype dtype, Device device = {});
 
     /// Memory that somebody else owns; `owner` is held as long as any copy of the tensor lives.
-    static Tensor borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {}, Device device = {});
-    static Tensor borrow(void const* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {}, Device device = {});
+    static Tensor borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {},
+                         Device device = {});
+    static Tensor borrow(void const* data, Shape shape, Dtype dtype,
+                         std::shared_ptr<void> owner = {}, Device device = {});
     /// The same with byte strides of the caller's.
-    static Tensor borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype, bool read_only,
-                                 std::shared_ptr<void> owner = {}, Device device = {});
+    static Tensor borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype,
+                                 bool read_only, std::shared_ptr<void> owner = {},
+                                 Device device = {});
 
     /// A copy of `values`; without a shape, one dimension.
     template <class T>
@@ -82,7 +85,8 @@ public:
     Tensor as_read_only() const;
 
 private:
-    static Tensor from_bytes(void const* data, std::size_t elements, Shape const& shape, Dtype dtype);
+    static Tensor from_bytes(void const* data, std::size_t elements, Shape const& shape,
+                             Dtype dtype);
     void require_typed(Dtype wanted) const;
 
     void* data_ = nullptr;

@@ -117,8 +117,8 @@ int th_abi_version(void) { return TH_ABI_VERSION; }
 char const* th_version(void) { return TENSORHASH_VERSION; }
 char const* th_last_error(void) { return last_error.c_str(); }
 
-th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values, int32_t value_count,
-                        th_map** map) {
+th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
+                        int32_t value_count, th_map** map) {
     return guarded([&] {
         require(map, "map");
         std::vector<Element> elements;
@@ -160,27 +160,32 @@ th_status th_map_upsert(th_map* map, void const* keys, int64_t rows, void const*
             reduces.push_back(static_cast<Reduce>(reduce[i]));
         }
         Tensor const batch = rows_of(keys, rows, map->map.key_element(), "keys");
-        copy_out(map->map.accumulate(batch, columns_of(map->map, values, rows), reduces), indices, mask);
+        copy_out(map->map.accumulate(batch, columns_of(map->map, values, rows), reduces), indices,
+                 mask);
     });
 }
 
-th_status th_map_insert(th_map* map, void const* keys, int64_t rows, void const* const* values, int32_t* indices,
-                        uint8_t* mask) {
+th_status th_map_insert(th_map* map, void const* keys, int64_t rows, void const* const* values,
+                        int32_t* indices, uint8_t* mask) {
     return guarded([&] {
         Tensor const batch = rows_of(keys, rows, map->map.key_element(), "keys");
         copy_out(map->map.insert(batch, columns_of(map->map, values, rows)), indices, mask);
     });
 }
 
-th_status th_map_activate(th_map* map, void const* keys, int64_t rows, int32_t* indices, uint8_t* mask) {
+th_status th_map_activate(th_map* map, void const* keys, int64_t rows, int32_t* indices,
+                          uint8_t* mask) {
     return guarded([&] {
-        copy_out(map->map.activate(rows_of(keys, rows, map->map.key_element(), "keys")), indices, mask);
+        copy_out(map->map.activate(rows_of(keys, rows, map->map.key_element(), "keys")), indices,
+                 mask);
     });
 }
 
-th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices, uint8_t* mask) {
-    return guarded(
-        [&] { copy_out(map->map.find(rows_of(keys, rows, map->map.key_element(), "keys")), indices, mask); });
+th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices,
+                      uint8_t* mask) {
+    return guarded([&] {
+        copy_out(map->map.find(rows_of(keys, rows, map->map.key_element(), "keys")), indices, mask);
+    });
 }
 
 th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask) {
@@ -192,13 +197,13 @@ th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mas
     });
 }
 
-th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column, void const* missing,
-                     int32_t per_row, void* values) {
+th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column,
+                     void const* missing, int32_t per_row, void* values) {
     return guarded([&] {
         auto const& elements = map->map.value_elements();
         if (column < 0 || static_cast<std::size_t>(column) >= elements.size()) {
-            throw IndexError("column: expected 0 to " + std::to_string(elements.size()) + " less one, got " +
-                             std::to_string(column));
+            throw IndexError("column: expected 0 to " + std::to_string(elements.size()) +
+                             " less one, got " + std::to_string(column));
         }
         Element const& element = elements[static_cast<std::size_t>(column)];
         Tensor const batch = rows_of(keys, rows, map->map.key_element(), "keys");
@@ -207,21 +212,22 @@ th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t 
             for (Element const& other : elements) {
                 defaults.push_back(Tensor::zeros(other.shape, other.dtype));
             }
-            defaults[static_cast<std::size_t>(column)] = per_row != 0
-                                                             ? rows_of(missing, rows, element, "missing")
-                                                             : Tensor::borrow(missing, element.shape, element.dtype);
+            defaults[static_cast<std::size_t>(column)] =
+                per_row != 0 ? rows_of(missing, rows, element, "missing")
+                             : Tensor::borrow(missing, element.shape, element.dtype);
         }
         copy_out(map->map.get(batch, defaults)[static_cast<std::size_t>(column)], values);
     });
 }
 
-th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values, int64_t* rows) {
+th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values,
+                       int64_t* rows) {
     return guarded([&] {
         Items const items = map->map.items();
         std::int64_t const count = items.keys.shape()[0];
         if (count > limit) {
-            throw ValueError("limit: expected at least the " + std::to_string(count) + " live entries, got " +
-                             std::to_string(limit));
+            throw ValueError("limit: expected at least the " + std::to_string(count) +
+                             " live entries, got " + std::to_string(limit));
         }
         copy_out(items.keys, keys);
         for (std::size_t i = 0; i < items.values.size(); ++i) {

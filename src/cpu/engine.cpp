@@ -22,9 +22,9 @@ constexpr std::size_t kKeyAhead = 16;
 
 /// Runs `step(row, hash)` over the rows, each row's line asked for kAhead rows before. `hash_at(row)` hashes a row.
 template <bool ForWrite, class Index, class HashAt, class KeyAhead, class Step>
-inline __attribute__((always_inline)) void pipeline(Index const& index, std::size_t begin, std::size_t end,
-                                                    HashAt const& hash_at, KeyAhead const& key_ahead,
-                                                    Step const& step) {
+inline __attribute__((always_inline)) void pipeline(Index const& index, std::size_t begin,
+                                                    std::size_t end, HashAt const& hash_at,
+                                                    KeyAhead const& key_ahead, Step const& step) {
     std::uint64_t hashes[kAhead];
     auto const start = [&](std::size_t row) {
         std::uint64_t const hash = hash_at(row);
@@ -55,15 +55,17 @@ inline __attribute__((always_inline)) void pipeline(Index const& index, std::siz
 
 /// The pipeline over a batch's rows.
 template <bool ForWrite, class Index, class Step>
-inline __attribute__((always_inline)) void for_rows(Index const& index, BatchView const& batch, std::size_t begin,
-                                                    std::size_t end, Step const& step) {
+inline __attribute__((always_inline)) void for_rows(Index const& index, BatchView const& batch,
+                                                    std::size_t begin, std::size_t end,
+                                                    Step const& step) {
     auto const key_ahead = [&](std::size_t row, std::uint64_t hash) {
         if constexpr (requires { index.prefetch_candidate(hash, index.comparison(batch, row)); }) {
             index.prefetch_candidate(hash, index.comparison(batch, row));
         }
     };
     pipeline<ForWrite>(
-        index, begin, end, [&](std::size_t row) { return index.hash(batch.keys, row); }, key_ahead, step);
+        index, begin, end, [&](std::size_t row) { return index.hash(batch.keys, row); }, key_ahead,
+        step);
 }
 
 template <class Reader>
@@ -77,7 +79,8 @@ void find_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
 }
 
 template <class Reader, class Access>
-ClaimCount claim_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
+ClaimCount claim_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                      std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
     ClaimCount count;
     for_rows<true>(index, batch, begin, end, [&](std::size_t row, std::uint64_t hash) {
@@ -101,8 +104,8 @@ void mark_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
 
 /// Releases the slots of the rows in the range that `wants`; the mask tells which those were.
 template <class Index, class Wants>
-inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std::size_t begin, std::size_t end,
-                                 Wants const& wants) {
+inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std::size_t begin,
+                                 std::size_t end, Wants const& wants) {
     ReleaseCount count;
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kAhead;
@@ -120,15 +123,19 @@ inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std
 }
 
 template <class Reader, class Access>
-ReleaseCount release_marked(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
+ReleaseCount release_marked(IndexView const& view, BatchView const& batch, std::size_t begin,
+                            std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
-    return release_rows(index, batch, begin, end, [&](std::size_t row) { return batch.numbers[row] != kNoNumber; });
+    return release_rows(index, batch, begin, end,
+                        [&](std::size_t row) { return batch.numbers[row] != kNoNumber; });
 }
 
 template <class Reader, class Access>
-ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
+ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::size_t begin,
+                            std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
-    return release_rows(index, batch, begin, end, [&](std::size_t row) { return batch.numbers[row] >= batch.base; });
+    return release_rows(index, batch, begin, end,
+                        [&](std::size_t row) { return batch.numbers[row] >= batch.base; });
 }
 
 template <class Reader, class Access>
@@ -162,7 +169,8 @@ void place_live(IndexView const& view, LiveRange const& range) {
 }
 
 template <class Reader>
-std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
+std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                          std::size_t end) {
     // Claims are over and nobody publishes yet: everybody only reads the index.
     typename IndexOf<Reader, Sole>::type const index(view);
     std::uint64_t winners = 0;
@@ -189,16 +197,17 @@ void publish_rows(IndexView const& view, BatchView const& batch, std::size_t beg
         if (batch.mask[row] == 0) {
             continue;
         }
-        std::uint32_t const number = rank < reusable ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
-                                                     : batch.base + static_cast<std::uint32_t>(rank - reusable);
+        std::uint32_t const number = rank < reusable
+                                         ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
+                                         : batch.base + static_cast<std::uint32_t>(rank - reusable);
         publish(index, batch, row, number);
         ++rank;
     }
 }
 
 template <class Reader>
-std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end,
-                          std::uint64_t& longest) {
+std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::size_t begin,
+                          std::size_t end, std::uint64_t& longest) {
     typename IndexOf<Reader, Sole>::type const index(view);
     std::uint64_t total = 0;
     for (std::size_t row = begin; row < end; ++row) {
@@ -221,15 +230,17 @@ constexpr Kernels::Writers writers() {
 }
 
 template <class Reader>
-Kernels const table{find_rows<Reader>,  writers<Reader, Sole>(), writers<Reader, Shared>(),
+Kernels const table{find_rows<Reader>,   writers<Reader, Sole>(), writers<Reader, Shared>(),
                     settle_rows<Reader>, publish_rows<Reader>,    probe_lines<Reader>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE
 
 /// The tables of this level; dispatch.cpp declares one such function per level.
-Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes, std::uint32_t float_bytes);
-Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes, std::uint32_t float_bytes) {
+Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes,
+                                                        std::uint32_t float_bytes);
+Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes,
+                                                        std::uint32_t float_bytes) {
     bool const raw = float_bytes == 0;
     if (key_bytes <= 8) {
         return raw && key_bytes == 8   ? table<kernel::Narrow8>

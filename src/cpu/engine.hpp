@@ -36,8 +36,10 @@ struct Kernels {
     struct Writers {
         ClaimCount (*claim)(View const&, Batch const&, std::size_t begin, std::size_t end);
         void (*mark)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        ReleaseCount (*release_marked)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin, std::size_t end);
+        ReleaseCount (*release_marked)(View const&, Batch const&, std::size_t begin,
+                                       std::size_t end);
+        ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin,
+                                       std::size_t end);
         void (*place)(View const&, LiveRange const&);
     };
 
@@ -48,8 +50,8 @@ struct Kernels {
     /// After all claims: returns how many rows of the range won their slot; numbers and mask say which.
     std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// Numbers the winners of the range: the first takes rank `rank`. Ranks below `reusable` pop `free_top[-1 - rank]`.
-    void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end, std::uint64_t rank,
-                    std::uint32_t const* free_top, std::uint64_t reusable);
+    void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,
+                    std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable);
     /// Lines walked to find each row's key, summed; `longest` is raised to the maximum.
     std::uint64_t (*probe_lines)(View const&, Batch const&, std::size_t begin, std::size_t end,
                                  std::uint64_t& longest);
@@ -58,8 +60,9 @@ struct Kernels {
 /// Slots of a line and how many entries a line may hold on average, by key width.
 struct LineRule {
     std::uint32_t lanes;
-    std::uint32_t entries;   // a table is sized for at most so many live entries a line
-    std::uint32_t occupied;  // and rebuilt before live and erased slots are more than so many a line
+    std::uint32_t entries;  // a table is sized for at most so many live entries a line
+    std::uint32_t
+        occupied;  // and rebuilt before live and erased slots are more than so many a line
 };
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
@@ -69,6 +72,5 @@ constexpr LineRule line_rule(std::uint32_t key_bytes) noexcept {
 
 /// The loops for this key format, at the best level that this machine (and TENSORHASH_ISA) has.
 Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes);
-
 
 }  // namespace tensorhash::cpu

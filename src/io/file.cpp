@@ -18,7 +18,9 @@ namespace {
 
 [[noreturn]] void fail(std::string const& name, char const* doing) {
     int const code = errno;
-    throw SystemError("file_name: cannot " + std::string(doing) + " \"" + name + "\": " + std::strerror(code), code);
+    throw SystemError(
+        "file_name: cannot " + std::string(doing) + " \"" + name + "\": " + std::strerror(code),
+        code);
 }
 
 std::string folder_of(std::string const& name) {
@@ -89,7 +91,9 @@ void MemorySink::write(void const* data, std::size_t bytes) {
     bytes_.insert(bytes_.end(), at, at + bytes);
 }
 
-Tensor MemorySink::take() { return Tensor::from(bytes_, {static_cast<std::int64_t>(bytes_.size())}); }
+Tensor MemorySink::take() {
+    return Tensor::from(bytes_, {static_cast<std::int64_t>(bytes_.size())});
+}
 
 void replace_file(std::string const& name, std::function<void(Sink&)> const& writer) {
     std::string const folder = folder_of(name);
@@ -97,8 +101,9 @@ void replace_file(std::string const& name, std::function<void(Sink&)> const& wri
     // A file without a name vanishes with its process; where the file system has none, a named one must do.
     Descriptor file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
     bool const nameless = file.open();
-    Descriptor named(nameless ? -1
-                              : ::open(temporary.name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
+    Descriptor named(
+        nameless ? -1
+                 : ::open(temporary.name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
     if (!nameless && !named.open()) {
         fail(name, "create");
     }
@@ -111,7 +116,8 @@ void replace_file(std::string const& name, std::function<void(Sink&)> const& wri
     }
     if (nameless) {
         std::string const self = "/proc/self/fd/" + std::to_string(out.get());
-        if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary.name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+        if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary.name.c_str(), AT_SYMLINK_FOLLOW) !=
+            0) {
             fail(name, "name");
         }
         temporary.armed = true;
@@ -123,14 +129,15 @@ void replace_file(std::string const& name, std::function<void(Sink&)> const& wri
         fail(name, "rename the temporary file to");
     }
     temporary.armed = false;
-    if (Descriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); parent.open()) {
+    if (Descriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        parent.open()) {
         ::fsync(parent.get());  // the new name itself
     }
 }
 
 Tensor read_file(std::string const& name) {
     Descriptor const file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info {};
+    struct stat info{};
     if (!file.open() || ::fstat(file.get(), &info) != 0) {
         fail(name, "open");
     }

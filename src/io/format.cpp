@@ -21,7 +21,9 @@ constexpr char kMagic[8] = {'T', 'H', 'A', 'S', 'H', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxRank = 64;
 
-[[noreturn]] void fail(std::string const& what) { throw FormatError("not a sound .thash file: " + what); }
+[[noreturn]] void fail(std::string const& what) {
+    throw FormatError("not a sound .thash file: " + what);
+}
 
 class Writer {
 public:
@@ -114,7 +116,8 @@ void check_envelope(unsigned char const* bytes, std::size_t count) {
 
 }  // namespace
 
-void write_table(Sink& sink, Element const& key, std::vector<Element> const& values, table::Table const& table) {
+void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
+                 table::Table const& table) {
     Writer out(sink);
     out.bytes(kMagic, sizeof(kMagic));
     out.number(kVersion);
@@ -155,7 +158,8 @@ Restored read_table(unsigned char const* bytes, std::size_t count) {
             row_bytes += element.bytes();
         }
         if (capacity > table::kMaxEntries || top > capacity || free_count > top ||
-            in.left() / row_bytes < top || in.left() != free_count * sizeof(std::uint32_t) + top * row_bytes) {
+            in.left() / row_bytes < top ||
+            in.left() != free_count * sizeof(std::uint32_t) + top * row_bytes) {
             fail("its sizes contradict each other");
         }
         std::vector<std::uint32_t> free(free_count);
@@ -164,7 +168,8 @@ Restored read_table(unsigned char const* bytes, std::size_t count) {
                         free_count * sizeof(std::uint32_t));
         }
         table::Table table(key, values, capacity);
-        runtime::copy_bytes(table.raw_keys().block->data(), in.bytes(top * table.keys().row_bytes, "keys"),
+        runtime::copy_bytes(table.raw_keys().block->data(),
+                            in.bytes(top * table.keys().row_bytes, "keys"),
                             top * table.keys().row_bytes);
         for (table::Column& column : table.raw_values()) {
             runtime::copy_bytes(column.block->data(), in.bytes(top * column.row_bytes, "values"),

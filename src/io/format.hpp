@@ -15,7 +15,8 @@ struct Restored {
     table::Table table;
 };
 
-void write_table(Sink& sink, Element const& key, std::vector<Element> const& values, table::Table const& table);
+void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
+                 table::Table const& table);
 
 /// Throws FormatError that says what is wrong; whatever the bytes, never a crash and never a wrong table.
 Restored read_table(unsigned char const* bytes, std::size_t count);

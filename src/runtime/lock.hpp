@@ -27,7 +27,8 @@ public:
     void lock_shared() {
         std::unique_lock guard(mutex_);
         ++waiting_readers_;
-        readers_turn_.wait(guard, [&] { return !writing_ && (waiting_writers_ == 0 || turns_for_readers_ > 0); });
+        readers_turn_.wait(
+            guard, [&] { return !writing_ && (waiting_writers_ == 0 || turns_for_readers_ > 0); });
         --waiting_readers_;
         if (turns_for_readers_ > 0) {
             --turns_for_readers_;

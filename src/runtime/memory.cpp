@@ -80,9 +80,9 @@ private:
     };
 
     static std::size_t limit() {
-        static std::size_t const bytes =
-            std::min<std::size_t>(std::size_t{256} << 20, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                                                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 64);
+        static std::size_t const bytes = std::min<std::size_t>(
+            std::size_t{256} << 20, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                                        static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 64);
         return bytes;
     }
 
@@ -104,7 +104,8 @@ Cache& cache() {
 void* map_block(std::size_t bytes) {
     // Room to align by hand: huge pages need addresses that are multiples of their size.
     std::size_t const room = bytes + kHugePage;
-    void* const raw = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const raw =
+        mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (raw == MAP_FAILED) {
         throw std::bad_alloc();
     }
@@ -117,7 +118,8 @@ void* map_block(std::size_t bytes) {
         munmap(reinterpret_cast<void*>(aligned + bytes), tail);
     }
     void* const data = reinterpret_cast<void*>(aligned);
-    madvise(data, bytes, MADV_HUGEPAGE);  // a wish; without huge pages everything works, more slowly
+    madvise(data, bytes,
+            MADV_HUGEPAGE);  // a wish; without huge pages everything works, more slowly
     return data;
 }
 
@@ -195,8 +197,8 @@ void copy_bytes(void* to, void const* from, std::size_t bytes) {
         return;
     }
     for_ranges(bytes, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-        std::memcpy(static_cast<unsigned char*>(to) + begin, static_cast<unsigned char const*>(from) + begin,
-                    end - begin);
+        std::memcpy(static_cast<unsigned char*>(to) + begin,
+                    static_cast<unsigned char const*>(from) + begin, end - begin);
     });
 }
 

@@ -15,7 +15,9 @@ public:
         requires(!std::is_same_v<std::remove_cvref_t<F>, TaskRef>)
     TaskRef(F&& f) noexcept
         : object_(const_cast<void*>(static_cast<void const*>(&f))),
-          call_([](void* object, std::size_t task) { (*static_cast<std::remove_reference_t<F>*>(object))(task); }) {}
+          call_([](void* object, std::size_t task) {
+              (*static_cast<std::remove_reference_t<F>*>(object))(task);
+          }) {}
     void operator()(std::size_t task) const { call_(object_, task); }
 
 private:
@@ -34,7 +36,9 @@ struct Chunks {
     std::size_t count = 0;
 
     std::size_t begin(std::size_t chunk) const noexcept { return chunk * size; }
-    std::size_t end(std::size_t chunk) const noexcept { return std::min(rows, begin(chunk) + size); }
+    std::size_t end(std::size_t chunk) const noexcept {
+        return std::min(rows, begin(chunk) + size);
+    }
     /// More than one task: several threads may be at work at once.
     bool shared() const noexcept { return count > 1; }
 };
@@ -56,13 +60,15 @@ void for_chunks(Chunks const& chunks, Body&& body) {
         body(std::size_t{0}, std::size_t{0}, chunks.rows);
         return;
     }
-    run_tasks(chunks.count, [&](std::size_t chunk) { body(chunk, chunks.begin(chunk), chunks.end(chunk)); });
+    run_tasks(chunks.count,
+              [&](std::size_t chunk) { body(chunk, chunks.begin(chunk), chunks.end(chunk)); });
 }
 
 /// Calls body(begin, end) over [0, rows).
 template <class Body>
 void for_ranges(std::size_t rows, std::size_t grain, Body&& body) {
-    for_chunks(cut(rows, grain), [&](std::size_t, std::size_t begin, std::size_t end) { body(begin, end); });
+    for_chunks(cut(rows, grain),
+               [&](std::size_t, std::size_t begin, std::size_t end) { body(begin, end); });
 }
 
 }  // namespace tensorhash::runtime

@@ -147,14 +147,17 @@ int threads_from_cgroup() {
 }
 
 int default_threads() {
-    if (char const* text = std::getenv("TENSORHASH_NUM_THREADS"); text != nullptr && *text != '\0') {
+    if (char const* text = std::getenv("TENSORHASH_NUM_THREADS");
+        text != nullptr && *text != '\0') {
         char* rest = nullptr;
         long const n = std::strtol(text, &rest, 10);
         if (*rest == '\0' && n >= 1 && n <= kMaxThreads) {
             return static_cast<int>(n);
         }
-        std::fprintf(stderr, "tensorhash: TENSORHASH_NUM_THREADS: expected 1 to %d, got \"%s\"; it is ignored\n",
-                     kMaxThreads, text);
+        std::fprintf(
+            stderr,
+            "tensorhash: TENSORHASH_NUM_THREADS: expected 1 to %d, got \"%s\"; it is ignored\n",
+            kMaxThreads, text);
     }
     cpu_set_t allowed;
     int affinity = static_cast<int>(std::thread::hardware_concurrency());
@@ -175,13 +178,14 @@ alignas(Pool) unsigned char pool_memory[sizeof(Pool)];
 Pool& pool() {
     static Pool* const the_pool = [] {
         Pool* made = new (pool_memory) Pool;
-        pthread_atfork([] { reinterpret_cast<Pool*>(pool_memory)->lock(); },
-                       [] { reinterpret_cast<Pool*>(pool_memory)->unlock(); },
-                       // The child has none of the threads: begin again, old locks and lists forgotten.
-                       [] {
-                           inside_task = false;
-                           new (pool_memory) Pool;
-                       });
+        pthread_atfork(
+            [] { reinterpret_cast<Pool*>(pool_memory)->lock(); },
+            [] { reinterpret_cast<Pool*>(pool_memory)->unlock(); },
+            // The child has none of the threads: begin again, old locks and lists forgotten.
+            [] {
+                inside_task = false;
+                new (pool_memory) Pool;
+            });
         return made;
     }();
     return *the_pool;
@@ -206,7 +210,8 @@ void run_tasks(std::size_t count, TaskRef task) {
 Chunks cut(std::size_t rows, std::size_t grain) {
     auto const threads = static_cast<std::size_t>(num_threads());
     std::size_t const by_grain = rows / std::max<std::size_t>(grain, 1);
-    std::size_t const wanted = threads == 1 ? 1 : std::clamp<std::size_t>(by_grain, 1, std::min(threads * 8, kMaxChunks));
+    std::size_t const wanted =
+        threads == 1 ? 1 : std::clamp<std::size_t>(by_grain, 1, std::min(threads * 8, kMaxChunks));
     std::size_t size = (rows + wanted - 1) / std::max<std::size_t>(wanted, 1);
     size = std::max<std::size_t>((size + 63) / 64 * 64, 64);
     return {rows, size, rows == 0 ? 0 : (rows + size - 1) / size};
@@ -218,8 +223,8 @@ int num_threads() noexcept { return runtime::thread_setting().load(std::memory_o
 
 void set_num_threads(int n) {
     if (n < 1 || n > runtime::kMaxThreads) {
-        throw ValueError("n: expected 1 to " + std::to_string(runtime::kMaxThreads) + " threads, got " +
-                         std::to_string(n));
+        throw ValueError("n: expected 1 to " + std::to_string(runtime::kMaxThreads) +
+                         " threads, got " + std::to_string(n));
     }
     runtime::thread_setting().store(n, std::memory_order_relaxed);
 }

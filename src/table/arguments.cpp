@@ -13,8 +13,9 @@ std::string text(std::string_view view) { return std::string(view); }
 
 [[noreturn]] void fail_dtype(std::string_view argument, Dtype want, Dtype got) {
     std::string const wanted = text(name(want));
-    throw TypeError(text(argument) + ": expected " + wanted + ", got " + text(name(got)) + "; cast it first, with " +
-                    text(argument) + ".astype(\"" + wanted + "\") or " + text(argument) + ".to(torch." + wanted + ")");
+    throw TypeError(text(argument) + ": expected " + wanted + ", got " + text(name(got)) +
+                    "; cast it first, with " + text(argument) + ".astype(\"" + wanted + "\") or " +
+                    text(argument) + ".to(torch." + wanted + ")");
 }
 
 [[noreturn]] void fail_shape(std::string_view argument, Shape const& want, Shape const& got) {
@@ -23,8 +24,8 @@ std::string text(std::string_view view) { return std::string(view); }
         rows += ", " + std::to_string(size);
     }
     rows += want.empty() ? ",)" : ")";
-    throw ValueError(text(argument) + ": expected shape " + rows + ", or N rows of as many elements, got " +
-                     to_string(got));
+    throw ValueError(text(argument) + ": expected shape " + rows +
+                     ", or N rows of as many elements, got " + to_string(got));
 }
 
 }  // namespace
@@ -40,29 +41,31 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
     }
     std::int64_t const rows = shape[0];
     bool const nothing = rows == 0 && shape.size() == 1;  // an empty list has no other shape
-    if (!nothing && num_elements(Shape(shape.begin() + 1, shape.end())) != num_elements(element.shape)) {
+    if (!nothing &&
+        num_elements(Shape(shape.begin() + 1, shape.end())) != num_elements(element.shape)) {
         fail_shape(argument, element.shape, shape);
     }
     if (rows > static_cast<std::int64_t>(kMaxEntries)) {
-        throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) + " rows, got " +
-                         std::to_string(rows) + "; split it");
+        throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) +
+                         " rows, got " + std::to_string(rows) + "; split it");
     }
     return {tensor.contiguous(), static_cast<std::size_t>(rows)};
 }
 
-std::vector<Batch> check_values(std::vector<Tensor> const& values, std::vector<Element> const& elements,
-                                std::size_t rows) {
+std::vector<Batch> check_values(std::vector<Tensor> const& values,
+                                std::vector<Element> const& elements, std::size_t rows) {
     if (values.size() != elements.size()) {
-        throw ValueError("values: expected " + std::to_string(elements.size()) + " arrays, one per value column, got " +
-                         std::to_string(values.size()));
+        throw ValueError("values: expected " + std::to_string(elements.size()) +
+                         " arrays, one per value column, got " + std::to_string(values.size()));
     }
     std::vector<Batch> batches;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        std::string const argument = values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
+        std::string const argument =
+            values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
         batches.push_back(check_batch(values[i], elements[i], argument));
         if (batches.back().rows != rows) {
-            throw ValueError(argument + ": expected " + std::to_string(rows) + " rows, as many as keys, got " +
-                             std::to_string(batches.back().rows));
+            throw ValueError(argument + ": expected " + std::to_string(rows) +
+                             " rows, as many as keys, got " + std::to_string(batches.back().rows));
         }
     }
     return batches;
@@ -76,7 +79,8 @@ void check_element_shape(Element const& element, std::string const& argument) {
     auto bytes = static_cast<std::int64_t>(byte_size(element.dtype));
     for (std::int64_t const size : element.shape) {
         if (size < 1 || size >= kLimit || bytes * size >= kLimit) {
-            throw ValueError(argument + ": expected at least one element and less than 2^31 bytes, got " +
+            throw ValueError(argument +
+                             ": expected at least one element and less than 2^31 bytes, got " +
                              to_string(element.shape) + " of " + text(name(element.dtype)));
         }
         bytes *= size;
@@ -87,7 +91,8 @@ void check_element_shape(Element const& element, std::string const& argument) {
 
 void check_key_element(Element const& element) {
     if (!is_key_dtype(element.dtype)) {
-        throw TypeError("key_dtype: expected bool, an integer, float32 or float64, got " + text(name(element.dtype)));
+        throw TypeError("key_dtype: expected bool, an integer, float32 or float64, got " +
+                        text(name(element.dtype)));
     }
     check_element_shape(element, "key_element_shape");
 }
@@ -102,8 +107,8 @@ void check_value_element(Element const& element, std::size_t column) {
 
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
     if (capacity.rows < 0 || capacity.rows > static_cast<std::int64_t>(kMaxEntries)) {
-        throw ValueError(text(argument) + ": expected 0 to " + std::to_string(kMaxEntries) + " entries, got " +
-                         std::to_string(capacity.rows));
+        throw ValueError(text(argument) + ": expected 0 to " + std::to_string(kMaxEntries) +
+                         " entries, got " + std::to_string(capacity.rows));
     }
     return static_cast<std::uint64_t>(capacity.rows);
 }
@@ -113,15 +118,16 @@ std::vector<Reduce> check_reduce(std::vector<Reduce> const& reduce, std::size_t 
         return std::vector<Reduce>(columns, reduce[0]);
     }
     if (reduce.size() != columns) {
-        throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) + " columns, got " +
-                         std::to_string(reduce.size()));
+        throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) +
+                         " columns, got " + std::to_string(reduce.size()));
     }
     return reduce;
 }
 
 Element element_of(Tensor const& tensor, std::string_view argument) {
     if (tensor.rank() == 0) {
-        throw ValueError(text(argument) + ": expected at least one dimension, the rows, got a scalar");
+        throw ValueError(text(argument) +
+                         ": expected at least one dimension, the rows, got a scalar");
     }
     return {tensor.dtype(), Shape(tensor.shape().begin() + 1, tensor.shape().end())};
 }

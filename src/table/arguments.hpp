@@ -13,15 +13,17 @@ namespace tensorhash::table {
 struct Batch {
     Tensor tensor;
     std::size_t rows = 0;
-    unsigned char const* data() const noexcept { return static_cast<unsigned char const*>(tensor.data()); }
+    unsigned char const* data() const noexcept {
+        return static_cast<unsigned char const*>(tensor.data());
+    }
 };
 
 /// Rows of `element`, given as [N, ...] with as many elements a row, in any shape and strides.
 Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
 
 /// One batch per column, each of `rows` rows.
-std::vector<Batch> check_values(std::vector<Tensor> const& values, std::vector<Element> const& elements,
-                                std::size_t rows);
+std::vector<Batch> check_values(std::vector<Tensor> const& values,
+                                std::vector<Element> const& elements, std::size_t rows);
 
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);

@@ -16,14 +16,15 @@ namespace {
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
 [[noreturn]] void fail_too_many(std::uint64_t entries) {
-    throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) + " entries, this batch would make " +
-                     std::to_string(entries));
+    throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
+                     " entries, this batch would make " + std::to_string(entries));
 }
 
 void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
     for (std::uint64_t i = begin; i < end;) {
         std::uint64_t const last = std::min(end, i / 64 * 64 + 64);
-        std::uint64_t const ones = last - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last - i)) - 1;
+        std::uint64_t const ones =
+            last - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last - i)) - 1;
         bits[i / 64] |= ones << (i % 64);
         i = last;
     }
@@ -74,13 +75,15 @@ void Table::adopt(Growth&& growth) noexcept {
     }
 }
 
-cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows, std::optional<Index>& replacement) {
+cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows,
+                             std::optional<Index>& replacement) {
     if (rows <= index_.room()) {
         return index_.claim(key_buffer(), batch, 0, rows);
     }
     // More rows than room. Most of them may be there already: look before growing.
     index_.find(key_buffer(), batch, rows);
-    auto const missing = static_cast<std::uint64_t>(std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
+    auto const missing = static_cast<std::uint64_t>(
+        std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
     if (missing <= index_.room()) {
         return index_.claim(key_buffer(), batch, 0, rows);
     }
@@ -89,7 +92,8 @@ cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows, s
 
 /// Claims in an index beside the table's own, which stays as it is. Nobody knows yet how many of the missing rows are
 /// distinct, so a modest index is tried first and its count tells how large the next must be.
-cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size_t rows, std::uint64_t missing,
+cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
+                                       std::uint64_t missing,
                                        std::optional<Index>& replacement) const {
     std::uint64_t const enough = size() + missing;
     std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
@@ -120,8 +124,8 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
 
 Table::Added Table::add(Bytes keys, std::size_t rows, Answers out) {
     runtime::Block positions(rows * sizeof(std::uint32_t));
-    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()), out.numbers,
-                                  out.mask};
+    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()),
+                                  out.numbers, out.mask};
     std::optional<Index> replacement;
     auto const count = claim(batch, rows, replacement);
     Index& target = replacement ? *replacement : index_;
@@ -163,7 +167,8 @@ Table::Added Table::add(Bytes keys, std::size_t rows, Answers out) {
     return added;
 }
 
-void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where, Added const& added) {
+void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
+                      Added const& added) {
     if (added.claimed == rows && added.reused == 0) {
         runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
     } else if (added.claimed > 0) {
@@ -173,8 +178,8 @@ void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers cons
 
 void Table::reserve(std::uint64_t capacity) {
     if (capacity > kMaxEntries) {
-        throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) + " entries, got " +
-                         std::to_string(capacity));
+        throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
+                         " entries, got " + std::to_string(capacity));
     }
     if (capacity <= capacity_) {
         return;

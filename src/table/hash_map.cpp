@@ -42,29 +42,32 @@ Shape with_rows(std::size_t rows, Shape const& element) {
 }
 
 Located make_located(std::size_t rows) {
-    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32), Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
+    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
+            Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
 }
 
 Answers answers(Located& located) {
-    return {static_cast<std::uint32_t*>(located.indices.data()), static_cast<unsigned char*>(located.mask.data())};
+    return {static_cast<std::uint32_t*>(located.indices.data()),
+            static_cast<unsigned char*>(located.mask.data())};
 }
 
 Tensor column_view(table::Column const& column, Element const& element, std::uint64_t capacity) {
-    return Tensor::borrow(static_cast<void*>(column.block->data()), with_rows(capacity, element.shape), element.dtype,
-                          column.block);
+    return Tensor::borrow(static_cast<void*>(column.block->data()),
+                          with_rows(capacity, element.shape), element.dtype, column.block);
 }
 
 Tensor gathered(table::Column const& column, Element const& element, Tensor const& indices) {
     auto const rows = static_cast<std::size_t>(indices.size());
     Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
-    table::gather_rows(static_cast<unsigned char*>(out.data()), column.block->data(), column.row_bytes,
-                       static_cast<std::uint32_t const*>(indices.data()), rows);
+    table::gather_rows(static_cast<unsigned char*>(out.data()), column.block->data(),
+                       column.row_bytes, static_cast<std::uint32_t const*>(indices.data()), rows);
     return out;
 }
 
 bool overlaps(table::Column const& column, Batch const& batch) {
     auto const* const begin = column.block->data();
-    return batch.data() < begin + column.block->bytes() && batch.data() + batch.tensor.bytes() > begin;
+    return batch.data() < begin + column.block->bytes() &&
+           batch.data() + batch.tensor.bytes() > begin;
 }
 
 /// A batch that lies in the table's own memory is copied first: written in place, it would change under its reader.
@@ -161,21 +164,22 @@ std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& 
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Element> const& elements = impl_->values;
     if (!defaults.empty() && defaults.size() != elements.size()) {
-        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) + " columns, got " +
-                         std::to_string(defaults.size()));
+        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
+                         " columns, got " + std::to_string(defaults.size()));
     }
     std::vector<Batch> missing;
     std::vector<Tensor> out;
     for (std::size_t i = 0; i < elements.size(); ++i) {
         if (!defaults.empty()) {
             bool const one_for_all = defaults[i].shape() == elements[i].shape;
-            Tensor const rows = one_for_all ? defaults[i].contiguous().reshape(with_rows(1, elements[i].shape))
-                                            : defaults[i];
+            Tensor const rows =
+                one_for_all ? defaults[i].contiguous().reshape(with_rows(1, elements[i].shape))
+                            : defaults[i];
             missing.push_back(table::check_batch(rows, elements[i], "default"));
             if (!one_for_all && missing.back().rows != batch.rows) {
-                throw ValueError("default: expected one row, " + to_string(elements[i].shape) + ", or " +
-                                 std::to_string(batch.rows) + " rows, as many as keys, got " +
-                                 to_string(defaults[i].shape()));
+                throw ValueError("default: expected one row, " + to_string(elements[i].shape) +
+                                 ", or " + std::to_string(batch.rows) +
+                                 " rows, as many as keys, got " + to_string(defaults[i].shape()));
             }
             missing.back().rows = one_for_all ? 1 : missing.back().rows;
         }
@@ -187,8 +191,9 @@ std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& 
     for (std::size_t i = 0; i < elements.size(); ++i) {
         table::Column const& column = impl_->table.values()[i];
         bool const per_row = !missing.empty() && defaults[i].shape() != elements[i].shape;
-        table::gather_rows(static_cast<unsigned char*>(out[i].data()), column.block->data(), column.row_bytes,
-                           answers(located).numbers, batch.rows, missing.empty() ? nullptr : missing[i].data(),
+        table::gather_rows(static_cast<unsigned char*>(out[i].data()), column.block->data(),
+                           column.row_bytes, answers(located).numbers, batch.rows,
+                           missing.empty() ? nullptr : missing[i].data(),
                            per_row ? column.row_bytes : 0);
     }
     return out;
@@ -221,18 +226,21 @@ Tensor HashMap::key_tensor() const {
 
 Tensor HashMap::value_tensor(std::size_t column) const {
     if (column >= impl_->values.size()) {
-        throw IndexError("value_buffer_id: expected less than the table's " + std::to_string(impl_->values.size()) +
-                         " value columns, got " + std::to_string(column));
+        throw IndexError("value_buffer_id: expected less than the table's " +
+                         std::to_string(impl_->values.size()) + " value columns, got " +
+                         std::to_string(column));
     }
     Reading const guard(impl_->lock);
-    return column_view(impl_->table.values()[column], impl_->values[column], impl_->table.capacity());
+    return column_view(impl_->table.values()[column], impl_->values[column],
+                       impl_->table.capacity());
 }
 
 std::vector<Tensor> HashMap::value_tensors() const {
     std::vector<Tensor> views;
     Reading const guard(impl_->lock);
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
-        views.push_back(column_view(impl_->table.values()[i], impl_->values[i], impl_->table.capacity()));
+        views.push_back(
+            column_view(impl_->table.values()[i], impl_->values[i], impl_->table.capacity()));
     }
     return views;
 }
@@ -286,7 +294,9 @@ void HashMap::validate() const {
 
 void HashMap::save(std::string const& file_name) const {
     Reading const guard(impl_->lock);
-    io::replace_file(file_name, [&](io::Sink& sink) { io::write_table(sink, impl_->key, impl_->values, impl_->table); });
+    io::replace_file(file_name, [&](io::Sink& sink) {
+        io::write_table(sink, impl_->key, impl_->values, impl_->table);
+    });
 }
 
 HashMap HashMap::load(std::string const& file_name) { return from_bytes(io::read_file(file_name)); }
@@ -305,7 +315,8 @@ HashMap HashMap::from_bytes(Tensor const& bytes) {
                                           std::move(restored.table)));
 }
 
-HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& values, Tensor const& buf_indices) {
+HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& values,
+                            Tensor const& buf_indices) {
     Element const key = table::element_of(keys, "keys");
     std::vector<Element> elements;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -315,15 +326,15 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     std::vector<Batch> const batches = table::check_values(values, elements, key_batch.rows);
     Batch const places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
     if (places.rows != key_batch.rows) {
-        throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) + " rows, as many as keys, got " +
-                         std::to_string(places.rows));
+        throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) +
+                         " rows, as many as keys, got " + std::to_string(places.rows));
     }
     auto const numbers = places.tensor.reshape(with_rows(places.rows, {})).as<std::int32_t>();
     std::int32_t top = 0;
     for (std::int32_t const number : numbers) {
         if (number < 0 || number == INT32_MAX) {
-            throw ValueError("buf_indices: expected 0 to " + std::to_string(INT32_MAX - 1) + ", got " +
-                             std::to_string(number));
+            throw ValueError("buf_indices: expected 0 to " + std::to_string(INT32_MAX - 1) +
+                             ", got " + std::to_string(number));
         }
         top = std::max(top, number + 1);
     }
@@ -345,7 +356,8 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     std::vector<unsigned char> const all(key_batch.rows, 1);
     auto const* const places_data = reinterpret_cast<std::uint32_t const*>(numbers.data());
     auto const put = [&](table::Column& column, Batch const& batch) {
-        table::scatter_rows(column.block->data(), batch.data(), column.row_bytes, places_data, all.data(), batch.rows);
+        table::scatter_rows(column.block->data(), batch.data(), column.row_bytes, places_data,
+                            all.data(), batch.rows);
     };
     put(made.raw_keys(), key_batch);
     for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -369,8 +381,8 @@ Reduce reduce_from_name(std::string_view name) {
             return static_cast<Reduce>(i);
         }
     }
-    throw ValueError("reduce: expected \"sum\", \"min\", \"max\", \"first\" or \"last\", got \"" + std::string(name) +
-                     "\"");
+    throw ValueError("reduce: expected \"sum\", \"min\", \"max\", \"first\" or \"last\", got \"" +
+                     std::string(name) + "\"");
 }
 
 }  // namespace tensorhash

@@ -44,11 +44,13 @@ Index::Index(KeyLayout layout, std::uint64_t lines)
 
 std::uint64_t Index::lines_for(KeyLayout layout, std::uint64_t capacity) {
     std::uint64_t const entries = cpu::line_rule(layout.bytes).entries;
-    return std::min(std::bit_ceil(std::max<std::uint64_t>((capacity + entries - 1) / entries, 2)), kMaxLines);
+    return std::min(std::bit_ceil(std::max<std::uint64_t>((capacity + entries - 1) / entries, 2)),
+                    kMaxLines);
 }
 
 kernel::IndexView Index::view(unsigned char const* key_buffer) const noexcept {
-    return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes, layout_.float_bytes};
+    return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes,
+            layout_.float_bytes};
 }
 
 void Index::find(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const {
@@ -63,13 +65,15 @@ cpu::ClaimCount Index::claim(unsigned char const* key_buffer, Batch const& batch
     auto const index = view(key_buffer);
     Chunks const chunks = cut(end - begin, kGrain);
     auto* const claim_rows = writers(chunks.shared()).claim;
-    auto const count = sum_chunks<cpu::ClaimCount>(
-        chunks, [&](std::size_t from, std::size_t to) { return claim_rows(index, batch, begin + from, begin + to); });
+    auto const count = sum_chunks<cpu::ClaimCount>(chunks, [&](std::size_t from, std::size_t to) {
+        return claim_rows(index, batch, begin + from, begin + to);
+    });
     occupied_ += count.claimed - count.from_erased;
     return count;
 }
 
-void Index::release_claims(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept {
+void Index::release_claims(unsigned char const* key_buffer, Batch const& batch,
+                           std::size_t rows) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     auto* const release = writers(chunks.shared()).release_claims;
@@ -103,13 +107,17 @@ void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::si
     });
 }
 
-std::uint64_t Index::erase(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept {
+std::uint64_t Index::erase(unsigned char const* key_buffer, Batch const& batch,
+                           std::size_t rows) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     auto const& write = writers(chunks.shared());
-    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) { write.mark(index, batch, begin, end); });
-    auto const count = sum_chunks<cpu::ReleaseCount>(
-        chunks, [&](std::size_t from, std::size_t to) { return write.release_marked(index, batch, from, to); });
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        write.mark(index, batch, begin, end);
+    });
+    auto const count = sum_chunks<cpu::ReleaseCount>(chunks, [&](std::size_t from, std::size_t to) {
+        return write.release_marked(index, batch, from, to);
+    });
     occupied_ -= count.released - count.to_erased;
     return count.released;
 }
@@ -153,7 +161,8 @@ std::uint64_t Index::count_entries() const {
     return entries.load(std::memory_order_relaxed);
 }
 
-ProbeLengths Index::probe_lengths(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const {
+ProbeLengths Index::probe_lengths(unsigned char const* key_buffer, Batch const& batch,
+                                  std::size_t rows) const {
     ProbeLengths lengths;
     std::uint64_t const total =
         kernels_->probe_lines(view(key_buffer), batch, 0, rows, lengths.longest);

@@ -38,14 +38,17 @@ public:
     using Batch = kernel::BatchView;
 
     void find(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const;
-    cpu::ClaimCount claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin, std::size_t end);
+    cpu::ClaimCount claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin,
+                          std::size_t end);
     /// Undoes the claims of rows [0, rows).
-    void release_claims(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept;
+    void release_claims(unsigned char const* key_buffer, Batch const& batch,
+                        std::size_t rows) noexcept;
     /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
-    void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows, std::uint32_t const* free_top,
-                 std::uint64_t reusable) noexcept;
+    void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
+                 std::uint32_t const* free_top, std::uint64_t reusable) noexcept;
     /// Erases; mask says which rows did, numbers what they freed. Returns how many.
-    std::uint64_t erase(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) noexcept;
+    std::uint64_t erase(unsigned char const* key_buffer, Batch const& batch,
+                        std::size_t rows) noexcept;
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
@@ -53,7 +56,8 @@ public:
 
     /// Entries that the lines really hold, counted.
     std::uint64_t count_entries() const;
-    ProbeLengths probe_lengths(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const;
+    ProbeLengths probe_lengths(unsigned char const* key_buffer, Batch const& batch,
+                               std::size_t rows) const;
 
 private:
     kernel::IndexView view(unsigned char const* key_buffer) const noexcept;

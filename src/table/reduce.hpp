@@ -11,10 +11,13 @@ namespace tensorhash::table {
 class Join {
 public:
     Join(Element const& element, Reduce reduce);
-    void operator()(unsigned char* stored, unsigned char const* row) const { function_(stored, row, elements_); }
+    void operator()(unsigned char* stored, unsigned char const* row) const {
+        function_(stored, row, elements_);
+    }
 
 private:
-    using Function = void (*)(unsigned char* stored, unsigned char const* row, std::size_t elements);
+    using Function = void (*)(unsigned char* stored, unsigned char const* row,
+                              std::size_t elements);
     Function function_;
     std::size_t elements_;  // bytes for Last, which only copies
 };

@@ -24,13 +24,20 @@ struct AnyWidth {
 template <class Body>
 void with_width(std::size_t row_bytes, Body&& body) {
     switch (row_bytes) {
-        case 1: return body(Fixed<1>{});
-        case 2: return body(Fixed<2>{});
-        case 4: return body(Fixed<4>{});
-        case 8: return body(Fixed<8>{});
-        case 12: return body(Fixed<12>{});
-        case 16: return body(Fixed<16>{});
-        default: return body(AnyWidth{row_bytes});
+        case 1:
+            return body(Fixed<1>{});
+        case 2:
+            return body(Fixed<2>{});
+        case 4:
+            return body(Fixed<4>{});
+        case 8:
+            return body(Fixed<8>{});
+        case 12:
+            return body(Fixed<12>{});
+        case 16:
+            return body(Fixed<16>{});
+        default:
+            return body(AnyWidth{row_bytes});
     }
 }
 
@@ -40,21 +47,23 @@ std::size_t grain(std::size_t row_bytes) {
 
 }  // namespace
 
-void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
-                  unsigned char const* mask, std::size_t rows) {
+void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
+                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows) {
     with_width(row_bytes, [&](auto width) {
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
             for (std::size_t row = begin; row < end; ++row) {
                 if (mask[row] != 0) {
-                    std::memcpy(to + numbers[row] * width.bytes(), from + row * width.bytes(), width.bytes());
+                    std::memcpy(to + numbers[row] * width.bytes(), from + row * width.bytes(),
+                                width.bytes());
                 }
             }
         });
     });
 }
 
-void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
-                 std::size_t rows, unsigned char const* missing, std::size_t missing_step) {
+void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
+                 std::uint32_t const* numbers, std::size_t rows, unsigned char const* missing,
+                 std::size_t missing_step) {
     constexpr std::uint32_t kMissing = 0xffffffffu;
     with_width(row_bytes, [&](auto width) {
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {

@@ -7,12 +7,13 @@
 namespace tensorhash::table {
 
 /// to[numbers[i]] = from[i] for the rows of the mask; numbers of those are distinct.
-void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
-                  unsigned char const* mask, std::size_t rows);
+void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
+                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows);
 
 /// to[i] = from[numbers[i]]; where the number is -1, the row of `missing`, which steps by missing_step bytes (0: one
 /// row for all), or zeros if it is null.
-void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes, std::uint32_t const* numbers,
-                 std::size_t rows, unsigned char const* missing = nullptr, std::size_t missing_step = 0);
+void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
+                 std::uint32_t const* numbers, std::size_t rows,
+                 unsigned char const* missing = nullptr, std::size_t missing_step = 0);
 
 }  // namespace tensorhash::table

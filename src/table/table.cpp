@@ -38,20 +38,22 @@ std::vector<Column> make_columns(std::vector<Element> const& elements, std::uint
 }  // namespace
 
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity) {
-    Column copy{column.row_bytes, runtime::make_shared_block(capacity * column.row_bytes, runtime::Fill::Zero)};
+    Column copy{column.row_bytes,
+                runtime::make_shared_block(capacity * column.row_bytes, runtime::Fill::Zero)};
     runtime::copy_bytes(copy.block->data(), column.block->data(), used * column.row_bytes);
     return copy;
 }
 
 Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity)
-    : layout_{static_cast<std::uint32_t>(key.bytes()), float_bytes(key.dtype)}, elements_(values), capacity_(capacity),
-      keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
-      index_(layout_, Index::lines_for(layout_, capacity)), live_((capacity + 63) / 64, 0) {}
+    : layout_{static_cast<std::uint32_t>(key.bytes()), float_bytes(key.dtype)}, elements_(values),
+      capacity_(capacity), keys_(make_column(key, capacity)),
+      values_(make_columns(values, capacity)), index_(layout_, Index::lines_for(layout_, capacity)),
+      live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
-    : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_), keys_(copy_column(other.keys_, other.top_, capacity_)),
-      index_(layout_, other.index_.lines()), top_(other.top_), free_(other.free_),
-      live_(other.live_) {
+    : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_),
+      keys_(copy_column(other.keys_, other.top_, capacity_)), index_(layout_, other.index_.lines()),
+      top_(other.top_), free_(other.free_), live_(other.live_) {
     for (Column const& column : other.values_) {
         values_.push_back(copy_column(column, top_, capacity_));
     }
@@ -67,7 +69,8 @@ void Table::erase(Bytes keys, std::size_t rows, unsigned char* mask) {
     runtime::Block freed(rows * sizeof(std::uint32_t));
     free_.reserve(free_.size() + std::min<std::uint64_t>(rows, size()));
     auto* const numbers = reinterpret_cast<std::uint32_t*>(freed.data());
-    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()), numbers, mask};
+    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()),
+                                  numbers, mask};
 
     // From here on nothing fails.
     std::uint64_t const erased = index_.erase(key_buffer(), batch, rows);
@@ -90,7 +93,8 @@ void Table::erase(Bytes keys, std::size_t rows, unsigned char* mask) {
             if (mask[row] != 0) {
                 free_[next++] = numbers[row];
                 std::atomic_ref word(live_[numbers[row] / 64]);
-                word.fetch_and(~(std::uint64_t{1} << (numbers[row] % 64)), std::memory_order_relaxed);
+                word.fetch_and(~(std::uint64_t{1} << (numbers[row] % 64)),
+                               std::memory_order_relaxed);
             }
         }
     });
@@ -122,7 +126,8 @@ void Table::list(std::int32_t* out) const {
         std::int32_t* next = out + at[chunk];
         for (std::size_t word = begin / 64; word < (end + 63) / 64; ++word) {
             for (std::uint64_t bits = live_[word]; bits != 0; bits &= bits - 1) {
-                *next++ = static_cast<std::int32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+                *next++ = static_cast<std::int32_t>(
+                    word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
             }
         }
     });
@@ -149,8 +154,8 @@ void Table::compact(std::int32_t* old_to_new) {
     }
     // New buffers: views of the old ones keep what they show, and a failed allocation costs nothing.
     auto const moved = [&](Column const& column) {
-        Column compacted{column.row_bytes,
-                         runtime::make_shared_block(capacity_ * column.row_bytes, runtime::Fill::Zero)};
+        Column compacted{column.row_bytes, runtime::make_shared_block(capacity_ * column.row_bytes,
+                                                                      runtime::Fill::Zero)};
         gather_rows(compacted.block->data(), column.block->data(), column.row_bytes,
                     reinterpret_cast<std::uint32_t const*>(old_numbers), count);
         return compacted;
@@ -177,7 +182,8 @@ void Table::compact(std::int32_t* old_to_new) {
 
 void Table::restore(std::uint32_t top, std::vector<std::uint32_t> free) {
     if (top > capacity_ || free.size() > top) {
-        throw CorruptTable("table: " + std::to_string(top) + " indices, " + std::to_string(free.size()) +
+        throw CorruptTable("table: " + std::to_string(top) + " indices, " +
+                           std::to_string(free.size()) +
                            " of them free, do not fit a capacity of " + std::to_string(capacity_));
     }
     std::vector<std::uint64_t> live(live_.size(), 0);
@@ -187,7 +193,8 @@ void Table::restore(std::uint32_t top, std::vector<std::uint32_t> free) {
     for (std::uint32_t const number : free) {
         std::uint64_t const bit = std::uint64_t{1} << (number % 64);
         if (number >= top || (live[number / 64] & bit) == 0) {
-            throw CorruptTable("table: free index " + std::to_string(number) + " is out of range or listed twice");
+            throw CorruptTable("table: free index " + std::to_string(number) +
+                               " is out of range or listed twice");
         }
         live[number / 64] &= ~bit;
     }
@@ -206,7 +213,8 @@ MemoryUsage Table::memory_usage() const noexcept {
         usage.values += column.block->bytes();
     }
     usage.index = index_.bytes();
-    usage.bookkeeping = free_.capacity() * sizeof(std::uint32_t) + live_.capacity() * sizeof(std::uint64_t);
+    usage.bookkeeping =
+        free_.capacity() * sizeof(std::uint32_t) + live_.capacity() * sizeof(std::uint64_t);
     return usage;
 }
 
@@ -223,18 +231,20 @@ void Table::validate() const {
     for (std::uint32_t const number : free_) {
         std::uint64_t const bit = std::uint64_t{1} << (number % 64);
         if (number >= top_ || (seen[number / 64] & bit) != 0) {
-            throw CorruptTable("table: free index " + std::to_string(number) + " is live, listed twice or too large");
+            throw CorruptTable("table: free index " + std::to_string(number) +
+                               " is live, listed twice or too large");
         }
         seen[number / 64] |= bit;
     }
     for (std::uint64_t number = top_; number < live_.size() * 64; ++number) {
         if ((live_[number / 64] >> (number % 64) & 1) != 0) {
-            throw CorruptTable("table: index " + std::to_string(number) + " is live beyond the top");
+            throw CorruptTable("table: index " + std::to_string(number) +
+                               " is live beyond the top");
         }
     }
     if (std::uint64_t const entries = index_.count_entries(); entries != size()) {
-        throw CorruptTable("table: the index holds " + std::to_string(entries) + " entries, expected " +
-                           std::to_string(size()));
+        throw CorruptTable("table: the index holds " + std::to_string(entries) +
+                           " entries, expected " + std::to_string(size()));
     }
     runtime::Block found(top_ * sizeof(std::uint32_t));
     runtime::Block mask(top_);
@@ -243,7 +253,8 @@ void Table::validate() const {
     for (std::uint32_t number = 0; number < top_; ++number) {
         bool const is_live = (live_[number / 64] >> (number % 64) & 1) != 0;
         if (is_live && numbers[number] != number) {
-            throw CorruptTable("table: the key at index " + std::to_string(number) + " is found at " +
+            throw CorruptTable("table: the key at index " + std::to_string(number) +
+                               " is found at " +
                                std::to_string(static_cast<std::int32_t>(numbers[number])));
         }
     }

@@ -58,8 +58,8 @@ public:
     /// Adds the keys that are new; their values are zeros.
     void activate(Bytes keys, std::size_t rows, Answers out);
     /// Adds the keys that are new with their values and joins the other rows by `reduce`, one per column.
-    void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values, std::span<Reduce const> reduce,
-                Answers out);
+    void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
+                std::span<Reduce const> reduce, Answers out);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
 
     /// Live indices, ascending, to out[size].
@@ -89,13 +89,15 @@ private:
     };
 
     Added add(Bytes keys, std::size_t rows, Answers out);
-    cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows, std::optional<Index>& replacement);
-    cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows, std::uint64_t missing,
-                                    std::optional<Index>& replacement) const;
+    cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
+                          std::optional<Index>& replacement);
+    cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
+                                    std::uint64_t missing, std::optional<Index>& replacement) const;
     Growth grown_to(std::uint64_t capacity) const;
     Growth make_room(Index const& target, std::uint64_t fresh) const;
     void adopt(Growth&& growth) noexcept;
-    void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where, Added const& added);
+    void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
+                   Added const& added);
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;
@@ -104,9 +106,9 @@ private:
     Column keys_;
     std::vector<Column> values_;
     Index index_;
-    std::uint32_t top_ = 0;             // indices from here on were never given out since the last clear
-    std::vector<std::uint32_t> free_;   // a stack
-    std::vector<std::uint64_t> live_;   // a bit an index
+    std::uint32_t top_ = 0;  // indices from here on were never given out since the last clear
+    std::vector<std::uint32_t> free_;  // a stack
+    std::vector<std::uint64_t> live_;  // a bit an index
 };
 
 }  // namespace tensorhash::table

@@ -25,13 +25,15 @@ Unique unique(Tensor const& array) {
     out.inverse = Tensor::zeros({rows}, Dtype::Int64);
     auto inverse = out.inverse.as_mutable<std::int64_t>();
     std::vector<std::int64_t> first;
-    std::int64_t distinct = row_elements == 0 && rows > 0 ? 1 : 0;  // rows without elements are all equal
+    std::int64_t distinct =
+        row_elements == 0 && rows > 0 ? 1 : 0;  // rows without elements are all equal
     if (row_elements > 0) {
         table::Table set(element, {}, 0);
         Tensor numbers = Tensor::empty({rows}, Dtype::Int32);
         Tensor mask = Tensor::empty({rows}, Dtype::Bool);
         auto* const mask_bytes = static_cast<unsigned char*>(mask.data());
-        set.activate(batch.data(), batch.rows, {static_cast<std::uint32_t*>(numbers.data()), mask_bytes});
+        set.activate(batch.data(), batch.rows,
+                     {static_cast<std::uint32_t*>(numbers.data()), mask_bytes});
         distinct = static_cast<std::int64_t>(set.size());
         auto const number = numbers.as<std::int32_t>();
         runtime::for_ranges(batch.rows, 1 << 16, [&](std::size_t begin, std::size_t end) {
@@ -41,8 +43,9 @@ Unique unique(Tensor const& array) {
         });
         Shape shape{distinct};
         shape.insert(shape.end(), element.shape.begin(), element.shape.end());
-        out.rows = Tensor::borrow(static_cast<void*>(set.raw_keys().block->data()), shape, element.dtype,
-                                  set.raw_keys().block).clone();
+        out.rows = Tensor::borrow(static_cast<void*>(set.raw_keys().block->data()), shape,
+                                  element.dtype, set.raw_keys().block)
+                       .clone();
     } else {
         Shape shape = array.shape();
         shape[0] = distinct;

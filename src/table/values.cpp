@@ -15,9 +15,11 @@ constexpr std::size_t kAhead = 16;
 
 /// Joins every row that is not a key's first into the column. Each task walks all rows in order but touches only the
 /// entries that are its own, so that an entry's rows are joined in row order on any number of threads.
-void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& where, Join const& join) {
+void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& where,
+               Join const& join) {
     std::size_t const parts =
-        rows < runtime::kGrain ? 1 : std::min<std::size_t>(static_cast<std::size_t>(num_threads()), 8);
+        rows < runtime::kGrain ? 1
+                               : std::min<std::size_t>(static_cast<std::size_t>(num_threads()), 8);
     runtime::run_tasks(parts, [&](std::size_t part) {
         // Sixteen neighbours go to one task: entries that share a cache line are not torn between threads.
         auto const is_mine = [&](std::uint32_t number) { return (number >> 4) % parts == part; };
@@ -51,8 +53,8 @@ void Table::activate(Bytes keys, std::size_t rows, Answers out) {
     }
 }
 
-void Table::upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values, std::span<Reduce const> reduce,
-                   Answers out) {
+void Table::upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
+                   std::span<Reduce const> reduce, Answers out) {
     Added const added = add(keys, rows, out);
     for (std::size_t i = 0; i < values_.size(); ++i) {
         write_new(values_[i], values[i], rows, out, added);

@@ -24,7 +24,8 @@ Device Device::parse(std::string_view text) {
         good = good && error == std::errc() && end == last && id >= 0 && first != last;
     }
     if (!good) {
-        throw ValueError("device: expected \"cpu\", \"cpu:0\" or \"cuda:i\", got \"" + std::string(text) + "\"");
+        throw ValueError("device: expected \"cpu\", \"cpu:0\" or \"cuda:i\", got \"" +
+                         std::string(text) + "\"");
     }
     return {kind == "cpu" ? Type::Cpu : Type::Cuda, id};
 }
@@ -35,12 +36,13 @@ std::string to_string(Device device) {
 
 void require_usable(Device device, std::string_view argument) {
     if (device.is_cuda()) {
-        throw DeviceError(std::string(argument) + ": this build of tensorhash has no CUDA back end, got \"" +
+        throw DeviceError(std::string(argument) +
+                          ": this build of tensorhash has no CUDA back end, got \"" +
                           to_string(device) + "\"; use \"cpu\"");
     }
     if (device.id != 0) {
-        throw DeviceError(std::string(argument) + ": the only CPU device is \"cpu:0\", got \"" + to_string(device) +
-                          "\"");
+        throw DeviceError(std::string(argument) + ": the only CPU device is \"cpu:0\", got \"" +
+                          to_string(device) + "\"");
     }
 }
 

@@ -18,10 +18,12 @@ struct DtypeCode {
 };
 
 constexpr DtypeCode kCodes[] = {
-    {Dtype::Bool, kDLBool, 8},      {Dtype::Int8, kDLInt, 8},       {Dtype::Int16, kDLInt, 16},
-    {Dtype::Int32, kDLInt, 32},     {Dtype::Int64, kDLInt, 64},     {Dtype::UInt8, kDLUInt, 8},
-    {Dtype::UInt16, kDLUInt, 16},   {Dtype::UInt32, kDLUInt, 32},   {Dtype::UInt64, kDLUInt, 64},
-    {Dtype::Float16, kDLFloat, 16}, {Dtype::BFloat16, kDLBfloat, 16}, {Dtype::Float32, kDLFloat, 32},
+    {Dtype::Bool, kDLBool, 8},        {Dtype::Int8, kDLInt, 8},
+    {Dtype::Int16, kDLInt, 16},       {Dtype::Int32, kDLInt, 32},
+    {Dtype::Int64, kDLInt, 64},       {Dtype::UInt8, kDLUInt, 8},
+    {Dtype::UInt16, kDLUInt, 16},     {Dtype::UInt32, kDLUInt, 32},
+    {Dtype::UInt64, kDLUInt, 64},     {Dtype::Float16, kDLFloat, 16},
+    {Dtype::BFloat16, kDLBfloat, 16}, {Dtype::Float32, kDLFloat, 32},
     {Dtype::Float64, kDLFloat, 64},
 };
 
@@ -31,9 +33,10 @@ Dtype from_dlpack_dtype(DLDataType type) {
             return known.dtype;
         }
     }
-    throw TypeError("dlpack: expected bool, an integer or a float of at most 64 bits, got type code " +
-                    std::to_string(type.code) + " of " + std::to_string(type.bits) + " bits and " +
-                    std::to_string(type.lanes) + " lanes");
+    throw TypeError(
+        "dlpack: expected bool, an integer or a float of at most 64 bits, got type code " +
+        std::to_string(type.code) + " of " + std::to_string(type.bits) + " bits and " +
+        std::to_string(type.lanes) + " lanes");
 }
 
 DLDataType to_dlpack_dtype(Dtype dtype) {
@@ -47,11 +50,15 @@ DLDataType to_dlpack_dtype(Dtype dtype) {
 
 Device from_dlpack_device(DLDevice device) {
     switch (device.device_type) {
-        case kDLCPU: return {Device::Type::Cpu, 0};
-        case kDLCUDAHost: return {Device::Type::Cpu, 0};  // pinned host memory
-        case kDLCUDA: return {Device::Type::Cuda, device.device_id};
+        case kDLCPU:
+            return {Device::Type::Cpu, 0};
+        case kDLCUDAHost:
+            return {Device::Type::Cpu, 0};  // pinned host memory
+        case kDLCUDA:
+            return {Device::Type::Cuda, device.device_id};
     }
-    throw DeviceError("dlpack: expected CPU or CUDA memory, got device type " + std::to_string(device.device_type));
+    throw DeviceError("dlpack: expected CPU or CUDA memory, got device type " +
+                      std::to_string(device.device_type));
 }
 
 template <class Managed>
@@ -76,8 +83,8 @@ Tensor import(Managed* managed, bool read_only) {
             m->deleter(m);
         }
     });
-    return Tensor::borrow_strided(data, std::move(shape), std::move(strides), dtype, read_only, std::move(owner),
-                                  device);
+    return Tensor::borrow_strided(data, std::move(shape), std::move(strides), dtype, read_only,
+                                  std::move(owner), device);
 }
 
 /// What an exported tensor keeps alive.
@@ -96,8 +103,9 @@ Managed* make_export(Tensor const& tensor) {
     for (std::size_t i = 0; i < tensor.shape().size(); ++i) {
         std::int64_t const stride = tensor.byte_strides()[i];
         if (bytes != 0 && stride % bytes != 0) {
-            throw ValueError("dlpack: strides must be whole elements, dimension " + std::to_string(i) + " steps " +
-                             std::to_string(stride) + " bytes over elements of " + std::to_string(bytes));
+            throw ValueError("dlpack: strides must be whole elements, dimension " +
+                             std::to_string(i) + " steps " + std::to_string(stride) +
+                             " bytes over elements of " + std::to_string(bytes));
         }
         exported->element_strides.push_back(bytes == 0 ? 0 : stride / bytes);
     }
@@ -110,7 +118,9 @@ Managed* make_export(Tensor const& tensor) {
     dl.strides = exported->element_strides.data();
     dl.byte_offset = 0;
     exported->managed.manager_ctx = exported.get();
-    exported->managed.deleter = [](Managed* self) { delete static_cast<Exported<Managed>*>(self->manager_ctx); };
+    exported->managed.deleter = [](Managed* self) {
+        delete static_cast<Exported<Managed>*>(self->manager_ctx);
+    };
     return &exported.release()->managed;
 }
 
@@ -120,7 +130,8 @@ Tensor Tensor::from_dlpack(DLManagedTensor* managed) { return import(managed, fa
 
 Tensor Tensor::from_dlpack(DLManagedTensorVersioned* managed) {
     if (managed->version.major != 1) {
-        throw ValueError("dlpack: expected version 1.x, got " + std::to_string(managed->version.major) + "." +
+        throw ValueError("dlpack: expected version 1.x, got " +
+                         std::to_string(managed->version.major) + "." +
                          std::to_string(managed->version.minor));
     }
     return import(managed, (managed->flags & kDlpackReadOnly) != 0);

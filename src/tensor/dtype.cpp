@@ -17,13 +17,20 @@ struct Row {
 };
 
 constexpr std::array kDtypes{
-    Row{Dtype::Undefined, "undefined", 0, false}, Row{Dtype::Bool, "bool", 1, true},
-    Row{Dtype::Int8, "int8", 1, true},            Row{Dtype::Int16, "int16", 2, true},
-    Row{Dtype::Int32, "int32", 4, true},          Row{Dtype::Int64, "int64", 8, true},
-    Row{Dtype::UInt8, "uint8", 1, true},          Row{Dtype::UInt16, "uint16", 2, true},
-    Row{Dtype::UInt32, "uint32", 4, true},        Row{Dtype::UInt64, "uint64", 8, true},
-    Row{Dtype::Float16, "float16", 2, false},     Row{Dtype::BFloat16, "bfloat16", 2, false},
-    Row{Dtype::Float32, "float32", 4, true},      Row{Dtype::Float64, "float64", 8, true},
+    Row{Dtype::Undefined, "undefined", 0, false},
+    Row{Dtype::Bool, "bool", 1, true},
+    Row{Dtype::Int8, "int8", 1, true},
+    Row{Dtype::Int16, "int16", 2, true},
+    Row{Dtype::Int32, "int32", 4, true},
+    Row{Dtype::Int64, "int64", 8, true},
+    Row{Dtype::UInt8, "uint8", 1, true},
+    Row{Dtype::UInt16, "uint16", 2, true},
+    Row{Dtype::UInt32, "uint32", 4, true},
+    Row{Dtype::UInt64, "uint64", 8, true},
+    Row{Dtype::Float16, "float16", 2, false},
+    Row{Dtype::BFloat16, "bfloat16", 2, false},
+    Row{Dtype::Float32, "float32", 4, true},
+    Row{Dtype::Float64, "float64", 8, true},
 };
 
 Row const& row(Dtype dtype) noexcept {
@@ -59,7 +66,8 @@ std::int64_t num_elements(Shape const& shape) {
             throw ValueError("shape: dimensions cannot be negative, got " + to_string(shape));
         }
         if (size != 0 && product > std::numeric_limits<std::int64_t>::max() / size) {
-            throw ValueError("shape: more elements than 64 bits can count, got " + to_string(shape));
+            throw ValueError("shape: more elements than 64 bits can count, got " +
+                             to_string(shape));
         }
         product *= size;
     }

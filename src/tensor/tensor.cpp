@@ -25,8 +25,8 @@ Shape contiguous_strides(Shape const& shape, Dtype dtype) {
 
 Tensor Tensor::empty(Shape shape, Dtype dtype, Device device) {
     require_usable(device, "device");
-    auto block = runtime::make_shared_block(static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype),
-                                            runtime::Fill::None);
+    auto block = runtime::make_shared_block(
+        static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype), runtime::Fill::None);
     void* const data = block->data();
     return borrow(data, std::move(shape), dtype, std::move(block), device);
 }
@@ -37,19 +37,23 @@ Tensor Tensor::zeros(Shape shape, Dtype dtype, Device device) {
     return tensor;
 }
 
-Tensor Tensor::borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner, Device device) {
+Tensor Tensor::borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner,
+                      Device device) {
     Shape strides = contiguous_strides(shape, dtype);
-    return borrow_strided(data, std::move(shape), std::move(strides), dtype, false, std::move(owner), device);
+    return borrow_strided(data, std::move(shape), std::move(strides), dtype, false,
+                          std::move(owner), device);
 }
 
-Tensor Tensor::borrow(void const* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner, Device device) {
-    Tensor tensor = borrow(const_cast<void*>(data), std::move(shape), dtype, std::move(owner), device);
+Tensor Tensor::borrow(void const* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner,
+                      Device device) {
+    Tensor tensor =
+        borrow(const_cast<void*>(data), std::move(shape), dtype, std::move(owner), device);
     tensor.read_only_ = true;
     return tensor;
 }
 
-Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype, bool read_only,
-                              std::shared_ptr<void> owner, Device device) {
+Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype,
+                              bool read_only, std::shared_ptr<void> owner, Device device) {
     if (shape.size() != byte_strides.size()) {
         throw ValueError("byte_strides: expected one for each of " + std::to_string(shape.size()) +
                          " dimensions, got " + std::to_string(byte_strides.size()));
@@ -72,7 +76,8 @@ Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype
 Tensor Tensor::from_bytes(void const* data, std::size_t elements, Shape const& shape, Dtype dtype) {
     Shape const wanted = shape.empty() ? Shape{static_cast<std::int64_t>(elements)} : shape;
     if (num_elements(wanted) != static_cast<std::int64_t>(elements)) {
-        throw ValueError("shape: " + to_string(wanted) + " does not hold " + std::to_string(elements) + " elements");
+        throw ValueError("shape: " + to_string(wanted) + " does not hold " +
+                         std::to_string(elements) + " elements");
     }
     Tensor tensor = empty(wanted, dtype);
     if (elements > 0) {
@@ -114,8 +119,8 @@ Tensor Tensor::reshape(Shape shape) const {
         throw ValueError("reshape: the tensor is not contiguous; call contiguous() first");
     }
     if (num_elements(shape) != size()) {
-        throw ValueError("shape: " + to_string(shape) + " does not hold the " + std::to_string(size()) +
-                         " elements of " + to_string(shape_));
+        throw ValueError("shape: " + to_string(shape) + " does not hold the " +
+                         std::to_string(size()) + " elements of " + to_string(shape_));
     }
     Tensor tensor = *this;
     tensor.byte_strides_ = contiguous_strides(shape, dtype_);
@@ -131,8 +136,8 @@ Tensor Tensor::as_read_only() const {
 
 void Tensor::require_typed(Dtype wanted) const {
     if (dtype_ != wanted) {
-        throw TypeError("tensor: expected elements of " + std::string(name(wanted)) + ", it holds " +
-                        std::string(name(dtype_)));
+        throw TypeError("tensor: expected elements of " + std::string(name(wanted)) +
+                        ", it holds " + std::string(name(dtype_)));
     }
     if (!is_contiguous()) {
         throw ValueError("tensor: not contiguous; call contiguous() first");

@@ -11,7 +11,8 @@ using namespace tensorhash::kernel;
 template <class Body>
 __device__ void for_rows(std::size_t rows, Body const& body) {
     std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; row < rows; row += step) {
+    for (std::size_t row = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
+         row < rows; row += step) {
         body(row);
     }
 }
@@ -42,7 +43,8 @@ __global__ void settle_rows(IndexView view, BatchView batch, std::size_t rows) {
 }
 
 template <class Reader>
-__global__ void publish_rows(IndexView view, BatchView batch, std::size_t rows, std::uint32_t const* numbers) {
+__global__ void publish_rows(IndexView view, BatchView batch, std::size_t rows,
+                             std::uint32_t const* numbers) {
     typename IndexOf<Reader, Sole>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
         if (batch.mask[row] != 0) {
@@ -54,7 +56,9 @@ __global__ void publish_rows(IndexView view, BatchView batch, std::size_t rows, 
 template <class Reader>
 __global__ void mark_rows(IndexView view, BatchView batch, std::size_t rows) {
     typename IndexOf<Reader, Shared>::type const index(view);
-    for_rows(rows, [&](std::size_t row) { mark_for_erase(index, index.hash(batch.keys, row), batch, row); });
+    for_rows(rows, [&](std::size_t row) {
+        mark_for_erase(index, index.hash(batch.keys, row), batch, row);
+    });
 }
 
 template <class Reader>
@@ -76,14 +80,14 @@ __global__ void place_rows(IndexView view, std::size_t entries) {
     });
 }
 
-#define TH_INSTANTIATE(Reader)                                                                       \
-    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);                   \
-    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);                  \
-    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);                 \
-    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,                 \
-                                                  std::uint32_t const*);                             \
-    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);                   \
-    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t);                \
+#define TH_INSTANTIATE(Reader)                                                        \
+    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);    \
+    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);   \
+    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);  \
+    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,  \
+                                                  std::uint32_t const*);              \
+    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);    \
+    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t); \
     template __global__ void place_rows<Reader>(IndexView, std::size_t);
 
 TH_INSTANTIATE(Narrow8)

@@ -45,7 +45,8 @@ struct Shared {
         return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_RELAXED,
                                               __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #else
-        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED);
 #endif
     }
 
@@ -56,7 +57,8 @@ struct Shared {
         return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL,
                                               __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
 #else
-        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                           __ATOMIC_ACQUIRE);
 #endif
     }
 };

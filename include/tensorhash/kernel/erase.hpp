@@ -21,7 +21,8 @@ TH_STEP bool inherit(BatchView const& batch, std::size_t row, Ticket seen) {
 }
 
 template <class Reader, class Access>
-TH_STEP void mark(NarrowIndex<Reader, Access> const& index, Position position, BatchView const& batch, std::size_t row) {
+TH_STEP void mark(NarrowIndex<Reader, Access> const& index, Position position,
+                  BatchView const& batch, std::size_t row) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     Ticket* at = index.ticket_at(position);
     Ticket seen = Access::load_acquire(at);  // pairs with the exchange below, in another row
@@ -30,18 +31,21 @@ TH_STEP void mark(NarrowIndex<Reader, Access> const& index, Position position, B
 }
 
 template <class Reader, class Access>
-TH_STEP void mark(WideIndex<Reader, Access> const& index, Position position, BatchView const& batch, std::size_t row) {
+TH_STEP void mark(WideIndex<Reader, Access> const& index, Position position, BatchView const& batch,
+                  std::size_t row) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     std::uint64_t* at = index.slot_at(position);
     std::uint64_t seen = Access::load_acquire(at);  // pairs with the exchange below, in another row
-    while (inherit(batch, row, slot_ticket(seen)) && !Access::cas_acq_rel(at, seen, to_slot(seen, mine))) {
+    while (inherit(batch, row, slot_ticket(seen)) &&
+           !Access::cas_acq_rel(at, seen, to_slot(seen, mine))) {
     }
 }
 
 /// First step: finds the key and marks its slot. numbers[row] is the index to free, unless the key is missing or an
 /// earlier row has it: then kNoNumber.
 template <class Index>
-TH_STEP void mark_for_erase(Index const& index, std::uint64_t hash, BatchView const& batch, std::size_t row) {
+TH_STEP void mark_for_erase(Index const& index, std::uint64_t hash, BatchView const& batch,
+                            std::size_t row) {
     Position position = 0;
     if (Index::is_side(hash)) {
         position = Index::side_position(hash);
@@ -74,7 +78,8 @@ TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position posi
         return Released::ToEmpty;
     }
     bool const to_empty = index.read(line).empty() != 0;
-    Access::store(&index.lines[line].words[lane], to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
+    Access::store(&index.lines[line].words[lane],
+                  to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
     return to_empty ? Released::ToEmpty : Released::ToErased;
 }
 
@@ -88,7 +93,8 @@ TH_STEP Released release(WideIndex<Reader, Access> const& index, Position positi
 /// Does the slot at the row's position carry this row's ticket? A slot released meanwhile carries nobody's.
 template <class Index>
 TH_STEP bool holds_claim(Index const& index, BatchView const& batch, std::size_t row) {
-    return index.ticket(batch.positions[row]) == to_ticket(batch.base + static_cast<std::uint32_t>(row));
+    return index.ticket(batch.positions[row]) ==
+           to_ticket(batch.base + static_cast<std::uint32_t>(row));
 }
 
 }  // namespace TH_KERNEL_NAMESPACE

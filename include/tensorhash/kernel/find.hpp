@@ -8,7 +8,8 @@ inline namespace TH_KERNEL_NAMESPACE {
 
 /// The buffer index of the key, or kNoNumber.
 template <class Reader>
-TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, BatchView const&, std::size_t) {
+TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
+                           BatchView const&, std::size_t) {
     using Index = NarrowIndex<Reader, Sole>;
     if (Index::is_side(hash)) {
         return to_number(index.ticket(Index::side_position(hash)));
@@ -26,8 +27,8 @@ TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t
 }
 
 template <class Reader>
-TH_STEP std::uint32_t find(WideIndex<Reader, Sole> const& index, std::uint64_t hash, BatchView const& batch,
-                           std::size_t row) {
+TH_STEP std::uint32_t find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
+                           BatchView const& batch, std::size_t row) {
     Slot const slot = probe(index, hash, index.comparison(batch, row));
     return slot.found ? to_number(index.ticket(slot.position)) : kNoNumber;
 }

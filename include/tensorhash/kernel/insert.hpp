@@ -14,7 +14,8 @@ enum class Claimed : unsigned char { Nothing, Empty, Erased };
 
 struct Claim {
     Position position;
-    std::uint32_t number;  // what the slot said last: an index below base, or base + the earliest row seen so far
+    std::uint32_t
+        number;  // what the slot said last: an index below base, or base + the earliest row seen so far
     Claimed claimed;
 };
 
@@ -33,8 +34,8 @@ TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
 }
 
 template <class Reader, class Access>
-TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash, BatchView const& batch,
-                    std::size_t row) {
+TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
+                    BatchView const& batch, std::size_t row) {
     using Index = NarrowIndex<Reader, Access>;
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     bool was_free = false;
@@ -62,8 +63,8 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
 }
 
 template <class Reader, class Access>
-TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash, BatchView const& batch,
-                    std::size_t row) {
+TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+                    BatchView const& batch, std::size_t row) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     auto const comparison = index.comparison(batch, row);
     for (;;) {
@@ -72,7 +73,8 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash, 
         if (!slot.found) {
             std::uint64_t expected = slot.erased ? WideLine::kErased : WideLine::kEmpty;
             if (Access::cas(at, expected, to_slot(hash, mine))) {
-                return {slot.position, to_number(mine), slot.erased ? Claimed::Erased : Claimed::Empty};
+                return {slot.position, to_number(mine),
+                        slot.erased ? Claimed::Erased : Claimed::Empty};
             }
             continue;  // taken meanwhile, perhaps by this very key: look again
         }
@@ -102,14 +104,16 @@ TH_STEP bool settle(Index const& index, BatchView const& batch, std::size_t row)
 
 /// The winner's buffer index, into its slot and its row's answer.
 template <class Index>
-TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row, std::uint32_t number) {
+TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row,
+                     std::uint32_t number) {
     index.set_ticket(batch.positions[row], to_ticket(number));
     batch.numbers[row] = number;
 }
 
 /// Puts an entry that is known to be absent into the index: how an index is rebuilt.
 template <class Reader, class Access>
-TH_STEP void place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number) {
+TH_STEP void place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
+                   std::uint32_t number) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
         index.set_ticket(Index::side_position(hash), to_ticket(number));
@@ -128,11 +132,13 @@ TH_STEP void place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
 }
 
 template <class Reader, class Access>
-TH_STEP void place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number) {
+TH_STEP void place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+                   std::uint32_t number) {
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
         for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
             std::uint64_t expected = WideLine::kEmpty;
-            if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected, to_slot(hash, to_ticket(number)))) {
+            if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected,
+                            to_slot(hash, to_ticket(number)))) {
                 return;
             }
         }

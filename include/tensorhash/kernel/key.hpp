@@ -135,7 +135,8 @@ struct WideAny {
     /// The word at `offset`, short at the end of the key, canonical for float keys.
     TH_STEP std::uint64_t word_at(unsigned char const* key, std::uint32_t offset) const {
         std::uint32_t const left = format.bytes - offset;
-        std::uint64_t const raw = left >= 8 ? load_word(key + offset) : load_bytes(key + offset, left);
+        std::uint64_t const raw =
+            left >= 8 ? load_word(key + offset) : load_bytes(key + offset, left);
         return format.float_bytes == 0 ? raw : canonical_word(raw, format.float_bytes);
     }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {

@@ -11,7 +11,8 @@ inline namespace TH_KERNEL_NAMESPACE {
 // two claims on one key the earlier is the larger ticket: the winner is a maximum, whoever comes first.
 using Ticket = std::uint32_t;
 
-inline constexpr std::uint32_t kNoNumber = 0xffffffffu;  // as int32: -1, what `find` gives for a missing key
+inline constexpr std::uint32_t kNoNumber =
+    0xffffffffu;  // as int32: -1, what `find` gives for a missing key
 inline constexpr Ticket kNoTicket = 0;
 
 TH_STEP constexpr Ticket to_ticket(std::uint32_t number) { return ~number; }
@@ -43,7 +44,8 @@ static_assert(sizeof(NarrowLine) == 64);
 struct alignas(64) WideLine {
     static constexpr std::uint32_t kLanes = 8;
     static constexpr std::uint64_t kEmpty = 0;
-    static constexpr std::uint64_t kErased = 1;  // ticket 1 is number 2^32 - 2: above any index and any base + row
+    static constexpr std::uint64_t kErased =
+        1;  // ticket 1 is number 2^32 - 2: above any index and any base + row
 
     std::uint64_t slots[kLanes];
 };

@@ -28,20 +28,29 @@ struct NarrowIndex {
 
     /// The word is a mark, and the key's ticket a spare one: of line 0 or 1.
     TH_STEP static bool is_side(std::uint64_t hash) { return hash <= NarrowLine::kErased; }
-    TH_STEP static Position side_position(std::uint64_t hash) { return to_position(hash, NarrowLine::kSideLane); }
+    TH_STEP static Position side_position(std::uint64_t hash) {
+        return to_position(hash, NarrowLine::kSideLane);
+    }
 
     /// What a row's comparison needs beside its hash: nothing, the word is the key.
     struct Comparison {};
     TH_STEP Comparison comparison(BatchView const&, std::size_t) const { return {}; }
     /// Lanes of the line that hold the key: at most one.
-    TH_STEP std::uint32_t matches(std::uint64_t, Snapshot const& seen, std::uint64_t hash, Comparison) const {
+    TH_STEP std::uint32_t matches(std::uint64_t, Snapshot const& seen, std::uint64_t hash,
+                                  Comparison) const {
         return seen.with_word(hash);
     }
 
-    TH_STEP Ticket* ticket_at(Position position) const { return &lines[position >> 3].tickets[position & 7]; }
+    TH_STEP Ticket* ticket_at(Position position) const {
+        return &lines[position >> 3].tickets[position & 7];
+    }
     TH_STEP Ticket ticket(Position position) const { return Access::load(ticket_at(position)); }
-    TH_STEP void set_ticket(Position position, Ticket value) const { Access::store(ticket_at(position), value); }
-    TH_STEP void prefetch_ticket(Position position) const { prefetch_for_write(ticket_at(position)); }
+    TH_STEP void set_ticket(Position position, Ticket value) const {
+        Access::store(ticket_at(position), value);
+    }
+    TH_STEP void prefetch_ticket(Position position) const {
+        prefetch_for_write(ticket_at(position));
+    }
 };
 
 /// Fingerprints and tickets in slots. `Reader` is one of the Wide readers of key.hpp.
@@ -54,8 +63,8 @@ struct WideIndex {
     Reader reader;
 
     TH_STEP explicit WideIndex(IndexView const& view)
-        : lines(static_cast<WideLine*>(view.lines)), line_mask(view.line_mask), key_buffer(view.key_buffer),
-          reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
+        : lines(static_cast<WideLine*>(view.lines)), line_mask(view.line_mask),
+          key_buffer(view.key_buffer), reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
         return reader.hash(keys + row * reader.bytes());
@@ -106,8 +115,12 @@ struct WideIndex {
         }
     }
 
-    TH_STEP std::uint64_t* slot_at(Position position) const { return &lines[position >> 3].slots[position & 7]; }
-    TH_STEP Ticket ticket(Position position) const { return slot_ticket(Access::load(slot_at(position))); }
+    TH_STEP std::uint64_t* slot_at(Position position) const {
+        return &lines[position >> 3].slots[position & 7];
+    }
+    TH_STEP Ticket ticket(Position position) const {
+        return slot_ticket(Access::load(slot_at(position)));
+    }
     /// The fingerprint stays.
     TH_STEP void set_ticket(Position position, Ticket value) const {
         Access::store(slot_at(position), to_slot(Access::load(slot_at(position)), value));
@@ -135,7 +148,8 @@ struct Slot {
 /// slot to take is then the first free one on the way, erased ones included. Taken before the walk had seen the whole
 /// chain, an erased slot would give the key a second life.
 template <class Index>
-TH_STEP Slot probe(Index const& index, std::uint64_t hash, typename Index::Comparison const& comparison) {
+TH_STEP Slot probe(Index const& index, std::uint64_t hash,
+                   typename Index::Comparison const& comparison) {
     Slot free{0, false, false};
     bool have_free = false;
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {

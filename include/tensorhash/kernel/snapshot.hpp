@@ -18,7 +18,9 @@ public:
         if constexpr (Access::kShared) {
             // The assembly keeps it one load: read twice, the compiler could see two states of the line. Aligned
             // vector loads are atomic for each eight-byte lane on x86-64.
-            asm volatile("vmovdqa %1, %0" : "=x"(words.v_) : "m"(*reinterpret_cast<__m256i const*>(p)));
+            asm volatile("vmovdqa %1, %0"
+                         : "=x"(words.v_)
+                         : "m"(*reinterpret_cast<__m256i const*>(p)));
         } else {
             words.v_ = _mm256_load_si256(reinterpret_cast<__m256i const*>(p));
         }
@@ -117,7 +119,8 @@ template <class Access>
 class WideSnapshot {
 public:
     TH_STEP explicit WideSnapshot(WideLine const& line)
-        : low_(FourWords::read<Access>(line.slots)), high_(FourWords::read<Access>(line.slots + 4)) {}
+        : low_(FourWords::read<Access>(line.slots)),
+          high_(FourWords::read<Access>(line.slots + 4)) {}
     /// Marks may match too; their tickets tell.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);

@@ -22,8 +22,8 @@ struct BatchView {
     unsigned char const* keys;  // [rows, key bytes], contiguous
     std::uint32_t base;         // above every buffer index in use
     std::uint32_t* positions;   // [rows]: the slot of each row's key
-    std::uint32_t* numbers;     // [rows]: buffer index, or base + row of the row that claims the key
-    unsigned char* mask;        // [rows]: 0 or 1
+    std::uint32_t* numbers;  // [rows]: buffer index, or base + row of the row that claims the key
+    unsigned char* mask;     // [rows]: 0 or 1
 };
 
 }  // namespace tensorhash::kernel
