@@ -23,6 +23,14 @@ namespace {
         code);
 }
 
+/// A zero byte would end the name early, and another file would be written or read.
+void require_whole_name(std::string const& name) {
+    if (name.empty() || name.find('\0') != std::string::npos) {
+        throw ValueError("file_name: expected a name without zero bytes, got \"" +
+                         std::string(name.c_str()) + (name.empty() ? "\"" : "\\0...\""));
+    }
+}
+
 std::string folder_of(std::string const& name) {
     std::size_t const slash = name.rfind('/');
     return slash == std::string::npos ? "." : slash == 0 ? "/" : name.substr(0, slash);
@@ -96,6 +104,7 @@ Tensor MemorySink::take() {
 }
 
 void replace_file(std::string const& name, std::function<void(Sink&)> const& writer) {
+    require_whole_name(name);
     std::string const folder = folder_of(name);
     Unlinker temporary{temporary_name(name)};
     // A file without a name vanishes with its process; where the file system has none, a named one must do.
@@ -136,6 +145,7 @@ void replace_file(std::string const& name, std::function<void(Sink&)> const& wri
 }
 
 Tensor read_file(std::string const& name) {
+    require_whole_name(name);
     Descriptor const file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info{};
     if (!file.open() || ::fstat(file.get(), &info) != 0) {

@@ -19,7 +19,7 @@ namespace {
 // As in PNG: a control character and both line ends show at once what a text-mode transfer did to a file.
 constexpr char kMagic[8] = {'T', 'H', 'A', 'S', 'H', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMaxRank = 64;
+constexpr std::uint32_t kMaxRank = 63;
 
 [[noreturn]] void fail(std::string const& what) {
     throw FormatError("not a sound .thash file: " + what);

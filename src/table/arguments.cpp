@@ -1,6 +1,7 @@
 // The checks of arguments.hpp; messages live here, off every hot path.
 #include "table/arguments.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "table/table.hpp"
@@ -28,6 +29,20 @@ std::string text(std::string_view view) { return std::string(view); }
                      ", or N rows of as many elements, got " + to_string(got));
 }
 
+/// A bool array may hold any byte, and every byte but 0 is true: make them 1, or equal keys would differ.
+Tensor with_true_bools(Tensor const& tensor) {
+    auto const* const bytes = static_cast<unsigned char const*>(tensor.data());
+    if (tensor.dtype() != Dtype::Bool ||
+        std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char byte) { return byte <= 1; })) {
+        return tensor;
+    }
+    Tensor truth = tensor.clone();
+    auto* const written = static_cast<unsigned char*>(truth.data());
+    std::transform(bytes, bytes + tensor.bytes(), written,
+                   [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });
+    return truth;
+}
+
 }  // namespace
 
 Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
@@ -49,7 +64,7 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
         throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) +
                          " rows, got " + std::to_string(rows) + "; split it");
     }
-    return {tensor.contiguous(), static_cast<std::size_t>(rows)};
+    return {with_true_bools(tensor.contiguous()), static_cast<std::size_t>(rows)};
 }
 
 std::vector<Batch> check_values(std::vector<Tensor> const& values,
@@ -76,6 +91,11 @@ namespace {
 /// At least one element and less than 2^31 bytes: with 2^31 entries, offsets stay within 64 bits.
 void check_element_shape(Element const& element, std::string const& argument) {
     constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+    constexpr std::size_t kMaxRank = 63;  // with the rows 64, which is all that NumPy has
+    if (element.shape.size() > kMaxRank) {
+        throw ValueError(argument + ": expected at most " + std::to_string(kMaxRank) +
+                         " dimensions, got " + std::to_string(element.shape.size()));
+    }
     auto bytes = static_cast<std::int64_t>(byte_size(element.dtype));
     for (std::int64_t const size : element.shape) {
         if (size < 1 || size >= kLimit || bytes * size >= kLimit) {

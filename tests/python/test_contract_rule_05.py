@@ -165,3 +165,25 @@ def test_rule_05_what_is_no_array_is_refused_by_name(keys):
     with pytest.raises((TypeError, ValueError), match="keys"):
         table.insert(keys)
     assert table.size() == 0
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_rule_05_every_non_zero_byte_of_a_bool_array_is_true(width):
+    # Masks of C libraries hold 255; NumPy prints and compares them as True.
+    column = np.array([0, 1, 2, 255], dtype=np.uint8).view(bool)
+    keys = np.repeat(column[:, None], width, axis=1)
+    table = tensorhash.HashMap(0, "bool", (width,), "bool", ())
+    same(table.insert(keys, column)[0], np.int32([0, 1, 1, 1]))
+    table.insert_or_assign(keys, column)
+    same(table.get([[True] * width]), np.array([True]))
+
+
+@pytest.mark.parametrize("rank", [8, 31, 63, 64, 100])
+def test_rule_05_an_element_of_very_many_dimensions_is_shown_right_or_refused(rank):
+    try:
+        table = tensorhash.HashSet(2, "int8", (1,) * rank)
+    except ValueError as error:
+        assert "key_element_shape" in str(error)
+        assert rank >= 32
+    else:
+        assert table.key_tensor().shape == (2, *(1,) * rank)

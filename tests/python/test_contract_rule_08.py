@@ -107,15 +107,15 @@ def test_rule_08_listings_are_of_one_moment_while_another_thread_erases():
 
 def test_rule_08_threads_that_all_write_end_in_a_sound_table():
     table = tensorhash.HashMap(0, "int64", (), "int64", ())
-    keys = np.arange(2000)
+    keys = np.arange(20_000)
 
     def write():
         for _ in range(40):
-            table.accumulate(keys, np.ones(2000, dtype=np.int64))
+            table.accumulate(keys, np.ones(20_000, dtype=np.int64))
 
     run_threads(*[write] * 5)
     table.validate()
-    same(table.get(keys), np.full(2000, 200))
+    same(table.get(keys), np.full(20_000, 200))
 
 
 def test_rule_08_two_tables_in_two_threads_do_not_wait_for_each_other_forever():

@@ -148,6 +148,17 @@ def test_str_pathlib_and_bytes_are_paths_and_others_are_not(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["", *SUFFIXES])
+def test_a_name_with_a_null_byte_is_refused_and_nothing_is_written(tmp_path, suffix):
+    with pytest.raises(ValueError, match="file_name|null"):
+        churned().save(f"{tmp_path}/a\0b{suffix}")
+    assert list(tmp_path.iterdir()) == []
+    churned().save(tmp_path / "a.thash")
+    (tmp_path / "a.thash").rename(tmp_path / "a")
+    with pytest.raises(ValueError, match="file_name|null"):
+        tensorhash.HashMap.load(f"{tmp_path}/a\0b{suffix}")
+
+
+@pytest.mark.parametrize("suffix", ["", *SUFFIXES])
 def test_a_missing_file_or_folder_is_a_file_not_found_error(tmp_path, suffix):
     with pytest.raises(FileNotFoundError, match="nothing"):
         tensorhash.HashMap.load(tmp_path / f"nothing{suffix}")
