@@ -1,7 +1,10 @@
 // Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and says so.
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 
 #include "support.hpp"
 #include "tensorhash/kernel/hash.hpp"
@@ -67,29 +70,29 @@ TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
     GTEST_SKIP() << "too much memory under a sanitizer";
 #endif
     if (available_memory() < (6ll << 30)) GTEST_SKIP() << "needs 6 GB of free memory";
-    constexpr std::int64_t rows = 2200, width = 1 << 20;
+    constexpr std::int64_t rows = 2200, width = 1 << 20, last = rows - 1;
     HashMap map(Capacity{rows}, {Dtype::Int64, {}}, {{Dtype::UInt8, {width}}});
-    // One small row, broadcast over each value, tells the entries apart.
-    std::vector<std::uint8_t> tags(rows);
-    std::vector<std::int64_t> keys(rows);
-    for (std::size_t i = 0; i < tags.size(); ++i) {
-        tags[i] = static_cast<std::uint8_t>(i * 7 + 1);
-        keys[i] = static_cast<std::int64_t>(i);
-    }
-    map.insert(Tensor::from(keys),
-               {Tensor::borrow_strided(tags.data(), {rows, width}, {1, 0}, Dtype::UInt8, true)});
+    std::vector<std::int64_t> keys(rows - 4);
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i);
+    map.activate(Tensor::from(keys));
+    // The last four have values: one byte each, broadcast over the row.
+    std::uint8_t tags[] = {11, 12, 13, 14};
+    map.insert(Tensor::from(std::vector<std::int64_t>{last - 3, last - 2, last - 1, last}),
+               {Tensor::borrow_strided(tags, {4, width}, {1, 0}, Dtype::UInt8, true)});
     Tensor view = map.value_tensor();
-    auto const* bytes = static_cast<std::uint8_t const*>(view.data());
+    auto* bytes = static_cast<std::uint8_t*>(view.data());
     EXPECT_GT(view.bytes(), std::size_t{1} << 31);
-    for (std::size_t i = 0; i < tags.size(); ++i) {
-        ASSERT_EQ(bytes[i * width], tags[i]);
-        ASSERT_EQ(bytes[i * width + width - 1], tags[i]);
+    for (std::int64_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(bytes[(last - 3 + i) * width], tags[i]);
+        EXPECT_EQ(bytes[(last - 3 + i) * width + width - 1], tags[i]);
     }
-    map.erase(Tensor::from(std::vector<std::int64_t>{2199}));
+    // Rows whose offsets are equal but for 2^31 or 2^32 bytes.
+    for (std::int64_t i : {0, 103, 151}) EXPECT_EQ(bytes[i * width], 0);
+    Tensor got = map.get(Tensor::from(std::vector<std::int64_t>{last - 1}))[0];
+    EXPECT_EQ(got.as<std::uint8_t>()[width - 1], 13);
+    map.erase(Tensor::from(std::vector<std::int64_t>{last}));
     map.activate(Tensor::from(std::vector<std::int64_t>{5000}));
-    EXPECT_EQ(bytes[2199ull * width], 0);
-    Tensor got = map.get(Tensor::from(std::vector<std::int64_t>{2198}))[0];
-    EXPECT_EQ(got.as<std::uint8_t>()[width - 1], tags[2198]);
+    EXPECT_EQ(bytes[last * width], 0);
 }
 
 TEST(Rule10, a_table_beyond_the_limit_says_so) {
@@ -147,30 +150,47 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
     map.validate();
 }
 
+/// Lets this process have no more than `bytes` of further address space, for a scope.
+class AddressSpaceLimit {
+public:
+    explicit AddressSpaceLimit(std::size_t bytes) {
+        getrlimit(RLIMIT_AS, &before_);
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit limit = before_;
+        limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+    AddressSpaceLimit(AddressSpaceLimit const&) = delete;
+    AddressSpaceLimit& operator=(AddressSpaceLimit const&) = delete;
+
+private:
+    rlimit before_{};
+};
+
 TEST(Rule10, growth_that_fails_takes_the_batch_back) {
-    // Rows of 2^50 bytes: no machine has one. The last two keys are those of the empty and the erased mark.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "sanitizers need address space of their own";
+#endif
+    // The last two keys are those of the empty and the erased mark; 2^30 bytes a value are too many today.
     for (std::int64_t width : {1, 2}) {
-        HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1ll << 50}}});
+        HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1 << 30}}});
         std::vector<std::uint64_t> numbers = {
             5, 6, 5, 6, tensorhash::kernel::unmix(0), tensorhash::kernel::unmix(1)};
         Tensor keys = Tensor::from(numbers, {6 / width, width});
+        auto rows = static_cast<std::size_t>(6 / width);
         std::string before = bytes_of(map.to_bytes());
-        EXPECT_THROW(map.activate(keys), std::bad_alloc);
+        {
+            AddressSpaceLimit limit(std::size_t{1} << 29);
+            EXPECT_THROW(map.activate(keys), std::bad_alloc);
+        }
         EXPECT_EQ(map.size(), 0);
         EXPECT_EQ(map.capacity(), 0);
         EXPECT_TRUE(same_bytes(map.to_bytes(), before));
-        EXPECT_EQ(indices_of(map.find(keys)),
-                  std::vector<std::int32_t>(static_cast<std::size_t>(6 / width), -1));
+        EXPECT_EQ(indices_of(map.find(keys)), std::vector<std::int32_t>(rows, -1));
         map.validate();
     }
-}
-
-TEST(Rule10, growth_to_more_bytes_than_64_bits_count_is_refused) {
-    HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::UInt8, {1ll << 62}}});
-    EXPECT_ANY_THROW(map.activate(Tensor::from(std::vector<std::int64_t>{1, 2, 3, 4})));
-    EXPECT_ANY_THROW(map.reserve(Capacity{4}));
-    EXPECT_EQ(map.capacity(), 0);
-    map.validate();
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ MUTANTS = [
     ),
     Mutant(
         "a wrong checksum is not noticed",
-        "SaveAndLoad*",
+        "SaveAndLoadDamage.every_*",
         [
             Edit(
                 "src/io/format.cpp",
