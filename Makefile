@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
-.PHONY: help demo test bench lint format clean \
+.PHONY: help demo test bench mutants lint format clean \
         test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-examples
 
 SHELL := /bin/bash
@@ -24,7 +24,11 @@ test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test
 bench:  ## speed beside Open3D (not a test)
 	@tools/setup package bench
 	@tools/install-package
-	@$(python) bench/run.py
+	@$(python) bench/run.py --write
+
+mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
+	@tools/setup cpp
+	@tests/mutants/run.sh
 
 lint: test-lint  ## check the form of the sources (clang-format, ruff)
 

@@ -30,7 +30,6 @@ has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/d
 need_gtest() {
     [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
 }
-need_benchmark() { has_header benchmark/benchmark.h || want_packages libbenchmark-dev; }
 need_open3d_libraries() {
     local missing=()
     has_library libusb-1.0.so.0 || missing+=(libusb-1.0-0)
