@@ -88,8 +88,11 @@ Tensor rows_of(void const* data, std::int64_t rows, Element const& element, char
 std::vector<Tensor> columns_of(HashMap const& map, void const* const* values, std::int64_t rows) {
     std::vector<Tensor> columns;
     for (Element const& element : map.value_elements()) {
-        require(values, "values");
-        columns.push_back(rows_of(values[columns.size()], rows, element, "values"));
+        if (rows > 0) {
+            require(values, "values");
+        }
+        void const* const data = rows > 0 ? values[columns.size()] : nullptr;
+        columns.push_back(rows_of(data, rows, element, "values"));
     }
     return columns;
 }

@@ -134,6 +134,12 @@ std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
 }
 
 std::vector<Reduce> check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
+    for (Reduce const one : reduce) {
+        if (one > Reduce::Max) {
+            throw ValueError("reduce: expected First, Last, Sum, Min or Max, got " +
+                             std::to_string(static_cast<int>(one)));
+        }
+    }
     if (reduce.size() == 1) {
         return std::vector<Reduce>(columns, reduce[0]);
     }
