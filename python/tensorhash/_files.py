@@ -40,7 +40,4 @@ def load(file_name: Any, default_suffix: str) -> _core.HashMap:
         path += default_suffix
     if _suffix(path) == _ARCHIVE or (not _suffix(path) and _npz.is_archive(path)):
         return _npz.load(path)
-    try:
-        return _core.HashMap.load(os.fsencode(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return _core.HashMap.load(os.fsencode(path))

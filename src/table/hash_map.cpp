@@ -299,7 +299,13 @@ void HashMap::save(std::string const& file_name) const {
     });
 }
 
-HashMap HashMap::load(std::string const& file_name) { return from_bytes(io::read_file(file_name)); }
+HashMap HashMap::load(std::string const& file_name) {
+    try {
+        return from_bytes(io::read_file(file_name));
+    } catch (FormatError const& error) {
+        throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
+    }
+}
 
 Tensor HashMap::to_bytes() const {
     Reading const guard(impl_->lock);
@@ -363,7 +369,11 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     for (std::size_t i = 0; i < batches.size(); ++i) {
         put(made.raw_values()[i], batches[i]);
     }
-    made.restore(static_cast<std::uint32_t>(top), std::move(free));
+    try {
+        made.restore(static_cast<std::uint32_t>(top), std::move(free));
+    } catch (CorruptTable const& error) {
+        throw ValueError("keys: expected distinct keys; " + std::string(error.what()));
+    }
     return map;
 }
 
