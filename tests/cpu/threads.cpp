@@ -129,13 +129,18 @@ TEST(PoolSettings, no_more_threads_work_than_the_setting_says) {
     for (int n : {1, 2, 3}) {
         Threads threads(n);
         std::atomic<int> at_work{0}, most{0};
-        run_tasks(64, [&](std::size_t) {
-            int now = ++at_work;
-            for (int seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {
-            }
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            --at_work;
-        });
+        auto const round = [&] {
+            run_tasks(64, [&](std::size_t) {
+                int now = ++at_work;
+                for (int seen = most.load();
+                     now > seen && !most.compare_exchange_weak(seen, now);) {
+                }
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                --at_work;
+            });
+        };
+        // On a busy machine a worker may come late: again until two were seen together.
+        for (int i = 0; i < 200 && (i == 0 || most.load() < std::min(n, 2)); ++i) round();
         EXPECT_LE(most.load(), n);
         EXPECT_GE(most.load(), std::min(n, 2)) << "the pool really splits the work";
     }
@@ -168,12 +173,15 @@ TEST(PoolFork, a_child_has_a_pool_of_its_own) {
             alarm(30);
             std::mutex mutex;
             std::set<std::thread::id> ids;
-            run_tasks(64, [&](std::size_t) {
-                std::this_thread::sleep_for(std::chrono::microseconds(300));
-                std::lock_guard lock(mutex);
-                ids.insert(std::this_thread::get_id());
-            });
-            _exit(ids.size() > 1 ? 0 : 1);
+            // On a busy machine a worker may come late: again until one came, or the alarm.
+            while (ids.size() < 2) {
+                run_tasks(64, [&](std::size_t) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(300));
+                    std::lock_guard lock(mutex);
+                    ids.insert(std::this_thread::get_id());
+                });
+            }
+            _exit(0);
         }
         int status = -1;
         waitpid(child, &status, 0);
