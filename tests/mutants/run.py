@@ -4,6 +4,7 @@ usage: run.py SOURCE WORK [PART_OF_A_NAME]
 """
 
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from mutants import MUTANTS, Mutant
 
 TIMEOUT_SECONDS = 120  # a mistake may also show as an endless probe
+MEMORY_BYTES = 4 << 30
 
 
 def build(work: Path) -> None:
@@ -22,23 +24,31 @@ def build(work: Path) -> None:
         sys.exit(f"the tests do not build:\n{done.stdout[-4000:]}")
 
 
+def limit_memory() -> None:
+    """A mistake may also ask for all the memory there is: such a call fails instead."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
 def run_tests(work: Path, tests: str) -> tuple[bool, str]:
-    """Whether all passed, and the first words of what did not."""
-    program = [str(work / "build/tests/tensorhash_tests"), "--gtest_brief=1", "--gtest_fail_fast"]
+    """Whether all passed, and the test that was running when one did not."""
+    # The first failure ends the run: what comes after it in a test is no longer worth its time.
+    program = [str(work / "build/tests/tensorhash_tests"), "--gtest_break_on_failure"]
+    how = "failed"
     try:
         done = subprocess.run(
-            [*program, f"--gtest_filter={tests}"], capture_output=True, timeout=TIMEOUT_SECONDS
+            [*program, f"--gtest_filter={tests}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT_SECONDS,
+            preexec_fn=limit_memory,
         )
-    except subprocess.TimeoutExpired:
-        return False, f"still running after {TIMEOUT_SECONDS} s"
-    if done.returncode == 0:
-        return True, ""
-    failed = [
-        line for line in done.stdout.decode(errors="replace").splitlines() if "FAILED" in line
-    ]
-    return False, failed[0].split(",")[
-        0
-    ].strip() if failed else f"ended with code {done.returncode}"
+        if done.returncode == 0:
+            return True, ""
+        output = done.stdout
+    except subprocess.TimeoutExpired as late:
+        output, how = late.stdout or b"", f"still ran after {TIMEOUT_SECONDS} s"
+    started = [line for line in output.decode(errors="replace").splitlines() if "[ RUN" in line]
+    return False, f"{started[-1].split()[-1]} {how}" if started else "no test was even started"
 
 
 def pattern_of(code: str) -> re.Pattern[str]:
@@ -105,7 +115,7 @@ def main() -> None:
             path.write_text(text)
         if passed:
             missed.append(mutant.name)
-        verdict = "NOT NOTICED" if passed else f"noticed by {why}"
+        verdict = "NOT NOTICED" if passed else f"noticed: {why}"
         print(f"{mutant.name}: {verdict} ({time.monotonic() - start:.0f} s)", flush=True)
     if missed:
         sys.exit(f"{len(missed)} of {len(chosen)} planted mistakes were not noticed")
