@@ -6,6 +6,8 @@ import numpy as np
 import open3d
 import open3d.core as o3c
 
+from peers import MapTable
+
 NAME = f"open3d-cpu {open3d.__version__}"
 
 
@@ -13,24 +15,6 @@ def batch(array: np.ndarray) -> o3c.Tensor:
     return o3c.Tensor(array)
 
 
-class Table:
+class Table(MapTable):
     def __init__(self, capacity: int, dtype: str, shape: tuple[int, ...]) -> None:
         self.map = o3c.HashMap(capacity, getattr(o3c, dtype), shape, o3c.int64, (1,))
-
-    def insert(self, keys, values):
-        return self.map.insert(keys, values)
-
-    def find(self, keys):
-        return self.map.find(keys)
-
-    def erase(self, keys):
-        return self.map.erase(keys)
-
-    def active(self):
-        return self.map.active_buf_indices()
-
-    def reserve(self, capacity: int):
-        self.map.reserve(capacity)
-
-    def size(self) -> int:
-        return self.map.size()
