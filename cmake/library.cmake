@@ -3,6 +3,17 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/coords/cells.cpp
+    src/coords/distinct.cpp
+    src/coords/groups.cpp
+    src/coords/knn_search.cpp
+    src/coords/ops.cpp
+    src/coords/points.cpp
+    src/coords/radius_search.cpp
+    src/coords/search_space.cpp
+    src/coords/tree.cpp
+    src/coords/voxel_coords.cpp
+    src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/io/file.cpp
     src/io/format.cpp

@@ -1,0 +1,25 @@
+"""Coordinates: voxels and neighbours of point clouds, operations on integer coordinates.
+
+>>> import numpy as np
+>>> from tensorhash import coords
+>>> coords.voxelize(np.array([[0.2], [0.7], [-0.1]]), 0.5).coords
+array([[ 0],
+       [ 1],
+       [-1]], dtype=int32)
+"""
+
+from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
+from tensorhash.coords.ops import expand_coords, stride_coords, unique_coords
+from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
+
+__all__ = [
+    "Neighbors",
+    "Voxels",
+    "expand_coords",
+    "knn_search",
+    "radius_search",
+    "stride_coords",
+    "unique_coords",
+    "voxel_downsample",
+    "voxelize",
+]
