@@ -4,12 +4,15 @@ find_package(Threads REQUIRED)
 set(_core_sources
     src/capi/c.cpp
     src/coords/cells.cpp
+    src/coords/coord_index.cpp
     src/coords/distinct.cpp
+    src/coords/flat_index.cpp
     src/coords/groups.cpp
     src/coords/knn_search.cpp
     src/coords/ops.cpp
     src/coords/points.cpp
     src/coords/radius_search.cpp
+    src/coords/rows.cpp
     src/coords/search_space.cpp
     src/coords/tree.cpp
     src/coords/voxel_coords.cpp
@@ -64,7 +67,7 @@ endif()
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
-    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp)
+    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})
