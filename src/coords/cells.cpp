@@ -57,22 +57,18 @@ std::vector<std::size_t> widest_axes(Points const& points) {
 
 // Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
 Cells::Cells(SearchSpace const& space, double reach)
-    : axes_(space.axes()),
-      reach_(reach),
-      edge_(std::max(reach, 0x1p-500)),
-      gridded_(widest_axes(space.points)),
-      cells_(names_of(space)),
+    : axes_(space.axes()), reach_(reach), edge_(std::max(reach, 0x1p-500)),
+      gridded_(widest_axes(space.points)), cells_(names_of(space)),
       points_(space.points.rows * axes_) {
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
-    runtime::for_ranges(space.points.rows, runtime::kGrain,
-                        [&](std::size_t begin, std::size_t end) {
-                            for (std::size_t i = begin; i < end; ++i) {
-                                std::copy_n(space.points.row(row(i)), axes_,
-                                            points_.data() + i * axes_);
-                                if (batched) batches_[i] = space.batch_of_points()[row(i)];
-                            }
-                        });
+    runtime::for_ranges(
+        space.points.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                std::copy_n(space.points.row(row(i)), axes_, points_.data() + i * axes_);
+                if (batched) batches_[i] = space.batch_of_points()[row(i)];
+            }
+        });
 }
 
 std::vector<std::uint64_t> Cells::names_of(SearchSpace const& space) const {

@@ -31,8 +31,8 @@ void check_range(BatchedRows const& rows, std::span<std::int64_t const> offsets)
             high = std::max(high, offsets[i]);
         }
         if (low < std::numeric_limits<Int>::min() || high > std::numeric_limits<Int>::max()) {
-            throw ValueError(with_dtype("kernel_size, kernel_dilation: offsets do not fit ",
-                                        dtype_of<Int>));
+            throw ValueError(
+                with_dtype("kernel_size, kernel_dilation: offsets do not fit ", dtype_of<Int>));
         }
         Int const least = static_cast<Int>(std::numeric_limits<Int>::min() - low);
         Int const most = static_cast<Int>(std::numeric_limits<Int>::max() - high);
@@ -61,8 +61,7 @@ void shift_rows(BatchedRows const& rows, std::span<std::int64_t const> offsets, 
                                 Int* const to = out + i * columns;
                                 to[0] = from[0];
                                 for (std::size_t axis = 0; axis < axes; ++axis) {
-                                    to[axis + 1] =
-                                        static_cast<Int>(from[axis + 1] + by[axis]);
+                                    to[axis + 1] = static_cast<Int>(from[axis + 1] + by[axis]);
                                 }
                             }
                         });
@@ -75,7 +74,9 @@ BatchedCoords expand(BatchedRows const& rows, std::span<std::int64_t const> offs
     Distinct distinct(dtype_of<Int>, rows.columns);
     distinct.add(rows.tensor.data(), rows.rows);
     std::size_t const count = rows.rows == 0 ? 0 : offsets.size() / (rows.columns - 1);
-    chunk = std::min({chunk, count, std::max<std::size_t>(1, table::kMaxEntries / std::max<std::size_t>(1, rows.rows))});
+    chunk = std::min(
+        {chunk, count,
+         std::max<std::size_t>(1, table::kMaxEntries / std::max<std::size_t>(1, rows.rows))});
     runtime::Block shifted(chunk * rows.rows * rows.columns * sizeof(Int));
     for (std::size_t begin = 0; begin < count; begin += chunk) {
         std::size_t const end = std::min(count, begin + chunk);

@@ -26,12 +26,11 @@ struct Found {
 class RadiusSearch {
 public:
     RadiusSearch(SearchSpace const& space, double radius, std::optional<std::int64_t> most)
-        : space_(space),
-          radius_(std::min(radius * space.scale, kBeyond)),
+        : space_(space), radius_(std::min(radius * space.scale, kBeyond)),
           // Wider than the rounding of a distance can be.
           reach_(radius_ * (1 + 0x1p-40)),
-          most_(most ? static_cast<std::size_t>(*most) : space.points.rows),
-          cells_(space, reach_) {}
+          most_(most ? static_cast<std::size_t>(*most) : space.points.rows), cells_(space, reach_) {
+    }
 
     void search(std::size_t begin, std::size_t end, Found& found) const {
         std::vector<std::uint64_t> names;

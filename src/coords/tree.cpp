@@ -162,8 +162,7 @@ void Tree::nearest(std::size_t query, std::size_t count, std::vector<Candidate>&
         Visit const visit = open.back();
         open.pop_back();
         Node const& node = nodes_[visit.node];
-        if (best.size() == count &&
-            best.front() < Candidate{visit.squared, node.lowest_row}) {
+        if (best.size() == count && best.front() < Candidate{visit.squared, node.lowest_row}) {
             continue;  // nothing in the box is nearer, nor as near with a lower row
         }
         if (node.children == 0) {

@@ -43,10 +43,10 @@ private:
 
     SearchSpace const& space_;
     std::size_t axes_;
-    std::vector<std::uint32_t> order_;   // rows, the points of a node together
-    std::vector<Node> nodes_;            // roots first
-    std::vector<double> boxes_;          // lower corner, upper corner of each node
-    std::vector<double> points_;         // as `order_` has them
+    std::vector<std::uint32_t> order_;    // rows, the points of a node together
+    std::vector<Node> nodes_;             // roots first
+    std::vector<double> boxes_;           // lower corner, upper corner of each node
+    std::vector<double> points_;          // as `order_` has them
     std::vector<std::uint32_t> root_of_;  // of each query; kMissing where its batch has no points
 };
 

@@ -95,9 +95,9 @@ void fill_batch(Key* keys, std::size_t columns, Tensor const& batch) {
 template <class Key>
 Tensor quantized(Points const& points, Axes const& axes, std::optional<Tensor> const& batch) {
     std::size_t const columns = points.axes + (batch ? 1 : 0);
-    Tensor out = Tensor::empty(
-        {static_cast<std::int64_t>(points.rows), static_cast<std::int64_t>(columns)},
-        dtype_of<Key>);
+    Tensor out =
+        Tensor::empty({static_cast<std::int64_t>(points.rows), static_cast<std::int64_t>(columns)},
+                      dtype_of<Key>);
     auto* const keys = static_cast<Key*>(out.data());
     if (batch) fill_batch(keys, columns, check_batch_of(*batch, points.rows, "batch"));
     auto const chunks = runtime::cut(points.rows, runtime::kGrain);

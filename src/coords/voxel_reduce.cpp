@@ -181,10 +181,9 @@ void pick_rows(Tensor const& values, Groups const& groups, bool last, Tensor& ou
         auto const rows = groups.of(voxel);
         picked[voxel] = last ? rows.back() : rows.front();
     }
-    table::gather_rows(static_cast<unsigned char*>(out.data()),
-                       static_cast<unsigned char const*>(values.data()),
-                       values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(),
-                       picked.size());
+    table::gather_rows(
+        static_cast<unsigned char*>(out.data()), static_cast<unsigned char const*>(values.data()),
+        values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(), picked.size());
 }
 
 Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxels) {

@@ -117,14 +117,15 @@ TEST_P(NeighboursOverThreads, the_nearest_are_those_of_brute_force) {
     Rows const points = random_rows(1500, 3);
     Rows const queries = random_rows(900, 4);
     for (std::int64_t const k : {0, 1, 7, 5000}) {
-        expect_same(
-            knn_search(points.cloud(), queries.cloud(), k),
-            brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
+        expect_same(knn_search(points.cloud(), queries.cloud(), k),
+                    brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, NeighboursOverThreads, ::testing::ValuesIn(th_test::thread_counts),
-                         [](auto const& instance) { return "threads" + std::to_string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(Threads, NeighboursOverThreads,
+                         ::testing::ValuesIn(th_test::thread_counts), [](auto const& instance) {
+                             return "threads" + std::to_string(instance.param);
+                         });
 
 TEST(Neighbours, cells_are_numbered_without_a_gap_or_an_overflow) {
     using tensorhash::coords::cell_number;

@@ -27,7 +27,9 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Threads, VoxelsOverThreads, ::testing::ValuesIn(th_test::thread_counts),
-                         [](auto const& instance) { return "threads" + std::to_string(instance.param); });
+                         [](auto const& instance) {
+                             return "threads" + std::to_string(instance.param);
+                         });
 
 TEST_P(VoxelsOverThreads, sums_and_means_are_those_of_a_loop) {
     constexpr std::int64_t rows = 30000;
@@ -37,8 +39,8 @@ TEST_P(VoxelsOverThreads, sums_and_means_are_those_of_a_loop) {
     std::vector<std::int32_t> weights(rows);
     for (double& value : points) value = normal(random);
     for (std::int32_t& value : weights) value = static_cast<std::int32_t>(random());
-    Tensor const keys =
-        coords::voxel_coords(Tensor::from(points, {rows, 2}), {0.5, 0.25}, {0.1, 0}, {}, Dtype::Int32);
+    Tensor const keys = coords::voxel_coords(Tensor::from(points, {rows, 2}), {0.5, 0.25}, {0.1, 0},
+                                             {}, Dtype::Int32);
     auto const found = tensorhash::unique(keys);
     auto const cells = found.rows.as<std::int32_t>();
     std::map<std::pair<double, double>, std::vector<std::int32_t>> expected;

@@ -82,9 +82,7 @@ def test_expand_of_a_cube_from_one_number():
 def test_stride_rounds_down(dtype, stride):
     coords = random_coords(np.random.default_rng(1), 300, 3, dtype, reach=9)
     by = (stride,) * 3 if isinstance(stride, int) else stride
-    rows = [
-        (b, *(x // s for x, s in zip(xyz, by, strict=True))) for b, *xyz in coords.tolist()
-    ]
+    rows = [(b, *(x // s for x, s in zip(xyz, by, strict=True))) for b, *xyz in coords.tolist()]
     assert_same(stride_coords(coords, stride), by_batch(rows, 3), dtype)
 
 

@@ -229,35 +229,39 @@ def test_what_is_not_finite_is_refused_and_counted(bad, argument):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(radius=-1.0), ValueError, "radius: expected a finite number"),
-        (dict(radius=np.nan), ValueError, "radius: expected a finite number"),
-        (dict(radius=np.inf), ValueError, "radius: expected a finite number"),
-        (dict(radius="1"), TypeError, "radius: expected a number"),
-        (dict(max_neighbors=-1), ValueError, "max_neighbors: expected 0 or more, got -1"),
-        (dict(max_neighbors=1.5), TypeError, "max_neighbors: expected an int"),
-        (dict(queries=np.zeros((2, 2))), ValueError, "queries: expected 3 columns.*got 2"),
-        (dict(points=np.zeros(3)), ValueError, r"points: expected shape \(N, D\).*\(3,\)"),
-        (dict(points=np.zeros((3, 0))), ValueError, r"points: expected shape \(N, D\)"),
-        (dict(points=np.zeros((3, 3), bool)), TypeError, "points: expected floats or integers"),
-        (dict(points=np.zeros((3, 3), complex)), TypeError, "points"),
-        (dict(points=np.full((1, 3), 1e151)), ValueError, "points: expected numbers within 1e150"),
-        (dict(points=np.full((1, 3), 2**60)), ValueError, r"points: expected integers within 2\^53"),
-        (dict(batch=np.zeros(3, int)), ValueError, "query_batch: expected with batch"),
-        (dict(query_batch=np.zeros(2, int)), ValueError, "batch: expected with query_batch"),
+        ({"radius": -1.0}, ValueError, "radius: expected a finite number"),
+        ({"radius": np.nan}, ValueError, "radius: expected a finite number"),
+        ({"radius": np.inf}, ValueError, "radius: expected a finite number"),
+        ({"radius": "1"}, TypeError, "radius: expected a number"),
+        ({"max_neighbors": -1}, ValueError, "max_neighbors: expected 0 or more, got -1"),
+        ({"max_neighbors": 1.5}, TypeError, "max_neighbors: expected an int"),
+        ({"queries": np.zeros((2, 2))}, ValueError, "queries: expected 3 columns.*got 2"),
+        ({"points": np.zeros(3)}, ValueError, r"points: expected shape \(N, D\).*\(3,\)"),
+        ({"points": np.zeros((3, 0))}, ValueError, r"points: expected shape \(N, D\)"),
+        ({"points": np.zeros((3, 3), bool)}, TypeError, "points: expected floats or integers"),
+        ({"points": np.zeros((3, 3), complex)}, TypeError, "points"),
+        ({"points": np.full((1, 3), 1e151)}, ValueError, "points: expected numbers within 1e150"),
         (
-            dict(batch=np.zeros(2, int), query_batch=np.zeros(2, int)),
+            {"points": np.full((1, 3), 2**60)},
+            ValueError,
+            r"points: expected integers within 2\^53",
+        ),
+        ({"batch": np.zeros(3, int)}, ValueError, "query_batch: expected with batch"),
+        ({"query_batch": np.zeros(2, int)}, ValueError, "batch: expected with query_batch"),
+        (
+            {"batch": np.zeros(2, int), "query_batch": np.zeros(2, int)},
             ValueError,
             r"batch: expected shape \(3,\)",
         ),
         (
-            dict(batch=np.zeros(3), query_batch=np.zeros(2, int)),
+            {"batch": np.zeros(3), "query_batch": np.zeros(2, int)},
             TypeError,
             "batch: expected integers, got float64",
         ),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
-    usual = dict(points=np.zeros((3, 3)), queries=np.zeros((2, 3)), radius=1.0)
+    usual = {"points": np.zeros((3, 3)), "queries": np.zeros((2, 3)), "radius": 1.0}
     with pytest.raises(error, match=message):
         radius_search(**{**usual, **arguments})
 
@@ -278,6 +282,7 @@ def test_scipy_agrees_on_a_large_cloud():
     assert np.array_equal(found.indices.reshape(-1, 10), indices)
     assert np.allclose(found.distances.reshape(-1, 10), distances, rtol=1e-14)
     within = radius_search(points, queries, 0.2)
-    assert np.diff(within.offsets).sum() == tree.query_ball_point(
-        queries, 0.2, return_length=True
-    ).sum()
+    assert (
+        np.diff(within.offsets).sum()
+        == tree.query_ball_point(queries, 0.2, return_length=True).sum()
+    )

@@ -224,7 +224,9 @@ def test_torch_in_torch_out():
 
 def test_int64_voxels_hold_what_int32_cannot():
     points = np.array([[3e9, 0.0], [-3e9, 1.0]])
-    with pytest.raises(ValueError, match=r"int32, got 2 coordinates.*row 0, axis 0: 3000000000.*int64"):
+    with pytest.raises(
+        ValueError, match=r"int32, got 2 coordinates.*row 0, axis 0: 3000000000.*int64"
+    ):
         voxelize(points, 1.0)
     assert voxelize(points, 1.0, dtype="int64").coords.tolist() == [[3 * 10**9, 0], [-3 * 10**9, 1]]
     assert voxelize([[2.0**31 - 1], [-(2.0**31)]], 1.0).coords.tolist() == [[2**31 - 1], [-(2**31)]]
@@ -246,33 +248,33 @@ def test_what_is_not_finite_is_refused_and_counted():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(voxel_size=0), ValueError, "voxel_size: expected finite numbers greater than 0"),
-        (dict(voxel_size=-1.0), ValueError, "voxel_size: expected finite numbers greater than 0"),
-        (dict(voxel_size=np.nan), ValueError, "voxel_size: expected finite"),
-        (dict(voxel_size=np.inf), ValueError, "voxel_size: expected finite"),
-        (dict(voxel_size=[1.0, 2.0]), ValueError, "voxel_size: expected one number or 3.*got 2"),
-        (dict(voxel_size="1"), TypeError, "voxel_size: expected a number"),
-        (dict(voxel_size=None), TypeError, "voxel_size: expected a number"),
-        (dict(origin=[0, np.inf, 0]), ValueError, "origin: expected finite numbers"),
-        (dict(origin=[0, 0]), ValueError, "origin: expected one number or 3"),
-        (dict(points=np.zeros(3)), ValueError, r"points: expected shape \(N, D\)"),
-        (dict(points=np.zeros((2, 3), bool)), TypeError, "points: expected floats or integers"),
-        (dict(points=[["a", "b"]]), TypeError, "points: expected numbers"),
-        (dict(features=np.zeros(5)), ValueError, r"features: expected 2 rows.*\(5,\)"),
+        ({"voxel_size": 0}, ValueError, "voxel_size: expected finite numbers greater than 0"),
+        ({"voxel_size": -1.0}, ValueError, "voxel_size: expected finite numbers greater than 0"),
+        ({"voxel_size": np.nan}, ValueError, "voxel_size: expected finite"),
+        ({"voxel_size": np.inf}, ValueError, "voxel_size: expected finite"),
+        ({"voxel_size": [1.0, 2.0]}, ValueError, "voxel_size: expected one number or 3.*got 2"),
+        ({"voxel_size": "1"}, TypeError, "voxel_size: expected a number"),
+        ({"voxel_size": None}, TypeError, "voxel_size: expected a number"),
+        ({"origin": [0, np.inf, 0]}, ValueError, "origin: expected finite numbers"),
+        ({"origin": [0, 0]}, ValueError, "origin: expected one number or 3"),
+        ({"points": np.zeros(3)}, ValueError, r"points: expected shape \(N, D\)"),
+        ({"points": np.zeros((2, 3), bool)}, TypeError, "points: expected floats or integers"),
+        ({"points": [["a", "b"]]}, TypeError, "points: expected numbers"),
+        ({"features": np.zeros(5)}, ValueError, r"features: expected 2 rows.*\(5,\)"),
         (
-            dict(features=[np.zeros(2), np.zeros(3)]),
+            {"features": [np.zeros(2), np.zeros(3)]},
             ValueError,
             r"features\[1\]: expected 2 rows",
         ),
-        (dict(reduce="median"), ValueError, 'reduce: expected first.*got "median"'),
-        (dict(reduce=["sum"]), ValueError, "reduce: expected one name or 3, one per column, got 1"),
-        (dict(reduce=[1, 2, 3]), TypeError, "reduce: expected a name"),
-        (dict(batch=[0]), ValueError, r"batch: expected shape \(2,\)"),
-        (dict(batch=[0.0, 1.0]), TypeError, "batch: expected integers, got float64"),
-        (dict(batch=[0, 2**40]), ValueError, "batch: expected integers that fit int32.*row 1"),
-        (dict(dtype="int16"), TypeError, "dtype: expected int32 or int64, got int16"),
+        ({"reduce": "median"}, ValueError, 'reduce: expected first.*got "median"'),
+        ({"reduce": ["sum"]}, ValueError, "reduce: expected one name or 3, one per column, got 1"),
+        ({"reduce": [1, 2, 3]}, TypeError, "reduce: expected a name"),
+        ({"batch": [0]}, ValueError, r"batch: expected shape \(2,\)"),
+        ({"batch": [0.0, 1.0]}, TypeError, "batch: expected integers, got float64"),
+        ({"batch": [0, 2**40]}, ValueError, "batch: expected integers that fit int32.*row 1"),
+        ({"dtype": "int16"}, TypeError, "dtype: expected int32 or int64, got int16"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
-        voxelize(**{**dict(points=np.zeros((2, 3)), voxel_size=1.0), **arguments})
+        voxelize(**{"points": np.zeros((2, 3)), "voxel_size": 1.0, **arguments})

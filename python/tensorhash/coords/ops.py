@@ -94,9 +94,7 @@ def expand_coords(
 def _axes(rows: Any) -> int:
     shape = tuple(rows.shape)
     if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(
-            f"coords: expected shape (N, 1 + D), the batch in column 0, got {shape}"
-        )
+        raise ValueError(f"coords: expected shape (N, 1 + D), the batch in column 0, got {shape}")
     return shape[1] - 1
 
 
