@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorhash
-from tensorhash.coords import expand_coords, stride_coords, unique_coords
+from tensorhash.coords import IntCoords, expand_coords, stride_coords, unique_coords
 
 
 def offsets_of(sizes, dilations):
@@ -192,3 +192,96 @@ def test_strides_and_torch():
 def test_bad_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call(np.array([[2, 1, 1, 1], [0, 1, 2, 3]], np.int32))
+
+
+def test_int_coords_know_their_batches():
+    rows = np.array([[0, 1], [2, 3], [9, -9]], np.int32)
+    coords = IntCoords(rows, [0, 2, 2, 3])
+    assert (len(coords), coords.batch_size, coords.num_axes) == (3, 3, 2)
+    assert coords.batch_indexed_coordinates.tolist() == [[0, 0, 1], [0, 2, 3], [2, 9, -9]]
+    assert [coords[i].tolist() for i in (0, 1, -1)] == [[[0, 1], [2, 3]], [], [[9, -9]]]
+    assert coords.coordinates.dtype == np.int32 and coords.offsets.tolist() == [0, 2, 2, 3]
+    for other in (
+        IntCoords([rows[:2], rows[:0], rows[2:]]),
+        IntCoords.from_batched(coords.batch_indexed_coordinates[::-1][[1, 2, 0]]),
+        IntCoords.from_batched(coords.batch_indexed_coordinates.astype(">i4"), 3),
+    ):
+        assert sorted(other[0].tolist()) == [[0, 1], [2, 3]]
+        assert other.offsets.tolist() == [0, 2, 2, 3] and other[2].tolist() == [[9, -9]]
+    assert IntCoords(rows).offsets.tolist() == [0, 3]
+    assert IntCoords(rows.astype(">i8")).coordinates.dtype == np.int64
+
+
+def test_int_coords_expand_stride_and_unique_keep_batches_and_strides():
+    rng = np.random.default_rng(6)
+    given = random_coords(rng, 90, 3)
+    coords = IntCoords.from_batched(given, num_batches=5)
+    grown = coords.expand(3, 2, kernel_batch=4)
+    expected = expanded(coords.batch_indexed_coordinates, (3,) * 3, (2,) * 3, 5)
+    assert_same((grown.batch_indexed_coordinates, grown.offsets), expected, np.int32)
+    coarse = coords.stride(2).stride((1, 3, 2))
+    assert coarse.tensor_stride == (2, 6, 4) and grown.tensor_stride == (1, 1, 1)
+    found, offsets = stride_coords(given, (2, 6, 4), 5)
+    assert set(map(tuple, coarse.batch_indexed_coordinates.tolist())) == set(
+        map(tuple, found.tolist())
+    )
+    assert coarse.offsets.tolist() == offsets.tolist() and coarse.batch_size == 5
+    rows = list(map(tuple, coords.batch_indexed_coordinates.tolist()))
+    assert_same(
+        (coords.unique().batch_indexed_coordinates, coords.unique().offsets),
+        by_batch(rows, 5),
+        np.int32,
+    )
+
+
+def test_int_coords_share_no_memory():
+    torch = pytest.importorskip("torch")
+    for rows in (np.arange(6).reshape(3, 2), torch.arange(6).reshape(3, 2)):
+        offsets = np.array([0, 1, 3])
+        coords = IntCoords(rows, offsets)
+        assert isinstance(coords.coordinates, type(rows))
+        rows[:] = 77
+        offsets[:] = 0
+        for out in (coords.coordinates, coords.batch_indexed_coordinates, coords.offsets):
+            out[:] = 55
+        coords[1][:] = 55
+        assert coords.coordinates.tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert coords.offsets.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([[0.5]],), TypeError, "coords: expected int32 or int64, got float64"),
+        ((np.zeros(3, int),), ValueError, r"coords: expected shape \(N, D\), got \(3,\)"),
+        ((np.zeros((3, 1), int), [0, 2]), ValueError, "offsets: expected 0 first and 3.*0 and 2"),
+        ((np.zeros((3, 1), int), [1, 3]), ValueError, "offsets: expected 0 first and 3.*1 and 3"),
+        ((np.zeros((3, 1), int), [0, 2, 1, 3]), ValueError, "never fall, got 2 and then 1 at 2"),
+        ((np.zeros((3, 1), int), [[0, 3]]), ValueError, r"offsets: expected shape \(B \+ 1,\)"),
+        ((np.zeros((3, 1), int), []), TypeError, "offsets: expected integers"),
+        ((np.zeros((3, 1), int), [0.0, 3.0]), TypeError, "offsets: expected integers"),
+        (([np.zeros((1, 2), int)], [0, 1]), ValueError, "offsets: expected None"),
+        (
+            ([np.zeros((1, 2), int), np.zeros((1, 3), int)],),
+            ValueError,
+            r"coords\[1\]: expected shape \(N, 2\)",
+        ),
+        (
+            ([np.zeros((1, 2), np.int32), np.zeros((1, 2), np.int64)],),
+            TypeError,
+            r"coords\[1\]: expected int32, got int64",
+        ),
+        ((np.zeros((3, 1), int), None, 0), ValueError, "tensor_stride: expected 1 to"),
+    ],
+)
+def test_bad_int_coords_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        IntCoords(*arguments)
+
+
+def test_an_item_that_is_not_there_is_an_index_error():
+    coords = IntCoords(np.zeros((3, 1), int))
+    assert len(coords[0]) == len(coords[-1]) == 3
+    for item in (1, -2):
+        with pytest.raises(IndexError, match="item: expected -1 <= item < 1"):
+            coords[item]

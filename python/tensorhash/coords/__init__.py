@@ -8,11 +8,13 @@ array([[ 0],
        [-1]], dtype=int32)
 """
 
+from tensorhash.coords.int_coords import IntCoords
 from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
 from tensorhash.coords.ops import expand_coords, stride_coords, unique_coords
 from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
 
 __all__ = [
+    "IntCoords",
     "Neighbors",
     "Voxels",
     "expand_coords",

@@ -56,7 +56,9 @@ def stride_coords(
     [[0, -1], [0, 1]]
     """
     rows, source = take_rows(coords, "coords")
-    made = _core.stride_coords(rows, _ints(stride, _axes(rows), "stride"), _batches(num_batches))
+    made = _core.stride_coords(
+        rows, axis_ints(stride, _axes(rows), "stride"), _batches(num_batches)
+    )
     return source.give(made[0]), source.give(made[1])
 
 
@@ -80,7 +82,8 @@ def expand_coords(
     rows, source = take_rows(coords, "coords")
     axes = _axes(rows)
     offsets = _kernel_offsets(
-        _ints(kernel_size, axes, "kernel_size"), _ints(kernel_dilation, axes, "kernel_dilation")
+        axis_ints(kernel_size, axes, "kernel_size"),
+        axis_ints(kernel_dilation, axes, "kernel_dilation"),
     )
     chunk = 0
     if kernel_batch is not None:
@@ -102,7 +105,7 @@ def _batches(num_batches: int | None) -> int | None:
     return None if num_batches is None else integer(num_batches, "num_batches")
 
 
-def _ints(values: Any, axes: int, argument: str) -> list[int]:
+def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
     """One int of 1 or more per axis, from one or one each."""
     try:
         given = [operator.index(values)] * axes
