@@ -5,16 +5,22 @@ set(_core_sources
     src/capi/c.cpp
     src/coords/cells.cpp
     src/coords/coord_index.cpp
+    src/coords/coord_store.cpp
     src/coords/distinct.cpp
     src/coords/flat_index.cpp
     src/coords/groups.cpp
     src/coords/knn_search.cpp
+    src/coords/new_rows.cpp
     src/coords/ops.cpp
+    src/coords/packed_hash_table.cpp
     src/coords/points.cpp
     src/coords/radius_search.cpp
+    src/coords/row_buffer.cpp
     src/coords/rows.cpp
     src/coords/search_space.cpp
+    src/coords/torch_hash_table.cpp
     src/coords/tree.cpp
+    src/coords/vector_index.cpp
     src/coords/voxel_coords.cpp
     src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp
@@ -67,7 +73,8 @@ endif()
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
-    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp)
+    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
+        src/cpu/vector_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

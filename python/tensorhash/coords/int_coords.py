@@ -10,7 +10,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import Framework, to_numpy
 from tensorhash._table import Array, ArrayLike
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._points import take_rows
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 

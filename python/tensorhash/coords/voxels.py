@@ -11,7 +11,7 @@ from tensorhash import _core
 from tensorhash._arrays import Framework, to_numpy
 from tensorhash._dtypes import parse_dtype
 from tensorhash._table import Array, ArrayLike, DtypeLike
-from tensorhash.coords._rows import per_axis, rows_and_columns, take_optional, take_rows
+from tensorhash.coords._points import per_axis, rows_and_columns, take_optional, take_rows
 
 
 class Voxels(NamedTuple):
