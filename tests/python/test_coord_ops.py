@@ -236,6 +236,17 @@ def test_int_coords_expand_stride_and_unique_keep_batches_and_strides():
     )
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3, 6])
+@pytest.mark.parametrize("reach", [5, 2**30])
+def test_the_hashmap_of_int_coords_finds_the_first_row(axes, reach):
+    given = random_coords(np.random.default_rng(axes), 200, axes, "int64", reach=reach)
+    coords = IntCoords.from_batched(given)
+    rows = list(map(tuple, coords.batch_indexed_coordinates.tolist()))
+    assert coords.hashmap is coords.hashmap
+    assert coords.hashmap.search(np.array(rows)).tolist() == [rows.index(row) for row in rows]
+    assert coords.hashmap.search(np.array(rows) + 2**31).tolist() == [-1] * 200
+
+
 def test_int_coords_share_no_memory():
     torch = pytest.importorskip("torch")
     for rows in (np.arange(6).reshape(3, 2), torch.arange(6).reshape(3, 2)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorhash
-from tensorhash.coords import knn_search, radius_search
+from tensorhash.coords import TorchHashTable, knn_search, radius_search, unique_coords
 
 
 def squared_distances(points, queries):
@@ -90,6 +90,21 @@ def test_batches_never_mix_whatever_their_order(kind):
     assert_same(found, brute_force(points, queries, 0.5, None, batch, query_batch))
     found = knn_search(points, queries, 9, batch, query_batch)
     assert_same(found, brute_force(points, queries, np.inf, 9, batch, query_batch))
+
+
+def test_cells_in_a_table_of_vector_keys_give_the_same_neighbours():
+    rng = np.random.default_rng(10)
+    points, queries, radius = rng.random((2000, 3)), rng.random((300, 3)), 0.1
+    cells, inverse = unique_coords(np.floor(points / radius).astype(np.int32), return_inverse=True)
+    table = TorchHashTable.from_keys(cells)
+    around = np.stack(np.meshgrid(*[[-1, 0, 1]] * 3), axis=-1).reshape(-1, 3)
+    found = radius_search(points, queries, radius)
+    squared = squared_distances(points, queries)
+    for q, cell in enumerate(np.floor(queries / radius).astype(np.int32)):
+        near = np.flatnonzero(np.isin(inverse, table.search((cell + around).astype(np.int32))))
+        near = near[np.sqrt(squared[q, near]) <= radius]
+        near = near[np.lexsort((near, squared[q, near]))]
+        assert found.indices[found.offsets[q] : found.offsets[q + 1]].tolist() == near.tolist()
 
 
 def test_max_neighbors_keeps_the_nearest():
