@@ -22,9 +22,8 @@ std::size_t pack_block(Int const* rows, std::size_t count, std::uint64_t* keys) 
     std::size_t outside = 0;
     for (std::size_t i = 0; i < count; ++i) {
         Int const* const row = rows + i * Columns;
-        std::uint64_t const key =
-            packed_or_empty<Int>(row[0], Columns > 1 ? row[1] : 0, Columns > 2 ? row[2] : 0,
-                                 Columns > 3 ? row[3] : 0);
+        std::uint64_t const key = packed_or_empty<Int>(
+            row[0], Columns > 1 ? row[1] : 0, Columns > 2 ? row[2] : 0, Columns > 3 ? row[3] : 0);
         keys[i] = key;
         outside += key == kEmptyKey ? 1 : 0;
     }
@@ -42,8 +41,8 @@ inline void pack_four_rows(std::int32_t const* rows, std::uint64_t* keys) {
     };
     __m256i const field = _mm256_set1_epi64x(static_cast<long long>(kCoordMask << 32 | kCoordMask));
     __m256i const fields = _mm256_blend_epi32(field, _mm256_set1_epi32(kBatchMax), 0x11);
-    __m256i const least = _mm256_set_epi32(kCoordMin, kCoordMin, kCoordMin, 0, kCoordMin, kCoordMin,
-                                           kCoordMin, 0);
+    __m256i const least =
+        _mm256_set_epi32(kCoordMin, kCoordMin, kCoordMin, 0, kCoordMin, kCoordMin, kCoordMin, 0);
     // Of a pair (b, x) or (y, z): first << 18 | second, in 64 bits.
     auto const joined = [&](__m256i pairs) {
         __m256i const inner = _mm256_and_si256(pairs, fields);
@@ -60,9 +59,8 @@ inline void pack_four_rows(std::int32_t const* rows, std::uint64_t* keys) {
     __m256i const odd_joined = joined(odd);
     __m256i const high = _mm256_unpacklo_epi64(even_joined, odd_joined);
     __m256i const low = _mm256_unpackhi_epi64(even_joined, odd_joined);
-    __m256i const key =
-        _mm256_or_si256(_mm256_or_si256(_mm256_slli_epi64(high, 36), low),
-                        _mm256_set1_epi64x(static_cast<long long>(kValidBit)));
+    __m256i const key = _mm256_or_si256(_mm256_or_si256(_mm256_slli_epi64(high, 36), low),
+                                        _mm256_set1_epi64x(static_cast<long long>(kValidBit)));
     __m256i const even_outside = outside(even);
     __m256i const odd_outside = outside(odd);
     __m256i const any = _mm256_or_si256(_mm256_unpacklo_epi64(even_outside, odd_outside),
