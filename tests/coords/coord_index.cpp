@@ -39,12 +39,18 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {1, 0, 0, CoordKey::Packed64},           {2, -50, 50, CoordKey::Packed64},
-    {3, -60, 60, CoordKey::Packed64},        {4, -20, 20, CoordKey::Packed64},
-    {4, -131072, 131071, CoordKey::Packed64}, {4, kLow, kHigh, CoordKey::Packed128},
-    {4, 131060, 131080, CoordKey::Packed128}, {2, kLow, kHigh, CoordKey::Wide},
-    {3, kLow, kHigh, CoordKey::Wide},        {5, -5, 5, CoordKey::Wide},
-    {6, -3, 3, CoordKey::Wide},              {7, -2, 2, CoordKey::Wide},
+    {1, 0, 0, CoordKey::Packed64},
+    {2, -50, 50, CoordKey::Packed64},
+    {3, -60, 60, CoordKey::Packed64},
+    {4, -20, 20, CoordKey::Packed64},
+    {4, -131072, 131071, CoordKey::Packed64},
+    {4, kLow, kHigh, CoordKey::Packed128},
+    {4, 131060, 131080, CoordKey::Packed128},
+    {2, kLow, kHigh, CoordKey::Wide},
+    {3, kLow, kHigh, CoordKey::Wide},
+    {5, -5, 5, CoordKey::Wide},
+    {6, -3, 3, CoordKey::Wide},
+    {7, -2, 2, CoordKey::Wide},
 };
 
 TEST_P(CoordIndexTest, FindsTheFirstOfEqualRowsWhateverTheKey) {
@@ -143,8 +149,8 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
             for (std::uint64_t i = 0; i < 2 * capacity; ++i) {
                 too_many.push_back(kValidBit | (i + 5) << 40);
             }
-            EXPECT_FALSE(index.insert(too_many.data(), too_many.size(),
-                                      static_cast<std::uint32_t>(before)));
+            EXPECT_FALSE(
+                index.insert(too_many.data(), too_many.size(), static_cast<std::uint32_t>(before)));
             EXPECT_EQ(index.size(), before);
             ASSERT_TRUE(index.insert(keys.data() + before, keys.size() - before,
                                      static_cast<std::uint32_t>(before)));

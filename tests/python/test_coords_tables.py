@@ -93,7 +93,9 @@ def test_slots_are_int64_keys_and_int32_rows():
     assert used.sum() == len(first_rows(rows))
     assert (keys[used] < 0).all()
     assert (values[~used] == -1).all()
-    bits = keys.view(np.uint64)[used] if keys.flags.c_contiguous else keys.copy().view(np.uint64)[used]
+    bits = (
+        keys.view(np.uint64)[used] if keys.flags.c_contiguous else keys.copy().view(np.uint64)[used]
+    )
     b = (bits >> np.uint64(54)) & np.uint64(511)
     axes = [(bits >> np.uint64(s)) & np.uint64(0x3FFFF) for s in (36, 18, 0)]
     axes = [a.astype(np.int64) - ((a.astype(np.int64) >> 17) << 18) for a in axes]
