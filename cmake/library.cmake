@@ -3,6 +3,12 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/coords/grid_keys.cpp
+    src/coords/kernel_map.cpp
+    src/coords/kernel_map_forms.cpp
+    src/coords/kernel_map_merge.cpp
+    src/coords/question.cpp
+    src/coords/sort.cpp
     src/cpu/dispatch.cpp
     src/io/file.cpp
     src/io/format.cpp
