@@ -19,12 +19,12 @@ void find_bounds(CoordRows const& in, Grid& grid) {
     runtime::for_ranges(in.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         std::array<std::int32_t, kMaxColumns> low{};
         std::array<std::int32_t, kMaxColumns> high{};
-        std::copy_n(in.row(begin), in.columns, low.begin());
+        std::copy_n(row_of(in, begin), in.columns, low.begin());
         high = low;
         for (std::size_t i = begin; i < end; ++i) {
             for (std::size_t c = 0; c < in.columns; ++c) {
-                low[c] = std::min(low[c], in.row(i)[c]);
-                high[c] = std::max(high[c], in.row(i)[c]);
+                low[c] = std::min(low[c], row_of(in, i)[c]);
+                high[c] = std::max(high[c], row_of(in, i)[c]);
             }
         }
         std::lock_guard lock(mutex);

@@ -90,33 +90,6 @@ std::vector<std::int32_t> offsets_of(Kernel const& kernel) {
     return offsets;
 }
 
-Tensor narrowed(Tensor const& tensor, std::string_view argument) {
-    Tensor const wide = tensor.contiguous();
-    Tensor narrow = Tensor::empty(tensor.shape(), Dtype::Int32);
-    auto const from = wide.as<std::int64_t>();
-    auto const to = narrow.as_mutable<std::int32_t>();
-    std::atomic<std::size_t> bad{from.size()};
-    runtime::for_ranges(from.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            to[i] = static_cast<std::int32_t>(from[i]);
-            if (to[i] == from[i]) {
-                continue;
-            }
-            std::size_t seen = bad.load(std::memory_order_relaxed);
-            while (i < seen && !bad.compare_exchange_weak(seen, i, std::memory_order_relaxed,
-                                                          std::memory_order_relaxed)) {
-            }
-        }
-    });
-    if (std::size_t const i = bad.load(std::memory_order_relaxed); i < from.size()) {
-        auto const columns = static_cast<std::size_t>(tensor.shape()[1]);
-        throw ValueError(std::string(argument) + ": row " + std::to_string(i / columns) +
-                         ", column " + std::to_string(i % columns) + ": expected a number of int32, got " +
-                         std::to_string(from[i]));
-    }
-    return narrow;
-}
-
 bool same_rows(CoordRows const& a, CoordRows const& b) {
     if (a.rows != b.rows || a.columns != b.columns) {
         return false;
@@ -128,7 +101,7 @@ bool same_rows(CoordRows const& a, CoordRows const& b) {
     runtime::for_ranges(a.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         std::size_t const bytes = (end - begin) * a.columns * sizeof(std::int32_t);
         if (same.load(std::memory_order_relaxed) &&
-            std::memcmp(a.row(begin), b.row(begin), bytes) != 0) {
+            std::memcmp(row_of(a, begin), row_of(b, begin), bytes) != 0) {
             same.store(false, std::memory_order_relaxed);
         }
     });
@@ -149,35 +122,19 @@ void check_skip_symmetric(Question const& question) {
 
 }  // namespace
 
+Shift Question::shift(std::size_t k) const noexcept {
+    Shift shift;
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+        shift.scale[axis + 1] = static_cast<std::int32_t>(stride[axis]);
+        shift.offset[axis + 1] = offset(k)[axis];
+    }
+    return shift;
+}
+
 void fail_repeated(std::size_t row, std::size_t first) {
     throw ValueError("in_coords: row " + std::to_string(row) + " repeats row " +
                      std::to_string(first) +
                      "; drop repeated rows, or pass duplicates=\"first\"");
-}
-
-CoordRows check_coords(Tensor const& tensor, std::string_view argument, std::size_t columns) {
-    std::string const label(argument);
-    require_usable(tensor.device(), argument);
-    if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
-        throw TypeError(label + ": expected int32 or int64, got " +
-                        std::string(name(tensor.dtype())));
-    }
-    Shape const& shape = tensor.shape();
-    std::string const wanted =
-        columns == 0 ? "(N, 3) to (N, 7), batch first" : "(N, " + std::to_string(columns) + ")";
-    bool const fits = shape.size() == 2 &&
-                      (columns == 0 ? shape[1] >= 3 && shape[1] <= std::int64_t{kMaxColumns}
-                                    : shape[1] == static_cast<std::int64_t>(columns));
-    if (!fits) {
-        throw ValueError(label + ": expected shape " + wanted + ", got " + to_string(shape));
-    }
-    if (shape[0] > kInt32Max) {
-        throw ValueError(label + ": expected at most " + std::to_string(kInt32Max) +
-                         " rows, got " + std::to_string(shape[0]));
-    }
-    Tensor const rows =
-        tensor.dtype() == Dtype::Int64 ? narrowed(tensor, argument) : tensor.contiguous();
-    return {rows, static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1])};
 }
 
 Tensor kernel_offsets_from_size(Kernel const& kernel) {
@@ -199,8 +156,8 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options) {
     Question question;
-    question.in = check_coords(in_coords, "in_coords");
-    question.out = check_coords(out_coords, "out_coords", question.in.columns);
+    question.in = narrowed(check_rows(in_coords, "in_coords", Columns{3, kMaxColumns}), "in_coords");
+    question.out = narrowed(check_rows(out_coords, "out_coords", question.in.columns), "out_coords");
     question.axes = question.in.columns - 1;
     check_axes(stride, question.axes, "in_to_out_stride_ratio");
     check_positive(stride, "in_to_out_stride_ratio");

@@ -3,26 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "coords/coord_index.hpp"
+#include "coords/rows.hpp"
 #include "tensorhash/coords/kernel_map.hpp"
 
 namespace tensorhash::coords {
 
-inline constexpr std::size_t kMaxColumns = 7;  // a batch and six axes
 inline constexpr std::int64_t kMaxOffsets = std::int64_t{1} << 24;
 
-/// Coordinates that passed: contiguous int32 rows, batch first.
-struct CoordRows {
-    Tensor tensor{};
-    std::size_t rows = 0;
-    std::size_t columns = 0;
-    std::int32_t const* data() const noexcept {
-        return static_cast<std::int32_t const*>(tensor.data());
-    }
-    std::int32_t const* row(std::size_t i) const noexcept { return data() + i * columns; }
-};
+inline std::int32_t const* row_of(CoordRows const& rows, std::size_t i) noexcept {
+    return rows.data() + i * rows.columns;
+}
 
 struct Question {
     CoordRows in{};
@@ -41,6 +34,8 @@ struct Question {
     bool centered = false;                  // offset[all - 1 - k] == -offset[k]
 
     std::int32_t const* offset(std::size_t k) const noexcept { return offsets.data() + k * axes; }
+    /// What is sought for an out row under offset k.
+    Shift shift(std::size_t k) const noexcept;
     /// Group all - 1 - k is group k with in and out exchanged, if no coordinate is repeated.
     bool mirrored() const noexcept { return equal && unstrided && odd && centered; }
 };
@@ -48,9 +43,6 @@ struct Question {
 /// Throws what generate_kernel_map promises to throw.
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options);
-
-/// Integer rows [N, columns] that fit int32; columns 0: three to seven.
-CoordRows check_coords(Tensor const& tensor, std::string_view argument, std::size_t columns = 0);
 
 /// ValueError: `row` of in_coords repeats `first`.
 [[noreturn]] void fail_repeated(std::size_t row, std::size_t first);
@@ -65,6 +57,16 @@ struct Answer {
     std::int64_t fine_probes = 0;
 };
 
+/// Sorts and merges: no lookups.
 Answer merge_kernel_map(Question const& question);
+
+/// One lookup per out row and offset in an index over in_coords.
+Answer flat_kernel_map(Question const& question, CoordIndex const& index);
+
+/// Lookups of coarse cells first; `coarse_stride` is a power of two. Throws ValueError unless it takes the kernel.
+Answer hierarchical_kernel_map(Question const& question, CoordIndex const& index,
+                               std::int64_t coarse_stride);
+/// Whether it does: odd, centered, three axes, dilation 1.
+bool hierarchical_takes(Question const& question) noexcept;
 
 }  // namespace tensorhash::coords

@@ -62,7 +62,7 @@ void sort_rows(std::uint64_t* keys, std::uint32_t* rows, std::size_t count, std:
     if (is_ascending(keys, count)) {
         return;
     }
-    int const total_bits = std::bit_width(largest);
+    auto const total_bits = static_cast<int>(std::bit_width(largest));
     int const passes = (total_bits + kMaxDigitBits - 1) / kMaxDigitBits;
     int const bits = (total_bits + passes - 1) / passes;
     runtime::Block key_scratch(count * sizeof(std::uint64_t));

@@ -69,7 +69,7 @@ template <std::size_t W> SortedRows<W> sort_in_rows(Question const& question, Gr
     SortedRows<W> list(question.in.rows);
     for (std::size_t i = 0; i < list.size; ++i) list.rows()[i] = static_cast<std::uint32_t>(i);
     sort_by_key(list, grid, [&](std::uint32_t row, std::size_t w) {
-        return grid.in_word(question.in.row(row), w);
+        return grid.in_word(row_of(question.in, row), w);
     });
     return list;
 }
@@ -81,7 +81,7 @@ template <std::size_t W> SortedRows<W> sort_out_rows(Question const& question, G
     std::vector<std::size_t> first(chunks.count + 1, 0);
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::size_t kept = 0;
-        for (std::size_t i = begin; i < end; ++i) kept += !grid.out_of_reach(out.row(i));
+        for (std::size_t i = begin; i < end; ++i) kept += !grid.out_of_reach(row_of(out, i));
         first[chunk + 1] = kept;
     });
     for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) first[chunk + 1] += first[chunk];
@@ -89,11 +89,11 @@ template <std::size_t W> SortedRows<W> sort_out_rows(Question const& question, G
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::uint32_t* next = list.rows() + first[chunk];
         for (std::size_t i = begin; i < end; ++i) {
-            if (!grid.out_of_reach(out.row(i))) *next++ = static_cast<std::uint32_t>(i);
+            if (!grid.out_of_reach(row_of(out, i))) *next++ = static_cast<std::uint32_t>(i);
         }
     });
     sort_by_key(list, grid, [&](std::uint32_t row, std::size_t w) {
-        return grid.out_word(out.row(row), w);
+        return grid.out_word(row_of(out, row), w);
     });
     return list;
 }
