@@ -42,16 +42,17 @@ def check_map(made, expected):
     same(made.offsets, expected[2])
 
 
-def strategies_for(size, dilation=None):
+def strategies_for(size, dilation=None, center=None):
     """Every path that takes such a kernel."""
-    odd = all(s % 2 for s in size) and all(d == 1 for d in dilation or [1])
-    return ["merge", "flat", None, "seed"] + ["hierarchical"] * (odd and len(size) == 3)
+    plain = center is None and all(d == 1 for d in dilation or [1])
+    odd = all(s % 2 for s in size)
+    return ["merge", "flat", None, "seed"] + ["hierarchical"] * (plain and odd and len(size) == 3)
 
 
 def check_all(ins, outs, stride, size, dilation=None, center=None, **options):
     """Every path gives what brute force gives."""
     expected = pairs_of(ins, outs, stride, size, dilation, center)
-    for strategy in strategies_for(size, dilation):
+    for strategy in strategies_for(size, dilation, center):
         made = thc.generate_kernel_map(
             ins, outs, stride, size, dilation, center, strategy=strategy, **options
         )
