@@ -137,10 +137,10 @@ private:
     Footprint const& footprint_;
     std::int32_t const* queries_;
     std::size_t count_;
-    std::vector<Numbers> centers_;           // the queries times the stride
-    std::vector<unsigned char> occupied_;    // [cell of the box, query]
-    std::vector<std::uint16_t> chosen_;      // the queries that are asked for
-    std::vector<std::int32_t> asked_;        // their rows
+    std::vector<Numbers> centers_;         // the queries times the stride
+    std::vector<unsigned char> occupied_;  // [cell of the box, query]
+    std::vector<std::uint16_t> chosen_;    // the queries that are asked for
+    std::vector<std::int32_t> asked_;      // their rows
     std::int32_t found_[kPieceRows];
 };
 

@@ -159,13 +159,13 @@ Tensor pair_mask(KernelMap const& map) {
     std::size_t const words = (checked.groups() + 31) / 32;
     Tensor mask = Tensor::zeros({map.num_out, static_cast<std::int64_t>(words)}, Dtype::Int32);
     auto* const bits = static_cast<std::uint32_t*>(mask.data());
-    runtime::for_ranges(static_cast<std::size_t>(map.num_out), kRowGrain,
-                        [&](std::size_t begin, std::size_t end) {
-        for_pairs_of_rows(checked, begin, end, [&](std::size_t k, std::size_t at) {
-            bits[static_cast<std::size_t>(checked.out[at]) * words + k / 32] |=
-                std::uint32_t{1} << (k % 32);
+    runtime::for_ranges(
+        static_cast<std::size_t>(map.num_out), kRowGrain, [&](std::size_t begin, std::size_t end) {
+            for_pairs_of_rows(checked, begin, end, [&](std::size_t k, std::size_t at) {
+                bits[static_cast<std::size_t>(checked.out[at]) * words + k / 32] |= std::uint32_t{1}
+                                                                                    << (k % 32);
+            });
         });
-    });
     return mask;
 }
 

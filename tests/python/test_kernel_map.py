@@ -158,15 +158,15 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
         (coords, 1, (2,) * axes),
     ]:
         with pytest.raises(ValueError, match="skip_symmetric_kernel_map"):
-            thc.generate_kernel_map(
-                coords, other, stride, kernel, skip_symmetric_kernel_map=True
-            )
+            thc.generate_kernel_map(coords, other, stride, kernel, skip_symmetric_kernel_map=True)
 
 
 def test_both_methods_take_dilation_and_give_one_map():
     coords = random_coords(np.random.default_rng(8), 200, 3, -5, 5)
     for dilation in (1, (2, 1, 2)):
-        expected = pairs_of(coords, coords, [1] * 3, (3, 3, 3), np.broadcast_to(dilation, 3).tolist())
+        expected = pairs_of(
+            coords, coords, [1] * 3, (3, 3, 3), np.broadcast_to(dilation, 3).tolist()
+        )
         for method in ("size", "offset"):
             check_map(
                 thc.generate_kernel_map(coords, coords, 1, 3, dilation, method=method), expected
@@ -178,7 +178,11 @@ def test_results_do_not_depend_on_threads(threads):
     rng = np.random.default_rng(9)
     coords = random_coords(rng, 60_000, 3, -30, 30)
     coarse = np.unique(coords // np.int32([1, 2, 2, 2]), axis=0)
-    for outs, stride, size in [(coords, 1, (3, 3, 3)), (coarse, 2, (2, 2, 2)), (coarse, 1, (1, 1, 3))]:
+    for outs, stride, size in [
+        (coords, 1, (3, 3, 3)),
+        (coarse, 2, (2, 2, 2)),
+        (coarse, 1, (1, 1, 3)),
+    ]:
         for strategy in ["merge", "flat"]:
             tensorhash.set_num_threads(1)
             one = thc.generate_kernel_map(coords, outs, stride, size, strategy=strategy)
