@@ -94,7 +94,8 @@ def paths(report: Report, count: int, rounds: int) -> None:
         "The three paths, and what they look up. Coarse cells are 4 voxels wide; `occupied` is the",
         "part of the coarse cells around a query that hold anything.",
         "",
-        "| voxels | rows | kernel | merge, ms | flat, ms | hierarchical, ms | flat probes | coarse + fine probes | occupied |",
+        "| voxels | rows | kernel | merge, ms | flat, ms | hierarchical, ms | flat probes "
+        "| coarse + fine probes | occupied |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     )
     for data, make in DATA.items():

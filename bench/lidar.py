@@ -20,11 +20,8 @@ CACHE = Path(__file__).parent.parent / "build" / "bench" / "target.ply"
 
 def _download() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-            + ["-d", folder, PACKAGE],
-            check=True,
-        )
+        options = ["-q", "--no-deps", "--no-binary", ":all:", "-d", folder]
+        subprocess.run([sys.executable, "-m", "pip", "download", *options, PACKAGE], check=True)
         archive = next(Path(folder).glob("*.tar.gz"))
         with tarfile.open(archive) as tar:
             name = next(name for name in tar.getnames() if name.endswith(MEMBER))

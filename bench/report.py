@@ -43,9 +43,6 @@ class Report:
         block = "\n".join([begin, *self.lines, end])
         old = RESULTS.read_text() if RESULTS.exists() else TITLE
         section = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        if section.search(old):
-            new = section.sub(lambda _: block, old)
-        else:
-            new = old.rstrip("\n") + "\n\n" + block + "\n"
-        RESULTS.write_text(new)
+        new, replaced = section.subn(lambda _: block, old)
+        RESULTS.write_text(new if replaced else f"{old.rstrip()}\n\n{block}\n")
         print(f"\nwritten to {RESULTS}", file=sys.stderr)
