@@ -25,7 +25,7 @@ struct Checked {
     Tensor out_tensor;
     std::span<std::int32_t const> in;
     std::span<std::int32_t const> out;
-    std::span<std::int64_t const> offsets;
+    std::vector<std::int64_t> offsets;  // a copy: they lead to everything else
     std::size_t groups() const { return offsets.size() - 1; }
 };
 
@@ -57,8 +57,9 @@ Checked check_map(KernelMap const& map) {
     Checked checked{map.in_maps.contiguous(), map.out_maps.contiguous(), {}, {}, {}};
     checked.in = checked.in_tensor.as<std::int32_t>();
     checked.out = checked.out_tensor.as<std::int32_t>();
-    checked.offsets = map.offsets.as<std::int64_t>();
-    auto const& offsets = checked.offsets;
+    auto const bounds = map.offsets.as<std::int64_t>();
+    std::vector<std::int64_t>& offsets = checked.offsets;
+    offsets.assign(bounds.begin(), bounds.end());
     if (checked.in.size() != checked.out.size()) {
         fail_map("in_maps, out_maps: expected as many of both, got " +
                  std::to_string(checked.in.size()) + " and " + std::to_string(checked.out.size()));

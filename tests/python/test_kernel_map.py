@@ -64,6 +64,21 @@ def test_a_large_cube_has_all_its_offsets():
     check_all(coords, coords, [1, 1, 1], (11, 11, 11))
 
 
+def test_offsets_times_rows_may_exceed_32_bits():
+    """2^20 offsets, 4096 rows: one input, which every row reaches under one offset."""
+    rng = np.random.default_rng(2)
+    size = (128, 128, 64)
+    back = np.column_stack([rng.integers(0, extent, 4096) for extent in size])
+    outs = np.concatenate([np.zeros((4096, 1)), -back], axis=1).astype(np.int32)
+    made = thc.generate_kernel_map(np.zeros((1, 4), np.int32), outs, 1, size)
+    group = np.ravel_multi_index(tuple(back.T), size)
+    counts = np.bincount(group, minlength=len(made))
+    same(made.offsets, np.concatenate([[0], np.cumsum(counts)]))
+    same(made.out_maps, np.argsort(group, kind="stable").astype(np.int32))
+    assert not made.in_maps.any()
+    assert len(made) * len(outs) == 2**32
+
+
 @pytest.mark.parametrize("edge", [131071, 2**31 - 1])
 def test_nothing_wraps_around_at_the_edge_of_the_range(edge):
     corners = [-edge - 1, -edge, edge - 1, edge]
