@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tensorhash.distributed.routing import owners  # noqa: E402
-from tensorhash.distributed.rows import to_bytes  # noqa: E402
+from tensorhash.distributed.routing import owners
+from tensorhash.distributed.rows import to_bytes
 
 
 def owners_of(keys, ranks):

@@ -36,7 +36,7 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
     except (OSError, TypeError) as caught:
         error = caught
     token = secrets.randbits(62)
-    token = int(exchange.agree(f"save({folder!r})", error, [token])[0, 0])
+    token = int(exchange.agree("save", error, [token])[0, 0])
     name = _file_name(f"{token:016x}", exchange.rank, exchange.ranks)
     file = os.path.join(folder, name)
     facts = {"id": f"{token:016x}", "rank": exchange.rank, "ranks": exchange.ranks}
@@ -100,10 +100,11 @@ def _sync_folder(folder: str) -> None:
 
 
 def _is_named(folder: str, name: str) -> bool:
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+    try:
         with open(os.path.join(folder, _MANIFEST), encoding="utf-8") as file:
             return name in [entry["name"] for entry in json.load(file)["files"]]
-    return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _remove_others(folder: str, token: str) -> None:
