@@ -3,6 +3,18 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/coords/coord_index.cpp
+    src/coords/flat_index.cpp
+    src/coords/grid_keys.cpp
+    src/coords/hierarchical.cpp
+    src/coords/kernel_map.cpp
+    src/coords/kernel_map_forms.cpp
+    src/coords/kernel_map_merge.cpp
+    src/coords/kernel_map_probe.cpp
+    src/coords/pieces.cpp
+    src/coords/question.cpp
+    src/coords/rows.cpp
+    src/coords/sort.cpp
     src/cpu/dispatch.cpp
     src/io/file.cpp
     src/io/format.cpp
@@ -53,7 +65,7 @@ endif()
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
-    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp)
+    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})
