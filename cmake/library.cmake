@@ -3,18 +3,29 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/coords/cells.cpp
     src/coords/coord_index.cpp
+    src/coords/distinct.cpp
     src/coords/flat_index.cpp
     src/coords/grid_keys.cpp
+    src/coords/groups.cpp
     src/coords/hierarchical.cpp
     src/coords/kernel_map.cpp
     src/coords/kernel_map_forms.cpp
     src/coords/kernel_map_merge.cpp
     src/coords/kernel_map_probe.cpp
+    src/coords/knn_search.cpp
+    src/coords/ops.cpp
     src/coords/pieces.cpp
+    src/coords/points.cpp
     src/coords/question.cpp
+    src/coords/radius_search.cpp
     src/coords/rows.cpp
+    src/coords/search_space.cpp
     src/coords/sort.cpp
+    src/coords/tree.cpp
+    src/coords/voxel_coords.cpp
+    src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/io/file.cpp
     src/io/format.cpp

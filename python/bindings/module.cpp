@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
     bind_errors(m);
     bind_tensor(m);
     bind_hash_map(m);
+    bind_geometry(m);
     bind_kernel_maps(m);
     bind_threads(m);
 }
