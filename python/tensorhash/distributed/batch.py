@@ -48,7 +48,9 @@ class Batch:
             for i, element in enumerate(values)
         ]
         #: Keys, then value columns, as they are sent.
-        self.outgoing: list[Bytes] = [part[self._order] for part in (keys, *columns_out)]
+        self.outgoing: list[Bytes] = [
+            np.take(part, self._order, axis=0) for part in (keys, *columns_out)
+        ]
 
     def restore(self, answers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Answers in the order sent, put in the order of the distinct keys."""

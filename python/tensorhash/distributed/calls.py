@@ -116,7 +116,7 @@ class Calls:
         results = []
         for column, element, new in zip(filled, self._values, received, strict=True):
             rows = to_bytes(np.asarray(column), element)
-            rows[known] = new[place[known]]
+            rows[known] = np.take(new, place[known], axis=0)
             results.append(to_tensor(rows, element, "values"))
         return results
 
@@ -125,7 +125,9 @@ class Calls:
         there = indices[found]
         columns = [np.asarray(self._table.value_tensor(i)) for i in range(len(self._values))]
         named = zip(columns, self._values, strict=True)
-        return found, [to_bytes(column[there], element) for column, element in named]
+        return found, [
+            to_bytes(np.take(column, there, axis=0), element) for column, element in named
+        ]
 
     def _make_room(self, keys: _core.Tensor) -> None:
         size, capacity = self._table.size(), self._table.capacity()

@@ -51,7 +51,8 @@ def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
         file.write(_encode(header))
         for number, (buffer, element) in enumerate(parts):
             for start in range(0, len(active), CHUNK_ROWS):
-                rows = to_bytes(buffer[active[start : start + CHUNK_ROWS]], element)
+                chosen = np.take(buffer, active[start : start + CHUNK_ROWS], axis=0)
+                rows = to_bytes(chosen, element)
                 header["crc32"][number] = zlib.crc32(rows, header["crc32"][number])
                 file.write(rows)
         file.seek(0)

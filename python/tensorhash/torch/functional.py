@@ -46,9 +46,9 @@ class _SparseConv(torch.autograd.Function):
             rows = len(features)
             grad_features = _gather_multiply_add(grad, weight.transpose(1, 2), turned, rows)
         if wants_weight:
-            grad_weight = torch.stack(
-                [features[ins].T @ grad[outs] for ins, outs in ctx.pairs]
-            ).reshape(weight.shape)
+            grad_weight = torch.empty_like(weight)
+            for product, (ins, outs) in zip(grad_weight, ctx.pairs, strict=True):
+                product.copy_(features.index_select(0, ins).T @ grad.index_select(0, outs))
         return grad_features, grad_weight, None
 
 
@@ -59,7 +59,7 @@ def _gather_multiply_add(
     for matrix, (sources, targets) in zip(matrices, pairs, strict=True):
         if len(sources):
             # One by one in row order, unlike CUDA's: no two runs differ.
-            out.index_add_(0, targets, rows[sources] @ matrix)
+            out.index_add_(0, targets, rows.index_select(0, sources) @ matrix)
     return out
 
 
