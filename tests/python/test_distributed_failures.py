@@ -66,7 +66,20 @@ def run(rank, store, moment):
         assert "lost its peers" in str(error), error
     assert time.monotonic() - start < 2
 
-def child(*arguments):
+def save(rank, store, moment, folder):
+    table = table_of(rank, store)
+    keys = np.arange(900) * 3 + rank
+    table.insert(keys, keys)
+    table.save(folder)
+    table.insert(keys + 100_000, keys)
+    dying_at(table, moment)
+    try:
+        table.save(folder)
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert f"rank {rank} of 3" in str(error), error
+
+def child(run, *arguments):
     # Forked, so that torch is imported once and not by every rank.
     process = os.fork()
     if process == 0:
@@ -87,8 +100,28 @@ def test_a_dead_rank_is_an_error_on_every_other(run_program, tmp_path):
     main = """
 folder = sys.argv[1]
 for moment in MOMENTS:
-    ranks = [child(rank, f"{folder}/store-{moment}", moment) for rank in range(3)]
+    ranks = [child(run, rank, f"{folder}/store-{moment}", moment) for rank in range(3)]
     ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
     assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
 """
     run_program(RANKS, main.replace("MOMENTS", str(MOMENTS)), arguments=[tmp_path])
+
+
+def test_a_rank_that_dies_while_saving_leaves_the_old_checkpoint_or_the_new(run_program, tmp_path):
+    # The messages of a save: agree on the folder, on the files, on the manifest.
+    main = """
+from tensorhash.distributed import load_hash_map
+
+place = sys.argv[1]
+for moment, entries in ((1, [2700]), (2, [2700]), (3, [2700, 5400])):
+    folder = f"{place}/checkpoint-{moment}"
+    store = f"{place}/store-{moment}"
+    ranks = [child(save, rank, store, moment, folder) for rank in range(3)]
+    ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
+    assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
+    whole = load_hash_map(folder)
+    whole.validate()
+    assert whole.size() in entries, (moment, whole.size())
+    assert (whole.get(np.arange(2700)) == np.arange(2700)).all()
+"""
+    run_program(RANKS, main, arguments=[tmp_path])

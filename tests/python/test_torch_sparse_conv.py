@@ -177,7 +177,12 @@ def test_gradcheck():
 def test_numpy_maps_every_float_dtype_and_no_voxels():
     coords = voxels(7)
     kernel_map = generate_kernel_map(coords.numpy(), coords.numpy(), 1, (3, 3, 3))
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.bfloat16, 0.1)):
+    for dtype, tolerance in (
+        (torch.float32, 1e-5),
+        (torch.float64, 1e-12),
+        (torch.float16, 0.02),
+        (torch.bfloat16, 0.1),
+    ):
         features, weight = torch.randn(len(coords), 2), torch.randn(27, 2, 3)
         got = sparse_conv(features.to(dtype), weight.to(dtype), kernel_map)
         assert got.dtype == dtype

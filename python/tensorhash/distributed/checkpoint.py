@@ -35,28 +35,34 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
         os.makedirs(folder, exist_ok=True)
     except (OSError, TypeError) as caught:
         error = caught
-    token = secrets.randbits(62)
-    token = int(exchange.agree("save", error, [token])[0, 0])
-    name = _file_name(f"{token:016x}", exchange.rank, exchange.ranks)
-    file = os.path.join(folder, name)
-    facts = {"id": f"{token:016x}", "rank": exchange.rank, "ranks": exchange.ranks}
+    # Rank 0's number is everybody's.
+    numbers = exchange.agree("save", error, [secrets.randbits(62)])
+    token = f"{int(numbers[0, 0]):016x}"
+    file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
+    counts = _write_files(exchange, table, file, {"id": token, "rank": exchange.rank})
+    try:
+        if exchange.rank == 0:
+            _write_manifest(folder, table, token, counts)
+            _remove_others(folder, token)
+    except Exception as caught:
+        error = caught
+    exchange.agree("save (manifest)", error)
+
+
+def _write_files(exchange: Exchange, table: HashMap, file: str, facts: dict[str, Any]) -> list[int]:
+    """Every rank's file, or none of them; how many entries each has."""
+    error: Exception | None = None
     count = 0
     try:
-        count = shard_file.write(file, table, facts)["count"]
+        count = shard_file.write(file, table, {**facts, "ranks": exchange.ranks})["count"]
     except Exception as caught:
         error = caught
     try:
-        counts = exchange.agree("save (files)", error, [count])[:, 0]
-        try:
-            if exchange.rank == 0:
-                _write_manifest(folder, table, f"{token:016x}", [int(n) for n in counts])
-                _remove_others(folder, f"{token:016x}")
-        except Exception as caught:
-            error = caught
-        exchange.agree("save (manifest)", error)
-    except BaseException:
-        # A rank that saw the others fail cannot know whether the manifest was written.
-        if not _is_named(folder, name):
+        return [int(n) for n in exchange.agree("save (files)", error, [count])[:, 0]]
+    except Exception:
+        # If the ranks agreed that one failed, nobody will name the files. If they lost each other,
+        # rank 0 may do so yet: then a file stays, and the next save removes it.
+        if not exchange.is_broken:
             with contextlib.suppress(OSError):
                 os.remove(file)
         raise
@@ -99,18 +105,11 @@ def _sync_folder(folder: str) -> None:
         os.close(handle)
 
 
-def _is_named(folder: str, name: str) -> bool:
-    try:
-        with open(os.path.join(folder, _MANIFEST), encoding="utf-8") as file:
-            return name in [entry["name"] for entry in json.load(file)["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
 def _remove_others(folder: str, token: str) -> None:
     """Files of earlier saves, and of saves that were killed."""
     for name in os.listdir(folder):
-        if name.endswith(_SUFFIX) and not name.startswith(token):
+        ours = name.endswith(_SUFFIX) or name.startswith(f".{_MANIFEST}-")
+        if ours and token not in name:
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
 

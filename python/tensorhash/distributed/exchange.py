@@ -26,6 +26,11 @@ class Exchange:
         self.ranks: int = dist.get_world_size(self.group)
         self._broken = ""
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a collective has failed: the ranks may not all have seen the same."""
+        return bool(self._broken)
+
     def agree(
         self, step: str, error: BaseException | None = None, numbers: Sequence[int] = ()
     ) -> np.ndarray[Any, Any]:
