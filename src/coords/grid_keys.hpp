@@ -69,7 +69,8 @@ struct Grid {
     bool out_of_reach(std::int32_t const* row) const noexcept {
         for (std::size_t c = 0; c < columns; ++c) {
             std::int64_t const at = row[c] * column[c].scale;
-            if (at + column[c].last < column[c].in_low || at + column[c].first > column[c].in_high) {
+            if (at + column[c].last < column[c].in_low ||
+                at + column[c].first > column[c].in_high) {
                 return true;
             }
         }

@@ -35,15 +35,6 @@ struct Footprint {
             cells *= static_cast<std::size_t>(box[axis]);
         }
     }
-    /// The place in the box of the cell of `at`, seen from the cell of `center`.
-    std::size_t place(Numbers const& at, Numbers const& center) const noexcept {
-        std::int64_t place = 0;
-        for (std::size_t axis = 0; axis < kAxes; ++axis) {
-            std::int64_t const cell = (at[axis] >> bits) - (center[axis] >> bits) + reach[axis];
-            place = place * box[axis] + cell;
-        }
-        return static_cast<std::size_t>(place);
-    }
 };
 
 bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
@@ -55,10 +46,13 @@ public:
            Footprint const& footprint, std::size_t begin, std::size_t end)
         : question_(question), fine_(fine), coarse_(coarse), footprint_(footprint),
           queries_(question.out.data() + begin * kWidth), count_(end - begin), centers_(count_),
-          occupied_(footprint.cells * count_, 0), chosen_(count_), asked_(count_ * kWidth) {
+          occupied_(footprint.cells * count_, 0), inside_(kAxes * count_), cell_(count_),
+          chosen_(count_ + 1), asked_(count_ * kWidth) {
+        std::int64_t const last = (std::int64_t{1} << footprint.bits) - 1;
         for (std::size_t i = 0; i < count_; ++i) {
             for (std::size_t axis = 0; axis < kAxes; ++axis) {
                 centers_[i][axis] = queries_[i * kWidth + axis + 1] * question.stride[axis];
+                inside_[axis * count_ + i] = static_cast<std::int32_t>(centers_[i][axis] & last);
             }
         }
     }
@@ -113,16 +107,15 @@ private:
 
     /// Pass 2: one offset, for every query that has something in the offset's cell.
     void probe_offset(std::size_t k, Piece& piece) {
-        std::int32_t const* const offset = question_.offset(k);
+        mark_cells(question_.offset(k));
         std::size_t asked = 0;
-        for (std::size_t i = 0; i < count_; ++i) {
-            Numbers at = centers_[i];
-            for (std::size_t axis = 0; axis < kAxes; ++axis) at[axis] += offset[axis];
-            std::size_t const cell = footprint_.place(at, centers_[i]);
-            if (occupied_[cell * count_ + i] != 0) {
-                std::copy_n(queries_ + i * kWidth, kWidth, asked_.data() + asked * kWidth);
-                chosen_[asked++] = static_cast<std::uint16_t>(i);
-            }
+        for (std::size_t i = 0; i < count_;
+             ++i) {  // no branch: which are occupied nobody can guess
+            chosen_[asked] = static_cast<std::uint16_t>(i);
+            asked += occupied_[cell_[i] * count_ + i];
+        }
+        for (std::size_t j = 0; j < asked; ++j) {
+            std::copy_n(queries_ + chosen_[j] * kWidth, kWidth, asked_.data() + j * kWidth);
         }
         fine_.find_shifted(asked_.data(), 0, asked, question_.shift(k), found_);
         for (std::size_t j = 0; j < asked; ++j) {
@@ -131,16 +124,32 @@ private:
         piece.fine_probes += static_cast<std::int64_t>(asked);
     }
 
+    /// The cell of the box that each query's offset falls into.
+    void mark_cells(std::int32_t const* offset) {
+        std::fill(cell_.begin(), cell_.end(), 0);
+        for (std::size_t axis = 0; axis < kAxes; ++axis) {
+            auto const box = static_cast<std::uint32_t>(footprint_.box[axis]);
+            auto const reach = static_cast<std::int32_t>(footprint_.reach[axis]);
+            std::int32_t const* const inside = inside_.data() + axis * count_;
+            for (std::size_t i = 0; i < count_; ++i) {
+                std::int32_t const step = (inside[i] + offset[axis]) >> footprint_.bits;
+                cell_[i] = cell_[i] * box + static_cast<std::uint32_t>(step + reach);
+            }
+        }
+    }
+
     Question const& question_;
     CoordIndex const& fine_;
     CoordIndex const& coarse_;
     Footprint const& footprint_;
     std::int32_t const* queries_;
     std::size_t count_;
-    std::vector<Numbers> centers_;           // the queries times the stride
-    std::vector<unsigned char> occupied_;    // [cell of the box, query]
-    std::vector<std::uint16_t> chosen_;      // the queries that are asked for
-    std::vector<std::int32_t> asked_;        // their rows
+    std::vector<Numbers> centers_;         // the queries times the stride
+    std::vector<unsigned char> occupied_;  // [cell of the box, query]
+    std::vector<std::int32_t> inside_;     // [axis, query]: where in its cell the center lies
+    std::vector<std::uint32_t> cell_;      // the cell of the offset at hand, per query
+    std::vector<std::uint16_t> chosen_;    // the queries that are asked for, and room for one more
+    std::vector<std::int32_t> asked_;      // their rows
     std::int32_t found_[kPieceRows];
 };
 

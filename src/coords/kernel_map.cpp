@@ -121,10 +121,10 @@ KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
                               KernelMapOptions const& options) {
     Question const question = check_question(in_coords, out_coords, stride, kernel, options);
     Strategy const strategy = choose(question, options.strategy);
-    return finish(question,
-                  strategy == Strategy::Merge ? merge_kernel_map(question)
-                                              : probe(question, strategy),
-                  strategy);
+    return finish(
+        question,
+        strategy == Strategy::Merge ? merge_kernel_map(question) : probe(question, strategy),
+        strategy);
 }
 
 }  // namespace tensorhash::coords

@@ -25,7 +25,7 @@ struct Checked {
     Tensor out_tensor;
     std::span<std::int32_t const> in;
     std::span<std::int32_t const> out;
-    std::span<std::int64_t const> offsets;
+    std::vector<std::int64_t> offsets;  // a copy: they lead to everything else
     std::size_t groups() const { return offsets.size() - 1; }
 };
 
@@ -57,8 +57,9 @@ Checked check_map(KernelMap const& map) {
     Checked checked{map.in_maps.contiguous(), map.out_maps.contiguous(), {}, {}, {}};
     checked.in = checked.in_tensor.as<std::int32_t>();
     checked.out = checked.out_tensor.as<std::int32_t>();
-    checked.offsets = map.offsets.as<std::int64_t>();
-    auto const& offsets = checked.offsets;
+    auto const bounds = map.offsets.as<std::int64_t>();
+    std::vector<std::int64_t>& offsets = checked.offsets;
+    offsets.assign(bounds.begin(), bounds.end());
     if (checked.in.size() != checked.out.size()) {
         fail_map("in_maps, out_maps: expected as many of both, got " +
                  std::to_string(checked.in.size()) + " and " + std::to_string(checked.out.size()));
@@ -159,13 +160,13 @@ Tensor pair_mask(KernelMap const& map) {
     std::size_t const words = (checked.groups() + 31) / 32;
     Tensor mask = Tensor::zeros({map.num_out, static_cast<std::int64_t>(words)}, Dtype::Int32);
     auto* const bits = static_cast<std::uint32_t*>(mask.data());
-    runtime::for_ranges(static_cast<std::size_t>(map.num_out), kRowGrain,
-                        [&](std::size_t begin, std::size_t end) {
-        for_pairs_of_rows(checked, begin, end, [&](std::size_t k, std::size_t at) {
-            bits[static_cast<std::size_t>(checked.out[at]) * words + k / 32] |=
-                std::uint32_t{1} << (k % 32);
+    runtime::for_ranges(
+        static_cast<std::size_t>(map.num_out), kRowGrain, [&](std::size_t begin, std::size_t end) {
+            for_pairs_of_rows(checked, begin, end, [&](std::size_t k, std::size_t at) {
+                bits[static_cast<std::size_t>(checked.out[at]) * words + k / 32] |= std::uint32_t{1}
+                                                                                    << (k % 32);
+            });
         });
-    });
     return mask;
 }
 

@@ -91,13 +91,11 @@ void sweep(SortedRows<W> const& in, SortedRows<W> const& out, KernelColumn<W> co
 template <std::size_t W> class Sweeps {
 public:
     Sweeps(Question const& question, Grid const& grid, Lists<W> const& lists, std::size_t groups)
-        : lists_(lists),
-          columns_(columns_of<W>(question, grid, groups, !lists.out)),
+        : lists_(lists), columns_(columns_of<W>(question, grid, groups, !lists.out)),
           step_(columns_.empty() || columns_[0].count == 1
                     ? 1
                     : static_cast<std::uint64_t>(question.dilation.back())),
-          rows_(lists.queries().size),
-          pieces_(pieces(rows_, columns_.size())),
+          rows_(lists.queries().size), pieces_(pieces(rows_, columns_.size())),
           next_(groups * pieces_) {}
 
     /// Pairs of each group; after it write() knows its places.
@@ -134,10 +132,10 @@ public:
             }
             sweep(lists_.in, lists_.queries(), column, step_, begin, end,
                   [&](std::size_t place, std::size_t i, std::size_t o) {
-                std::int64_t const at = next[place]++;
-                in_maps[at] = static_cast<std::int32_t>(in_rows[i]);
-                out_maps[at] = static_cast<std::int32_t>(out_rows[o]);
-            });
+                      std::int64_t const at = next[place]++;
+                      in_maps[at] = static_cast<std::int32_t>(in_rows[i]);
+                      out_maps[at] = static_cast<std::int32_t>(out_rows[o]);
+                  });
         });
     }
 
@@ -169,7 +167,8 @@ private:
     std::uint64_t step_;
     std::size_t rows_;
     std::size_t pieces_;
-    std::vector<std::int64_t> next_;  // [group, piece]: counts, then places behind the group's first
+    std::vector<std::int64_t>
+        next_;  // [group, piece]: counts, then places behind the group's first
 };
 
 /// Brings groups into row order, and makes the mirrored half of a symmetric map.
@@ -178,8 +177,8 @@ public:
     Finish(Answer& answer, std::size_t out_rows, bool in_order)
         : offsets_(answer.offsets.as<std::int64_t>()),
           in_(answer.in_maps.as_mutable<std::int32_t>().data()),
-          out_(answer.out_maps.as_mutable<std::int32_t>().data()),
-          out_rows_(out_rows), in_order_(in_order) {}
+          out_(answer.out_maps.as_mutable<std::int32_t>().data()), out_rows_(out_rows),
+          in_order_(in_order) {}
 
     /// Groups [0, swept) were written; with `mirror`, group all - 1 - k is group k exchanged, and the middle is identity.
     void run(std::size_t swept, bool mirror) {
@@ -286,8 +285,7 @@ template <std::size_t W> Lists<W> sort_lists(Question const& question, Grid cons
 
 template <std::size_t W> Answer merge(Question const& question, Grid const& grid) {
     Lists<W> const lists = sort_lists<W>(question, grid);
-    bool const mirror =
-        question.mirrored() && !lists.repeated && question.groups == question.all;
+    bool const mirror = question.mirrored() && !lists.repeated && question.groups == question.all;
     std::size_t const swept = mirror ? question.all / 2 : question.groups;
     Sweeps<W> sweeps(question, grid, lists, swept);
     std::vector<std::int64_t> const totals = sweeps.count();

@@ -9,7 +9,7 @@
 namespace tensorhash::coords {
 namespace {
 
-std::uint32_t begin_of(Piece const& piece, std::size_t group) {
+std::size_t begin_of(Piece const& piece, std::size_t group) {
     return group == 0 ? 0 : piece.ends[group - 1];
 }
 
@@ -24,7 +24,7 @@ Answer join_pieces(std::vector<Piece>& pieces, std::size_t groups) {
     for (std::size_t group = 0; group < groups; ++group) {
         for (std::size_t i = 0; i < pieces.size(); ++i) {
             places[i * groups + group] = next;
-            next += pieces[i].ends[group] - begin_of(pieces[i], group);
+            next += static_cast<std::int64_t>(pieces[i].ends[group] - begin_of(pieces[i], group));
         }
         offsets[group + 1] = next;
     }

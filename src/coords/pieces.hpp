@@ -15,8 +15,8 @@ inline constexpr std::size_t kPieceRows = 2048;
 /// The pairs of some consecutive out rows, offset by offset, ascending by row within one.
 struct Piece {
     std::vector<std::int32_t> in{};
-    std::vector<std::uint16_t> out{};    // from the first row of the piece on
-    std::vector<std::uint32_t> ends{};   // one per offset: where its pairs end
+    std::vector<std::uint16_t> out{};  // from the first row of the piece on
+    std::vector<std::size_t> ends{};   // one per offset: where its pairs end
     std::int64_t coarse_probes = 0;
     std::int64_t fine_probes = 0;
 
@@ -24,7 +24,7 @@ struct Piece {
         in.push_back(in_row);
         out.push_back(static_cast<std::uint16_t>(place));
     }
-    void end_group() { ends.push_back(static_cast<std::uint32_t>(in.size())); }
+    void end_group() { ends.push_back(in.size()); }
 };
 
 /// One map of all pieces; piece i holds the rows from i * kPieceRows on. Each is freed as soon as it is copied.

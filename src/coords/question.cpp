@@ -83,8 +83,8 @@ std::vector<std::int32_t> offsets_of(Kernel const& kernel) {
         for (std::size_t axis = axes; axis-- > 0;) {
             std::int64_t const place = rest % kernel.size[axis];
             rest /= kernel.size[axis];
-            offsets[k * axes + axis] = static_cast<std::int32_t>((place - kernel.center[axis]) *
-                                                                 kernel.dilation[axis]);
+            offsets[k * axes + axis] =
+                static_cast<std::int32_t>((place - kernel.center[axis]) * kernel.dilation[axis]);
         }
     }
     return offsets;
@@ -115,8 +115,9 @@ void check_skip_symmetric(Question const& question) {
                          to_string(question.size));
     }
     if (!question.unstrided || !question.equal) {
-        throw ValueError(wish + "expected out_coords equal to in_coords and a stride of 1; "
-                                "the other half is no mirror of the first here");
+        throw ValueError(wish +
+                         "expected out_coords equal to in_coords and a stride of 1; "
+                         "the other half is no mirror of the first here");
     }
 }
 
@@ -133,8 +134,7 @@ Shift Question::shift(std::size_t k) const noexcept {
 
 void fail_repeated(std::size_t row, std::size_t first) {
     throw ValueError("in_coords: row " + std::to_string(row) + " repeats row " +
-                     std::to_string(first) +
-                     "; drop repeated rows, or pass duplicates=\"first\"");
+                     std::to_string(first) + "; drop repeated rows, or pass duplicates=\"first\"");
 }
 
 Tensor kernel_offsets_from_size(Kernel const& kernel) {
@@ -156,8 +156,10 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options) {
     Question question;
-    question.in = narrowed(check_rows(in_coords, "in_coords", Columns{3, kMaxColumns}), "in_coords");
-    question.out = narrowed(check_rows(out_coords, "out_coords", question.in.columns), "out_coords");
+    question.in =
+        narrowed(check_rows(in_coords, "in_coords", Columns{3, kMaxColumns}), "in_coords");
+    question.out =
+        narrowed(check_rows(out_coords, "out_coords", question.in.columns), "out_coords");
     question.axes = question.in.columns - 1;
     check_axes(stride, question.axes, "in_to_out_stride_ratio");
     check_positive(stride, "in_to_out_stride_ratio");

@@ -21,17 +21,17 @@ struct Question {
     CoordRows in{};
     CoordRows out{};
     std::size_t axes = 0;
-    Shape stride{};                         // per axis
-    Shape size{};                           // per axis, of the kernel
-    Shape dilation{};                       // per axis
-    std::vector<std::int32_t> offsets{};    // [all, axes]
-    std::size_t all = 0;                    // offsets of the kernel
-    std::size_t groups = 0;                 // the first so many are wanted
+    Shape stride{};                       // per axis
+    Shape size{};                         // per axis, of the kernel
+    Shape dilation{};                     // per axis
+    std::vector<std::int32_t> offsets{};  // [all, axes]
+    std::size_t all = 0;                  // offsets of the kernel
+    std::size_t groups = 0;               // the first so many are wanted
     Duplicates duplicates = Duplicates::Refuse;
-    bool unstrided = false;                 // stride 1 on every axis
-    bool equal = false;                     // in and out are the same rows in the same order
-    bool odd = false;                       // every axis of the kernel is odd
-    bool centered = false;                  // offset[all - 1 - k] == -offset[k]
+    bool unstrided = false;  // stride 1 on every axis
+    bool equal = false;      // in and out are the same rows in the same order
+    bool odd = false;        // every axis of the kernel is odd
+    bool centered = false;   // offset[all - 1 - k] == -offset[k]
 
     std::int32_t const* offset(std::size_t k) const noexcept { return offsets.data() + k * axes; }
     /// What is sought for an out row under offset k.

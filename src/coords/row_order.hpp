@@ -13,8 +13,7 @@ namespace tensorhash::coords {
 class RowOrder {
 public:
     explicit RowOrder(std::size_t rows)
-        : words_((rows + 63) / 64),
-          partner_(rows * sizeof(std::int32_t)),
+        : words_((rows + 63) / 64), partner_(rows * sizeof(std::int32_t)),
           seen_(words_ * sizeof(std::uint64_t), runtime::Fill::Zero) {}
 
     /// False if the row was there already.

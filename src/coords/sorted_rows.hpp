@@ -15,8 +15,7 @@ template <std::size_t W> struct SortedRows {
     runtime::Block row_block{};
 
     explicit SortedRows(std::size_t count)
-        : size(count),
-          key_block((count + 1) * sizeof(GridKey<W>)),
+        : size(count), key_block((count + 1) * sizeof(GridKey<W>)),
           row_block(count * sizeof(std::uint32_t)) {
         keys()[count] = GridKey<W>::above_all();
     }
@@ -48,8 +47,9 @@ void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
         for (std::size_t w = grid.words; w-- > 0;) {  // each sort keeps the order of the last one
             runtime::for_ranges(list.size, runtime::kGrain,
                                 [&](std::size_t begin, std::size_t end) {
-                for (std::size_t i = begin; i < end; ++i) keys[i] = word(rows[i], w);
-            });
+                                    for (std::size_t i = begin; i < end; ++i)
+                                        keys[i] = word(rows[i], w);
+                                });
             sort_rows(keys, rows, list.size, grid.largest[w]);
         }
         runtime::for_ranges(list.size, runtime::kGrain, [&](std::size_t begin, std::size_t end) {

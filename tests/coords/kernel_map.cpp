@@ -22,8 +22,8 @@ using Rows = std::vector<Row>;
 Tensor tensor_of(Rows const& rows, std::size_t columns) {
     std::vector<std::int32_t> flat;
     for (Row const& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-    return Tensor::from(flat,
-                        {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
+    return Tensor::from(
+        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
 }
 
 /// Distinct rows in random order; axis a is spread over [-range[a], range[a]].
@@ -37,7 +37,9 @@ Rows random_rows(std::size_t count, std::vector<std::int32_t> const& range, unsi
             // Clusters of neighbours, however far apart the clusters are.
             std::int32_t const near = static_cast<std::int32_t>(random() % 5) - 2;
             std::int32_t const far = limit == 0 ? 0 : static_cast<std::int32_t>(random() % 3) - 1;
-            row.push_back(far * limit + (far > 0 ? -std::abs(near) : far < 0 ? std::abs(near) : near));
+            row.push_back(far * limit + (far > 0   ? -std::abs(near)
+                                         : far < 0 ? std::abs(near)
+                                                   : near));
         }
         if (seen.emplace(row, true).second) rows.push_back(row);
     }
@@ -104,10 +106,10 @@ protected:
             KernelMapOptions options;
             options.strategy = strategy;
             options.duplicates = duplicates;
-            expect_pairs(tensorhash::coords::generate_kernel_map(tensor_of(in, columns),
-                                                                 tensor_of(out, columns), stride,
-                                                                 kernel, options),
-                         want);
+            expect_pairs(
+                tensorhash::coords::generate_kernel_map(
+                    tensor_of(in, columns), tensor_of(out, columns), stride, kernel, options),
+                want);
         }
     }
 
@@ -115,16 +117,18 @@ private:
     Threads threads_;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, KernelMaps, ::testing::ValuesIn(thread_counts),
-                         [](::testing::TestParamInfo<int> const& info) {
-    return "threads" + std::to_string(info.param);
-});
+std::string threads_name(::testing::TestParamInfo<int> const& threads) {
+    return "threads" + std::to_string(threads.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelMaps, ::testing::ValuesIn(thread_counts), threads_name);
 
 TEST_P(KernelMaps, keys_of_one_three_and_seven_words_give_the_same_pairs) {
     constexpr std::int32_t far = 2147483645;
-    for (std::vector<std::int32_t> const& range :
-         {std::vector<std::int32_t>{0, 0, 0}, {far, far, far}, {0, far, 0, far},
-          {far, far, far, far, far, far}}) {
+    for (std::vector<std::int32_t> const& range : {std::vector<std::int32_t>{0, 0, 0},
+                                                   {far, far, far},
+                                                   {0, far, 0, far},
+                                                   {far, far, far, far, far, far}}) {
         Kernel kernel{{3, 3, 3}};
         kernel.size.resize(range.size(), 2);
         Rows const rows = random_rows(400, range, 7);
@@ -137,9 +141,9 @@ TEST_P(KernelMaps, keys_of_one_three_and_seven_words_give_the_same_pairs) {
 TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
     Rows const rows = random_rows(500, {6, 6, 6}, 1);
     Rows const other = random_rows(300, {6, 0, 6}, 2);
-    for (Kernel const& kernel : {Kernel{{5, 5, 5}}, Kernel{{2, 4, 3}}, Kernel{{1, 7, 1}},
-                                 Kernel{{3, 3, 3}, {2, 1, 3}}, Kernel{{3, 2, 3}, {1, 1, 7}},
-                                 Kernel{{3, 3, 3}, {}, {4, 0, -2}}, Kernel{{1, 1, 1}}}) {
+    for (Kernel const& kernel :
+         {Kernel{{5, 5, 5}}, Kernel{{2, 4, 3}}, Kernel{{1, 7, 1}}, Kernel{{3, 3, 3}, {2, 1, 3}},
+          Kernel{{3, 2, 3}, {1, 1, 7}}, Kernel{{3, 3, 3}, {}, {4, 0, -2}}, Kernel{{1, 1, 1}}}) {
         check(rows, rows, {1, 1, 1}, kernel);
         check(rows, other, {2, 1, 3}, kernel);
     }

@@ -17,10 +17,11 @@ private:
     Threads threads_;
 };
 
-INSTANTIATE_TEST_SUITE_P(All, SortRows, ::testing::ValuesIn(thread_counts),
-                         [](::testing::TestParamInfo<int> const& info) {
-    return "threads" + std::to_string(info.param);
-});
+std::string threads_name(::testing::TestParamInfo<int> const& threads) {
+    return "threads" + std::to_string(threads.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SortRows, ::testing::ValuesIn(thread_counts), threads_name);
 
 void check_sort(std::vector<std::uint64_t> keys) {
     std::vector<std::uint32_t> rows(keys.size());

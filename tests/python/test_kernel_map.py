@@ -64,6 +64,21 @@ def test_a_large_cube_has_all_its_offsets():
     check_all(coords, coords, [1, 1, 1], (11, 11, 11))
 
 
+def test_offsets_times_rows_may_exceed_32_bits():
+    """2^20 offsets, 4096 rows: one input, which every row reaches under one offset."""
+    rng = np.random.default_rng(2)
+    size = (128, 128, 64)
+    back = np.column_stack([rng.integers(0, extent, 4096) for extent in size])
+    outs = np.concatenate([np.zeros((4096, 1)), -back], axis=1).astype(np.int32)
+    made = thc.generate_kernel_map(np.zeros((1, 4), np.int32), outs, 1, size)
+    group = np.ravel_multi_index(tuple(back.T), size)
+    counts = np.bincount(group, minlength=len(made))
+    same(made.offsets, np.concatenate([[0], np.cumsum(counts)]))
+    same(made.out_maps, np.argsort(group, kind="stable").astype(np.int32))
+    assert not made.in_maps.any()
+    assert len(made) * len(outs) == 2**32
+
+
 @pytest.mark.parametrize("edge", [131071, 2**31 - 1])
 def test_nothing_wraps_around_at_the_edge_of_the_range(edge):
     corners = [-edge - 1, -edge, edge - 1, edge]
@@ -158,15 +173,15 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
         (coords, 1, (2,) * axes),
     ]:
         with pytest.raises(ValueError, match="skip_symmetric_kernel_map"):
-            thc.generate_kernel_map(
-                coords, other, stride, kernel, skip_symmetric_kernel_map=True
-            )
+            thc.generate_kernel_map(coords, other, stride, kernel, skip_symmetric_kernel_map=True)
 
 
 def test_both_methods_take_dilation_and_give_one_map():
     coords = random_coords(np.random.default_rng(8), 200, 3, -5, 5)
     for dilation in (1, (2, 1, 2)):
-        expected = pairs_of(coords, coords, [1] * 3, (3, 3, 3), np.broadcast_to(dilation, 3).tolist())
+        expected = pairs_of(
+            coords, coords, [1] * 3, (3, 3, 3), np.broadcast_to(dilation, 3).tolist()
+        )
         for method in ("size", "offset"):
             check_map(
                 thc.generate_kernel_map(coords, coords, 1, 3, dilation, method=method), expected
@@ -178,7 +193,11 @@ def test_results_do_not_depend_on_threads(threads):
     rng = np.random.default_rng(9)
     coords = random_coords(rng, 60_000, 3, -30, 30)
     coarse = np.unique(coords // np.int32([1, 2, 2, 2]), axis=0)
-    for outs, stride, size in [(coords, 1, (3, 3, 3)), (coarse, 2, (2, 2, 2)), (coarse, 1, (1, 1, 3))]:
+    for outs, stride, size in [
+        (coords, 1, (3, 3, 3)),
+        (coarse, 2, (2, 2, 2)),
+        (coarse, 1, (1, 1, 3)),
+    ]:
         for strategy in ["merge", "flat"]:
             tensorhash.set_num_threads(1)
             one = thc.generate_kernel_map(coords, outs, stride, size, strategy=strategy)

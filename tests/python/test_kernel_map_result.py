@@ -175,27 +175,27 @@ def test_known_offsets():
 @pytest.mark.parametrize(
     "arguments, error, text",
     [
-        (dict(kernel_size=(3, 3)), ValueError, "kernel_size: expected 3 numbers.*got 2"),
-        (dict(kernel_size=(3, 0, 3)), ValueError, "kernel_size: axis 1: expected 1 to .*, got 0"),
-        (dict(kernel_size=(10**6,) * 3), ValueError, "kernel_size: expected at most 16777216"),
-        (dict(kernel_size=2.5), TypeError, "kernel_size: expected an int or a sequence.*2.5"),
-        (dict(kernel_dilation=(1, -1, 1)), ValueError, "kernel_dilation: axis 1"),
-        (dict(kernel_dilation=2**31 - 1, kernel_size=7), ValueError, "do not fit int32"),
-        (dict(kernel_center_offset=(1, 1)), ValueError, "center_offset: expected 3 numbers"),
-        (dict(kernel_center_offset=2**62), ValueError, "do not fit int32"),
-        (dict(in_to_out_stride_ratio=0), ValueError, "in_to_out_stride_ratio: axis 0"),
-        (dict(in_to_out_stride_ratio=(1, 2)), ValueError, "in_to_out_stride_ratio: expected 3"),
-        (dict(method="hash"), ValueError, 'method: expected "size" or "offset"'),
-        (dict(strategy="fast"), ValueError, 'strategy: expected "flat"'),
-        (dict(strategy=3), TypeError, "strategy: expected a str"),
-        (dict(duplicates="last"), ValueError, "duplicates"),
-        (dict(in_coords=np.zeros((3, 4), np.float32)), TypeError, "in_coords: expected int32"),
-        (dict(in_coords=np.zeros((3, 2), np.int32)), ValueError, "in_coords: expected shape"),
-        (dict(in_coords=np.zeros(4, np.int32)), ValueError, "in_coords: expected shape"),
-        (dict(out_coords=np.zeros((3, 5), np.int32)), ValueError, "out_coords: expected shape"),
-        (dict(out_coords=[[0, 0, 2**31, 0]]), ValueError, "out_coords: row 0: 2147483648"),
+        ({"kernel_size": (3, 3)}, ValueError, "kernel_size: expected 3 numbers.*got 2"),
+        ({"kernel_size": (3, 0, 3)}, ValueError, "kernel_size: axis 1: expected 1 to .*, got 0"),
+        ({"kernel_size": (10**6,) * 3}, ValueError, "kernel_size: expected at most 16777216"),
+        ({"kernel_size": 2.5}, TypeError, "kernel_size: expected an int or a sequence.*2.5"),
+        ({"kernel_dilation": (1, -1, 1)}, ValueError, "kernel_dilation: axis 1"),
+        ({"kernel_dilation": 2**31 - 1, "kernel_size": 7}, ValueError, "do not fit int32"),
+        ({"kernel_center_offset": (1, 1)}, ValueError, "center_offset: expected 3 numbers"),
+        ({"kernel_center_offset": 2**62}, ValueError, "do not fit int32"),
+        ({"in_to_out_stride_ratio": 0}, ValueError, "in_to_out_stride_ratio: axis 0"),
+        ({"in_to_out_stride_ratio": (1, 2)}, ValueError, "in_to_out_stride_ratio: expected 3"),
+        ({"method": "hash"}, ValueError, 'method: expected "size" or "offset"'),
+        ({"strategy": "fast"}, ValueError, 'strategy: expected "flat"'),
+        ({"strategy": 3}, TypeError, "strategy: expected a str"),
+        ({"duplicates": "last"}, ValueError, "duplicates"),
+        ({"in_coords": np.zeros((3, 4), np.float32)}, TypeError, "in_coords: expected int32"),
+        ({"in_coords": np.zeros((3, 2), np.int32)}, ValueError, "in_coords: expected shape"),
+        ({"in_coords": np.zeros(4, np.int32)}, ValueError, "in_coords: expected shape"),
+        ({"out_coords": np.zeros((3, 5), np.int32)}, ValueError, "out_coords: expected shape"),
+        ({"out_coords": [[0, 0, 2**31, 0]]}, ValueError, "out_coords: row 0: 2147483648"),
         (
-            dict(out_coords=np.int64([[0, 0, 0, 0], [0, 0, -(2**31) - 1, 0]])),
+            {"out_coords": np.int64([[0, 0, 0, 0], [0, 0, -(2**31) - 1, 0]])},
             ValueError,
             "out_coords: row 1, column 2: .*-2147483649",
         ),
@@ -203,7 +203,12 @@ def test_known_offsets():
     ids=str,
 )
 def test_errors_name_the_argument_and_what_came(coords, arguments, error, text):
-    given = dict(in_coords=coords, out_coords=coords, in_to_out_stride_ratio=1, kernel_size=3)
+    given = {
+        "in_coords": coords,
+        "out_coords": coords,
+        "in_to_out_stride_ratio": 1,
+        "kernel_size": 3,
+    }
     with pytest.raises(error, match=text):
         thc.generate_kernel_map(**{**given, **arguments})
 

@@ -172,9 +172,7 @@ def kernel_offsets_from_size(
     size = numbers_per_axis(kernel_size, None, "kernel_size")
     dilation = numbers_per_axis(kernel_dilation, len(size), "kernel_dilation")
     center = (
-        []
-        if center_offset is None
-        else numbers_per_axis(center_offset, len(size), "center_offset")
+        [] if center_offset is None else numbers_per_axis(center_offset, len(size), "center_offset")
     )
     return NUMPY.give(_core.kernel_offsets(size, dilation, center))
 
