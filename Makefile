@@ -26,6 +26,7 @@ bench:  ## speed beside Open3D and spconv (not a test)
 	@tools/install-package
 	@$(python) bench/run.py --write
 	@$(python) bench/kernel_maps.py --write
+	@$(python) bench/distributed.py --write
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from measure import Clock, median, spread
+from report import Report, machine
 
 import tensorhash
 
@@ -27,6 +28,7 @@ def launch(options: argparse.Namespace) -> int:
     threads = max(1, tensorhash.get_num_threads() // options.ranks)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     arguments = ["--rows", str(options.rows), "--rounds", str(options.rounds)]
+    arguments += ["--write"] * options.write
     command = [*launcher, f"--nproc-per-node={options.ranks}", __file__, *arguments]
     settings = {"TENSORHASH_NUM_THREADS": str(threads), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, env={**os.environ, **settings}).returncode
@@ -91,6 +93,32 @@ def one_round(rank: int, ranks: int, keys: Any, values: Any) -> tuple[Clock, Clo
     return together, messages, alone
 
 
+def tell(options: argparse.Namespace, ranks: int, rounds: list[tuple[Clock, ...]]) -> None:
+    """Prints the medians, and puts them into bench/results.md if asked to."""
+    threads = tensorhash.get_num_threads()
+    report = Report("ranks")
+    report.add(
+        "## One table over ranks",
+        "",
+        f"{options.rows:.0e} random int64 keys, {DIM} float32 a key; {ranks} ranks under torchrun, each",
+        f"with {threads} of the {threads * ranks} threads that one process has; loopback; medians of",
+        f"{options.rounds} rounds, in turn. {machine()}.",
+        "",
+        "| call | one process, ms | ranks, ms | of that messages | spread | ratio |",
+        "|---|--:|--:|--:|--:|--:|",
+    )
+    for verb in VERBS:
+        times = [[clock.times[verb][0] for clock in kind] for kind in zip(*rounds, strict=True)]
+        together, messages, alone = map(median, times)
+        noise = max(spread(times[0]), spread(times[2]))
+        report.add(
+            f"| {verb} | {alone * 1e3:.1f} | {together * 1e3:.1f} | {messages / together:.0%} "
+            f"| ±{noise:.0%} | {alone / together:.2f}x |"
+        )
+    if options.write:
+        report.write()
+
+
 def main_of_rank(options: argparse.Namespace) -> None:
     """One rank: rank 0 prints."""
     import torch.distributed as dist
@@ -103,22 +131,7 @@ def main_of_rank(options: argparse.Namespace) -> None:
     one_round(rank, ranks, keys[:10_000], values[:10_000])
     rounds = [one_round(rank, ranks, keys, values) for _ in range(options.rounds)]
     if rank == 0:
-        threads = tensorhash.get_num_threads()
-        print(
-            f"{options.rows:.0e} random int64 keys, {DIM} float32 a key; {ranks} ranks of {threads} "
-            f"thread(s) on one machine (loopback), against one process of {threads * ranks}; "
-            f"medians of {options.rounds} rounds, in turn.\n"
-        )
-        print("| call | one process, ms | ranks, ms | of that messages | spread | ratio |")
-        print("|---|--:|--:|--:|--:|--:|")
-        for verb in VERBS:
-            times = [[clock.times[verb][0] for clock in kind] for kind in zip(*rounds, strict=True)]
-            together, messages, alone = map(median, times)
-            noise = max(spread(times[0]), spread(times[2]))
-            print(
-                f"| {verb} | {alone * 1e3:.1f} | {together * 1e3:.1f} | {messages / together:.0%} "
-                f"| ±{noise:.0%} | {alone / together:.2f}x |"
-            )
+        tell(options, ranks, rounds)
     dist.destroy_process_group()
 
 
@@ -127,6 +140,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="keys, over all ranks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
     options = parser.parse_args()
     if "LOCAL_RANK" in os.environ:
         main_of_rank(options)
