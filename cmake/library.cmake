@@ -8,17 +8,26 @@ set(_core_sources
     src/coords/coord_store.cpp
     src/coords/distinct.cpp
     src/coords/flat_index.cpp
+    src/coords/grid_keys.cpp
     src/coords/groups.cpp
+    src/coords/hierarchical.cpp
+    src/coords/kernel_map.cpp
+    src/coords/kernel_map_forms.cpp
+    src/coords/kernel_map_merge.cpp
+    src/coords/kernel_map_probe.cpp
     src/coords/knn_search.cpp
     src/coords/new_rows.cpp
     src/coords/ops.cpp
     src/coords/packed_hash_table.cpp
+    src/coords/pieces.cpp
     src/coords/points.cpp
+    src/coords/question.cpp
     src/coords/radius_search.cpp
     src/coords/row_buffer.cpp
     src/coords/rows.cpp
     src/coords/search_space.cpp
     src/coords/torch_hash_table.cpp
+    src/coords/sort.cpp
     src/coords/tree.cpp
     src/coords/vector_index.cpp
     src/coords/voxel_coords.cpp
