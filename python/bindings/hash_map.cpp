@@ -1,60 +1,19 @@
 // The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
 #include "tensorhash/hash_map.hpp"
 
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "array_in.hpp"
-#include "bindings.hpp"
+#include "table_in.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::bindings {
 namespace {
 
-using Arrays = nb::typed<nb::sequence, nb::object>;
-using ElementSpec = std::pair<std::string, Shape>;  // dtype name, element shape
-
-Element to_element(ElementSpec const& spec) { return {dtype_from_name(spec.first), spec.second}; }
-
-ElementSpec to_spec(Element const& element) {
-    return {std::string(name(element.dtype)), element.shape};
-}
-
-Tensor key_rows(HashMap const& self, nb::handle keys) {
-    return to_tensor(keys, "keys", self.key_element().dtype);
-}
-
-// `elements` are for messages: how many arrays there must be is the core's to check.
-std::vector<Tensor> to_tensors(Arrays const& arrays, char const* argument,
-                               std::vector<Element> const& elements = {}) {
-    std::size_t const count = nb::len(arrays);
-    std::vector<Tensor> tensors;
-    tensors.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        std::string label = argument;
-        if (count > 1) label += "[" + std::to_string(i) + "]";
-        Dtype const wanted = i < elements.size() ? elements[i].dtype : Dtype::Undefined;
-        tensors.push_back(to_tensor(arrays[i], label.c_str(), wanted));
-    }
-    return tensors;
-}
-
-using Pair = std::pair<Tensor, Tensor>;  // a tuple of two in Python
-
-Pair to_pair(Located&& located) { return {std::move(located.indices), std::move(located.mask)}; }
-
 void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key,
                std::vector<ElementSpec> const& values, std::string const& device) {
-    std::vector<Element> elements;
-    elements.reserve(values.size());
-    for (ElementSpec const& spec : values) elements.push_back(to_element(spec));
+    std::vector<Element> elements = to_elements(values);
     without_gil([&] {
         new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
                            Device::parse(device));
@@ -78,9 +37,7 @@ Pair accumulate(HashMap& self, nb::handle keys, Arrays const& values,
                 std::vector<std::string> const& reduce) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    std::vector<Reduce> reductions;
-    reductions.reserve(reduce.size());
-    for (std::string const& word : reduce) reductions.push_back(reduce_from_name(word));
+    std::vector<Reduce> const reductions = to_reduces(reduce);
     return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
 }
 
@@ -148,15 +105,6 @@ HashMap from_bytes(nb::handle bytes) {
     return without_gil([&] { return HashMap::from_bytes(image); });
 }
 
-// File names are bytes on POSIX and need not be UTF-8.
-std::string path_of(nb::bytes const& file_name) { return {file_name.c_str(), file_name.size()}; }
-
-std::vector<ElementSpec> value_specs(HashMap const& self) {
-    std::vector<ElementSpec> specs;
-    for (Element const& element : self.value_elements()) specs.push_back(to_spec(element));
-    return specs;
-}
-
 std::tuple<Tensor, Tensor, Tensor, Tensor> unique_rows(nb::handle array) {
     Tensor const rows = to_tensor(array, "array");
     Unique found = without_gil([&] { return unique(rows); });
@@ -179,7 +127,8 @@ void bind_listings(nb::class_<HashMap>& table) {
         .def("capacity",
              [](HashMap const& self) { return without_gil([&] { return self.capacity(); }); })
         .def_prop_ro("key_element", [](HashMap const& self) { return to_spec(self.key_element()); })
-        .def_prop_ro("value_elements", &value_specs)
+        .def_prop_ro("value_elements",
+                     [](HashMap const& self) { return to_specs(self.value_elements()); })
         .def_prop_ro("device", [](HashMap const& self) { return to_string(self.device()); })
         .def("memory_usage", &memory_usage)
         .def("validate", [](HashMap const& self) { without_gil([&] { self.validate(); }); });

@@ -7,6 +7,7 @@
 array([0, 1, 0], dtype=int32)
 """
 
+from tensorhash import optim
 from tensorhash._config import get_num_threads, set_num_threads, show_config
 from tensorhash._core import version as __version__
 from tensorhash.hash_map import HashMap
@@ -18,6 +19,7 @@ __all__ = [
     "HashSet",
     "__version__",
     "get_num_threads",
+    "optim",
     "set_num_threads",
     "show_config",
     "unique",

@@ -19,6 +19,7 @@ from tensorhash._table import (
     Table,
     integer,
 )
+from tensorhash.optim import Optimizer, require_optimizer, word
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -138,6 +139,32 @@ class HashMap(Table):
         columns = self._take_values(values, list_values, rows)
         indices, inserted = self._table.accumulate(rows, columns, _words(reduce))
         return give(indices), give(inserted)
+
+    def update(
+        self,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Optimizer,
+        *,
+        missing: str = "skip",
+        duplicates: str = "in_order",
+        initial: Any = None,
+    ) -> tuple[Array, Array]:
+        """An optimizer step of tensorhash.optim for each row; gradients as the first value column.
+
+        `missing` keys: "skip"; "insert", with weights `initial` (as `default` in `get`) and fresh
+        state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
+        Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
+        """
+        rows, give = self._take(keys, self._key, "keys")
+        require_optimizer(optimizer)
+        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        steps, _ = self._take(gradients, weights, "gradients")
+        start = None if initial is None else _default_rows(initial, weights, "initial")
+        core = optimizer._core()
+        words = word(missing, "missing"), word(duplicates, "duplicates")
+        indices, found = _core.update(self._table, rows, steps, core, *words, start)
+        return give(indices), give(found)
 
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Adds the keys that are new, values zero, to be written later. Returns as `insert`."""
