@@ -14,5 +14,6 @@ NB_MODULE(_core, m) {
     bind_tensor(m);
     bind_hash_map(m);
     bind_update(m);
+    bind_bounded_map(m);
     bind_threads(m);
 }

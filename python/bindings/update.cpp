@@ -1,28 +1,7 @@
-// The bound optimizers, and update() of a table.
-#include "table_in.hpp"
-#include "tensorhash/optimizer.hpp"
+// The bound optimizers, and update() of a HashMap.
+#include "optimizer.hpp"
 
 namespace tensorhash::bindings {
-namespace {
-
-/// A class of our own: nanobind would take a variant apart.
-struct BoundOptimizer {
-    Optimizer value;
-};
-
-Pair update(HashMap& self, nb::handle keys, nb::handle gradients, BoundOptimizer const& optimizer,
-            std::string const& missing, std::string const& duplicates, nb::object initial) {
-    Tensor const rows = key_rows(self, keys);
-    bool const has_values = !self.value_elements().empty();
-    Dtype const weights = has_values ? self.value_elements()[0].dtype : Dtype::Undefined;
-    Tensor const steps = to_tensor(gradients, "gradients", weights);
-    UpdateOptions options{missing_from_name(missing), duplicates_from_name(duplicates), {}};
-    if (!initial.is_none()) options.initial = to_tensor(initial, "initial", weights);
-    return to_pair(without_gil([&] { return self.update(rows, steps, optimizer.value, options); }));
-}
-
-}  // namespace
-
 void bind_update(nb::module_& m) {
     nb::class_<BoundOptimizer>(m, "Optimizer", "One of tensorhash.optim, as the core knows it.")
         .def_static(
@@ -53,7 +32,7 @@ void bind_update(nb::module_& m) {
                 return to_specs(optimizer_columns(self.value, to_element(weights)));
             },
             nb::arg("weights"));
-    m.def("update", &update, nb::arg("table"), nb::arg("keys"), nb::arg("gradients"),
+    m.def("update", &update_table<HashMap>, nb::arg("table"), nb::arg("keys"), nb::arg("gradients"),
           nb::arg("optimizer"), nb::arg("missing"), nb::arg("duplicates"),
           nb::arg("initial").none());
 }
