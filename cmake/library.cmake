@@ -9,6 +9,7 @@ set(_core_sources
     src/runtime/memory.cpp
     src/runtime/threads.cpp
     src/table/arguments.cpp
+    src/table/exchange.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp
     src/table/index.cpp

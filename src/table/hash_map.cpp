@@ -2,44 +2,25 @@
 #include "tensorhash/hash_map.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 
 #include "io/file.hpp"
 #include "io/format.hpp"
-#include "runtime/lock.hpp"
 #include "table/arguments.hpp"
+#include "table/impl.hpp"
 #include "table/rows.hpp"
-#include "table/table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
 using table::Answers;
 using table::Batch;
+using table::Reading;
 using table::Table;
-
-struct HashMap::Impl {
-    Impl(Element key_element, std::vector<Element> value_elements, Table t)
-        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(t)) {}
-
-    Element const key;
-    std::vector<Element> const values;
-    Table table;
-    mutable runtime::ReadWriteLock lock;
-};
+using table::with_rows;
+using table::Writing;
 
 namespace {
-
-using Reading = std::shared_lock<runtime::ReadWriteLock>;
-using Writing = std::unique_lock<runtime::ReadWriteLock>;
-
-Shape with_rows(std::size_t rows, Shape const& element) {
-    Shape shape{static_cast<std::int64_t>(rows)};
-    shape.insert(shape.end(), element.begin(), element.end());
-    return shape;
-}
 
 Located make_located(std::size_t rows) {
     return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
@@ -162,40 +143,13 @@ Tensor HashMap::erase(Tensor const& keys) {
 
 std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Element> const& elements = impl_->values;
-    if (!defaults.empty() && defaults.size() != elements.size()) {
-        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
-                         " columns, got " + std::to_string(defaults.size()));
-    }
-    std::vector<Batch> missing;
     std::vector<Tensor> out;
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        if (!defaults.empty()) {
-            bool const one_for_all = defaults[i].shape() == elements[i].shape;
-            Tensor const rows =
-                one_for_all ? defaults[i].contiguous().reshape(with_rows(1, elements[i].shape))
-                            : defaults[i];
-            missing.push_back(table::check_batch(rows, elements[i], "default"));
-            if (!one_for_all && missing.back().rows != batch.rows) {
-                throw ValueError("default: expected one row, " + to_string(elements[i].shape) +
-                                 ", or " + std::to_string(batch.rows) +
-                                 " rows, as many as keys, got " + to_string(defaults[i].shape()));
-            }
-            missing.back().rows = one_for_all ? 1 : missing.back().rows;
-        }
-        out.push_back(Tensor::empty(with_rows(batch.rows, elements[i].shape), elements[i].dtype));
+    std::vector<void*> memory;
+    for (Element const& element : impl_->values) {
+        out.push_back(Tensor::empty(with_rows(batch.rows, element.shape), element.dtype));
+        memory.push_back(out.back().data());
     }
-    Located located = make_located(batch.rows);
-    Reading const guard(impl_->lock);
-    impl_->table.find(batch.data(), batch.rows, answers(located));
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        table::Column const& column = impl_->table.values()[i];
-        bool const per_row = !missing.empty() && defaults[i].shape() != elements[i].shape;
-        table::gather_rows(static_cast<unsigned char*>(out[i].data()), column.block->data(),
-                           column.row_bytes, answers(located).numbers, batch.rows,
-                           missing.empty() ? nullptr : missing[i].data(),
-                           per_row ? column.row_bytes : 0);
-    }
+    get_into(batch.tensor, defaults, memory, nullptr);
     return out;
 }
 
