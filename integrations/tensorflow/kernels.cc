@@ -17,8 +17,7 @@ public:
         OP_REQUIRES_OK(ctx, tf::LookupResource(ctx, tf::HandleFromInput(ctx, 0), &any));
         auto* const table = dynamic_cast<Table*>(any.get());
         OP_REQUIRES(ctx, table != nullptr,
-                    invalid("table: expected a tensorhash table, got ",
-                                                any->DebugString()));
+                    invalid("table: expected a tensorhash table, got ", any->DebugString()));
         OP_REQUIRES_OK(ctx, run(ctx, *table));
     }
 
@@ -58,8 +57,7 @@ public:
 
 private:
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
-        TF_RETURN_IF_ERROR(
-            table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
+        TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         return table.upsert(ctx, ctx->input(1), ctx->input(2), reduce_);
     }
     th_reduce reduce_ = TH_LAST;
@@ -88,8 +86,12 @@ class ReserveKernel final : public TableKernel {
 class ImportKernel final : public TableKernel {
     using TableKernel::TableKernel;
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
-        TF_RETURN_IF_ERROR(
-            table.CheckKeyAndValueTensorsForImport(ctx->input(1), ctx->input(2)));
+        TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForImport(ctx->input(1), ctx->input(2)));
+        if (ctx->input(1).dims() != 1 + table.key_shape().dims()) {
+            return invalid("keys: expected a list of keys of shape ",
+                           table.key_shape().DebugString(), ", got ",
+                           ctx->input(1).shape().DebugString());
+        }
         return table.replace(ctx, ctx->input(1), ctx->input(2));
     }
 };
@@ -97,8 +99,7 @@ class ImportKernel final : public TableKernel {
 class InitializeKernel final : public TableKernel {
     using TableKernel::TableKernel;
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
-        TF_RETURN_IF_ERROR(
-            table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
+        TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         return table.initialize(ctx, ctx->input(1), ctx->input(2));
     }
 };
@@ -129,20 +130,19 @@ TH_REGISTER("Export", ExportKernel);
 #undef TH_REGISTER
 
 // One class of table for all keys that are numbers: the engine knows dtypes at run time.
-#define TH_REGISTER_KEY(key, container)                                                     \
-    REGISTER_KERNEL_BUILDER(                                                                \
-        Name("TensorhashTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key),    \
-        LookupTableOp<container>);                                                          \
-    REGISTER_KERNEL_BUILDER(Name("TensorhashAnonymousTable")                                \
-                                .Device(tf::DEVICE_CPU)                                     \
-                                .TypeConstraint("key_dtype", key),                          \
-                            AnonymousLookupTableOp<container>);                             \
-    REGISTER_KERNEL_BUILDER(                                                                \
-        Name("TensorhashStaticTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key), \
-        LookupTableOp<ReadOnly<container>>);                                                \
-    REGISTER_KERNEL_BUILDER(Name("TensorhashAnonymousStaticTable")                          \
-                                .Device(tf::DEVICE_CPU)                                     \
-                                .TypeConstraint("key_dtype", key),                          \
+#define TH_REGISTER_KEY(key, container)                                                           \
+    REGISTER_KERNEL_BUILDER(                                                                      \
+        Name("TensorhashTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key),          \
+        LookupTableOp<container>);                                                                \
+    REGISTER_KERNEL_BUILDER(                                                                      \
+        Name("TensorhashAnonymousTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key), \
+        AnonymousLookupTableOp<container>);                                                       \
+    REGISTER_KERNEL_BUILDER(                                                                      \
+        Name("TensorhashStaticTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key),    \
+        LookupTableOp<ReadOnly<container>>);                                                      \
+    REGISTER_KERNEL_BUILDER(Name("TensorhashAnonymousStaticTable")                                \
+                                .Device(tf::DEVICE_CPU)                                           \
+                                .TypeConstraint("key_dtype", key),                                \
                             AnonymousLookupTableOp<ReadOnly<container>>)
 TH_REGISTER_KEY(tf::DT_BOOL, PlainTable);
 TH_REGISTER_KEY(tf::DT_INT8, PlainTable);

@@ -40,8 +40,7 @@ public:
     void Compute(tf::OpKernelContext* ctx) override {
         std::lock_guard<std::mutex> const guard(lock_);
         if (!named_) {
-            OP_REQUIRES_OK(ctx,
-                           info_.Init(ctx->resource_manager(), def(), use_node_name_sharing_));
+            OP_REQUIRES_OK(ctx, info_.Init(ctx->resource_manager(), def(), use_node_name_sharing_));
         }
         Interface* table = nullptr;
         OP_REQUIRES_OK(ctx, info_.resource_manager()->template LookupOrCreate<Interface>(
@@ -80,11 +79,10 @@ private:
             table.value_shape() == value_shape) {
             return absl::OkStatus();
         }
-        return invalid(
-            "shared_name: \"", info_.name(), "\" is another table: expected ",
-            tf::DataTypeString(key_dtype), key_shape.DebugString(), " to ",
-            tf::DataTypeString(value_dtype), value_shape.DebugString(), ", got ",
-            table.DebugString());
+        return invalid("shared_name: \"", info_.name(), "\" is another table: expected ",
+                       tf::DataTypeString(key_dtype), key_shape.DebugString(), " to ",
+                       tf::DataTypeString(value_dtype), value_shape.DebugString(), ", got ",
+                       table.DebugString());
     }
 
     std::mutex lock_;

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "status.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
-#include "status.h"
 #include "tensorhash/c.h"
 
 namespace tensorhash_tf {
@@ -90,9 +90,8 @@ public:
 
     absl::Status create(Element const& key, Element const& value, std::int64_t capacity) {
         if (th_abi_version() != TH_ABI_VERSION) {
-            return refused(
-                "tensorhash: the op library was built for version ", TH_ABI_VERSION,
-                " of the C interface, libtensorhash has ", th_abi_version());
+            return refused("tensorhash: the op library was built for version ", TH_ABI_VERSION,
+                           " of the C interface, libtensorhash has ", th_abi_version());
         }
         auto const key_sizes = key.shape.dim_sizes();
         auto const value_sizes = value.shape.dim_sizes();

@@ -25,8 +25,7 @@ absl::Status shape_attribute(InferenceContext* c, char const* name, ShapeHandle*
     tf::PartialTensorShape given;
     TF_RETURN_IF_ERROR(c->GetAttr(name, &given));
     if (!given.IsFullyDefined()) {
-        return invalid(name, ": expected sizes that are all known, got ",
-                                           given.DebugString());
+        return invalid(name, ": expected sizes that are all known, got ", given.DebugString());
     }
     return c->MakeShapeFromPartialTensorShape(given, shape);
 }
@@ -61,10 +60,9 @@ absl::Status open_table(InferenceContext* c, Spec* spec) {
     TF_RETURN_IF_ERROR(c->GetAttr("Tin", &key));
     TF_RETURN_IF_ERROR(c->GetAttr("Tout", &value));
     if ((*known)[0].dtype != key || (*known)[1].dtype != value) {
-        return invalid(
-            "table: expected one of ", tf::DataTypeString(key), " to ", tf::DataTypeString(value),
-            ", got ", tf::DataTypeString((*known)[0].dtype), " to ",
-            tf::DataTypeString((*known)[1].dtype));
+        return invalid("table: expected one of ", tf::DataTypeString(key), " to ",
+                       tf::DataTypeString(value), ", got ", tf::DataTypeString((*known)[0].dtype),
+                       " to ", tf::DataTypeString((*known)[1].dtype));
     }
     TF_RETURN_IF_ERROR(c->Merge(spec->key, (*known)[0].shape, &spec->key));
     return c->Merge(spec->value, (*known)[1].shape, &spec->value);
@@ -79,12 +77,10 @@ absl::Status batch_shape(InferenceContext* c, ShapeHandle keys, Spec const& spec
     }
     int const key_rank = c->Rank(spec.key);
     ShapeHandle last, unused;
-    if (c->Rank(keys) < key_rank ||
-        !c->Subshape(keys, c->Rank(keys) - key_rank, &last).ok() ||
+    if (c->Rank(keys) < key_rank || !c->Subshape(keys, c->Rank(keys) - key_rank, &last).ok() ||
         !c->Merge(last, spec.key, &unused).ok()) {
-        return invalid("keys: expected a shape that ends in the key's, ",
-                                           c->DebugString(spec.key), ", got ",
-                                           c->DebugString(keys));
+        return invalid("keys: expected a shape that ends in the key's, ", c->DebugString(spec.key),
+                       ", got ", c->DebugString(keys));
     }
     return c->Subshape(keys, 0, c->Rank(keys) - key_rank, batch);
 }
@@ -103,9 +99,8 @@ absl::Status find_shapes(InferenceContext* c) {
     TF_RETURN_IF_ERROR(value_rows(c, batch, spec, &rows));
     ShapeHandle const given = c->input(2);
     if (!c->Merge(given, spec.value, &unused).ok() && !c->Merge(given, rows, &unused).ok()) {
-        return invalid("default_value: expected shape ",
-                                           c->DebugString(spec.value), " or ",
-                                           c->DebugString(rows), ", got ", c->DebugString(given));
+        return invalid("default_value: expected shape ", c->DebugString(spec.value), " or ",
+                       c->DebugString(rows), ", got ", c->DebugString(given));
     }
     c->set_output(0, rows);
     c->set_output(1, batch);
@@ -126,9 +121,8 @@ absl::Status check_items(InferenceContext* c) {
     TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
     TF_RETURN_IF_ERROR(value_rows(c, batch, spec, &rows));
     if (!c->Merge(c->input(2), rows, &unused).ok()) {
-        return invalid("values: expected shape ", c->DebugString(rows),
-                                           " for keys of shape ", c->DebugString(c->input(1)),
-                                           ", got ", c->DebugString(c->input(2)));
+        return invalid("values: expected shape ", c->DebugString(rows), " for keys of shape ",
+                       c->DebugString(c->input(1)), ", got ", c->DebugString(c->input(2)));
     }
     return absl::OkStatus();
 }
@@ -171,17 +165,17 @@ absl::Status export_shapes(InferenceContext* c) {
 #define TH_VALUES "{half, bfloat16, " TH_NUMBERS "}"
 
 // hash_bits: how many bits of a string's hash count; fewer than 64 make strings collide, which is for tests.
-#define TH_TABLE_ATTRIBUTES                                                               \
-    Attr("key_dtype: " TH_KEYS)                                                           \
-        .Attr("value_dtype: " TH_VALUES)                                                  \
-        .Attr("key_shape: shape = {}")                                                    \
-        .Attr("value_shape: shape = {}")                                                  \
-        .Attr("capacity: int >= 0 = 0")                                                   \
-        .Attr("hash_bits: int >= 0 = 64")                                                 \
-        .SetIsStateful()                                                                  \
+#define TH_TABLE_ATTRIBUTES               \
+    Attr("key_dtype: " TH_KEYS)           \
+        .Attr("value_dtype: " TH_VALUES)  \
+        .Attr("key_shape: shape = {}")    \
+        .Attr("value_shape: shape = {}")  \
+        .Attr("capacity: int >= 0 = 0")   \
+        .Attr("hash_bits: int >= 0 = 64") \
+        .SetIsStateful()                  \
         .SetShapeFn(make_handle)
-#define TH_NAME_ATTRIBUTES            \
-    Attr("container: string = ''")    \
+#define TH_NAME_ATTRIBUTES                \
+    Attr("container: string = ''")        \
         .Attr("shared_name: string = ''") \
         .Attr("use_node_name_sharing: bool = false")
 
@@ -192,9 +186,9 @@ REGISTER_OP("TensorhashStaticTable")
 REGISTER_OP("TensorhashAnonymousTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
 REGISTER_OP("TensorhashAnonymousStaticTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
 
-#define TH_TYPES                     \
-    Attr("Tin: " TH_KEYS)            \
-        .Attr("Tout: " TH_VALUES)    \
+#define TH_TYPES                       \
+    Attr("Tin: " TH_KEYS)              \
+        .Attr("Tout: " TH_VALUES)      \
         .Attr("key_shape: shape = {}") \
         .Attr("value_shape: shape = {}")
 

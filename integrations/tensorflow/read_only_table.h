@@ -36,9 +36,8 @@ public:
                 differs, " of keys and values differs");
         }
         TF_RETURN_IF_ERROR(Container::clear());
-        return invalid(
-            "keys: expected distinct keys, or equal values for equal keys; row ", differs,
-            " has the key of an earlier row and another value");
+        return invalid("keys: expected distinct keys, or equal values for equal keys; row ",
+                       differs, " has the key of an earlier row and another value");
     }
 
     absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,

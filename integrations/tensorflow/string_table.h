@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lock.h"
 #include "table.h"
 #include "tensorflow/core/platform/hash.h"
-#include "lock.h"
 #include "tensorflow/core/platform/tstring.h"
 #include "tensorflow/core/util/work_sharder.h"
 
@@ -76,7 +76,8 @@ public:
         std::vector<std::uint64_t> const keys = engine_keys(batch);
         std::vector<std::int32_t> indices;
         TF_RETURN_IF_ERROR(find(batch, keys, &indices));
-        std::vector<std::uint64_t> there;  // the hash of a string that is not there may be another's
+        std::vector<std::uint64_t>
+            there;  // the hash of a string that is not there may be another's
         for (size_t row = 0; row < keys.size(); ++row) {
             if (indices[row] >= 0) {
                 there.push_back(keys[row]);
@@ -213,8 +214,7 @@ private:
 class StringTable : public Table {
 public:
     StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
-        auto const status =
-            ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
+        auto const status = ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
         if (!status.ok()) {
             ctx->SetStatus(status);
         }
@@ -292,8 +292,8 @@ private:
     absl::Status create(tf::NodeDef const& def) {
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "hash_bits", &hash_bits_));
         if (key_.shape.dims() != 0) {
-            return invalid(
-                "key_shape: expected [] for string keys, got ", key_.shape.DebugString());
+            return invalid("key_shape: expected [] for string keys, got ",
+                           key_.shape.DebugString());
         }
         return store_.create(value_, capacity_, hash_bits_);
     }

@@ -109,9 +109,8 @@ private:
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "value_shape", &value_.shape));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "capacity", &capacity_));
         if (key_.shape.num_elements() == 0 || value_.shape.num_elements() == 0) {
-            return invalid(
-                "key_shape, value_shape: expected at least one element each, got ",
-                key_.shape.DebugString(), " and ", value_.shape.DebugString());
+            return invalid("key_shape, value_shape: expected at least one element each, got ",
+                           key_.shape.DebugString(), " and ", value_.shape.DebugString());
         }
         return absl::OkStatus();
     }

@@ -282,8 +282,7 @@ th_status th_map_export(th_map const* map, int64_t begin, int64_t limit, th_make
 }
 
 th_status th_map_memory(th_map const* map, int64_t* bytes) {
-    return guarded(
-        [&] { *bytes = static_cast<std::int64_t>(map->map.memory_usage().total()); });
+    return guarded([&] { *bytes = static_cast<std::int64_t>(map->map.memory_usage().total()); });
 }
 
 th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values,

@@ -100,9 +100,9 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
     auto const* const numbers = reinterpret_cast<std::uint32_t const*>(batch.data());
     Reading const guard(impl_->lock);
     std::uint32_t const top = impl_->table.top();
-    auto const* const wrong = std::find_if(numbers, numbers + batch.rows, [&](std::uint32_t number) {
-        return number >= top && number != UINT32_MAX;
-    });
+    auto const* const wrong =
+        std::find_if(numbers, numbers + batch.rows,
+                     [&](std::uint32_t number) { return number >= top && number != UINT32_MAX; });
     if (wrong != numbers + batch.rows) {
         throw IndexError("indices: expected -1 to " + std::to_string(top) + " less one, got " +
                          std::to_string(static_cast<std::int32_t>(*wrong)));
@@ -153,8 +153,7 @@ std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
 
 void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     Batch const key_batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Batch> const batches =
-        table::check_values(values, impl_->values, key_batch.rows);
+    std::vector<Batch> const batches = table::check_values(values, impl_->values, key_batch.rows);
     std::vector<Reduce> const last(impl_->values.size(), Reduce::Last);
     std::vector<table::Bytes> rows;
     for (Batch const& batch : batches) {

@@ -143,9 +143,7 @@ def compile_library(tf: ModuleType, compiler: str, target: Path) -> None:
             ]
         )
         linked = work / target.name
-        run_all(
-            [[compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]]
-        )
+        run_all([[compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]])
         os.replace(linked, target)
 
 

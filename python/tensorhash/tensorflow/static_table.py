@@ -32,9 +32,7 @@ class StaticHashTable(Table):
         creation = {}
         if shared_name is not None:
             creation = {"shared_name": shared_name, "container": container}
-        super().__init__(
-            keys.dtype, values.dtype, default, keys.shape[batch_rank:], creation, name
-        )
+        super().__init__(keys.dtype, values.dtype, default, keys.shape[batch_rank:], creation, name)
         self._keys, self._values = keys, values
         with tf.init_scope():
             self._initialize()
