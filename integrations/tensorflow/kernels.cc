@@ -39,8 +39,7 @@ class FindKernel final : public TableKernel {
         tf::Tensor* exists = nullptr;
         TF_RETURN_IF_ERROR(ctx->allocate_output(0, value_rows, &values));
         TF_RETURN_IF_ERROR(ctx->allocate_output(1, rows, &exists));
-        return table.get(ctx, keys, table.missing_of(default_value), values,
-                         exists->flat<bool>().data());
+        return table.read(ctx, keys, default_value, values, exists->flat<bool>().data());
     }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "map.h"
+#include "pages.h"
 #include "tensorflow/core/framework/lookup_interface.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -46,9 +47,16 @@ public:
             "table: expected one that is initialised once, got a mutable table; use insert");
     }
 
+    /// Find, which may also say which keys are there.
+    absl::Status read(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                      tf::Tensor const& default_value, tf::Tensor* values, bool* exists) {
+        Missing const missing{default_value.data(), default_value.shape() != value_.shape};
+        want_huge_pages(values->data(), static_cast<std::int64_t>(values->TotalBytes()));
+        return get(ctx, keys, missing, values, exists);
+    }
     absl::Status Find(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor* values,
                       tf::Tensor const& default_value) final {
-        return get(ctx, keys, missing_of(default_value), values, nullptr);
+        return read(ctx, keys, default_value, values, nullptr);
     }
     absl::Status Insert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                         tf::Tensor const& values) final {
@@ -76,12 +84,7 @@ public:
                             tf::DataTypeString(value_.dtype), value_.shape.DebugString());
     }
 
-    Missing missing_of(tf::Tensor const& default_value) const {
-        return {default_value.data(), default_value.shape() != value_.shape};
-    }
-
 protected:
-    /// A table that could not be built is unreferenced, never used.
     std::int64_t rows_of(tf::Tensor const& keys) const {
         return keys.NumElements() / key_.shape.num_elements();
     }
@@ -94,7 +97,9 @@ protected:
         tf::TensorShape value_rows({rows});
         value_rows.AppendShape(value_.shape);
         TF_RETURN_IF_ERROR(ctx->allocate_output("keys", key_rows, keys));
-        return ctx->allocate_output("values", value_rows, values);
+        TF_RETURN_IF_ERROR(ctx->allocate_output("values", value_rows, values));
+        want_huge_pages((*values)->data(), static_cast<std::int64_t>((*values)->TotalBytes()));
+        return absl::OkStatus();
     }
 
     Element key_;
