@@ -42,6 +42,7 @@ set(_core_sources
     src/table/bounded_batch.cpp
     src/table/bounded_map.cpp
     src/table/evict.cpp
+    src/table/exchange.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp
     src/table/index.cpp
