@@ -105,7 +105,7 @@ __global__ void find_flat(FlatView table, std::uint64_t const* keys, std::uint32
     for_rows(count, [&](std::size_t i) {
         std::uint32_t const at = Splitmix64Hash::hash(keys[i], table.mask);
         rows[i] = table.double_hash ? flat_find(table, keys[i], at)
-                                    : flat_find_windows<Lines>(table, keys[i], at);
+                                    : flat_find_lines<Lines>(table, keys[i], at);
     });
 }
 
