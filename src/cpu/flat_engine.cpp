@@ -31,6 +31,58 @@ std::size_t pack_block(Int const* rows, std::size_t count, std::uint64_t* keys) 
     return outside;
 }
 
+#if defined(TH_SIMD_AVX2)
+/// pack_block<4> for int32, four rows at a time.
+inline void pack_four_rows(std::int32_t const* rows, std::uint64_t* keys) {
+    auto const two_rows = [&](int first, int second) {
+        auto const row = [&](int i) {
+            return _mm_loadu_si128(reinterpret_cast<__m128i const*>(rows + 4 * i));
+        };
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(row(first)), row(second), 1);
+    };
+    __m256i const field = _mm256_set1_epi64x(static_cast<long long>(kCoordMask << 32 | kCoordMask));
+    __m256i const fields = _mm256_blend_epi32(field, _mm256_set1_epi32(kBatchMax), 0x11);
+    __m256i const least = _mm256_set_epi32(kCoordMin, kCoordMin, kCoordMin, 0, kCoordMin, kCoordMin,
+                                           kCoordMin, 0);
+    // Of a pair (b, x) or (y, z): first << 18 | second, in 64 bits.
+    auto const joined = [&](__m256i pairs) {
+        __m256i const inner = _mm256_and_si256(pairs, fields);
+        __m256i const first = _mm256_srli_epi64(_mm256_slli_epi64(inner, 32), 32 - 18);
+        return _mm256_or_si256(first, _mm256_srli_epi64(inner, 32));
+    };
+    // Counted from the least number, what is in range has no bit outside its field.
+    auto const outside = [&](__m256i pairs) {
+        return _mm256_andnot_si256(fields, _mm256_sub_epi32(pairs, least));
+    };
+    __m256i const even = two_rows(0, 2);
+    __m256i const odd = two_rows(1, 3);
+    __m256i const even_joined = joined(even);
+    __m256i const odd_joined = joined(odd);
+    __m256i const high = _mm256_unpacklo_epi64(even_joined, odd_joined);
+    __m256i const low = _mm256_unpackhi_epi64(even_joined, odd_joined);
+    __m256i const key =
+        _mm256_or_si256(_mm256_or_si256(_mm256_slli_epi64(high, 36), low),
+                        _mm256_set1_epi64x(static_cast<long long>(kValidBit)));
+    __m256i const even_outside = outside(even);
+    __m256i const odd_outside = outside(odd);
+    __m256i const any = _mm256_or_si256(_mm256_unpacklo_epi64(even_outside, odd_outside),
+                                        _mm256_unpackhi_epi64(even_outside, odd_outside));
+    __m256i const inside = _mm256_cmpeq_epi64(any, _mm256_setzero_si256());
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys), _mm256_and_si256(key, inside));
+}
+#endif
+
+/// pack_block<4> for int32, without the count.
+inline void pack_usual(std::int32_t const* rows, std::size_t count, std::uint64_t* keys) {
+    std::size_t i = 0;
+#if defined(TH_SIMD_AVX2)
+    for (; i + 4 <= count; i += 4) {
+        pack_four_rows(rows + 4 * i, keys + i);
+    }
+#endif
+    pack_block<4>(rows + 4 * i, count - i, keys + i);
+}
+
 template <class Int>
 std::size_t pack_columns(FlatRows const& rows, std::size_t begin, std::size_t count,
                          std::uint64_t* keys) {
@@ -87,9 +139,10 @@ inline __attribute__((always_inline)) void find_blocks(FlatView const& table, st
 }
 
 template <class KeysOf>
-inline __attribute__((always_inline)) void find_all(FlatView const& table, FlatWindow window,
+inline __attribute__((always_inline)) void find_all(FlatView const& shared, FlatWindow window,
                                                     std::size_t count, std::int32_t* out,
                                                     KeysOf const& keys_of) {
+    FlatView const table = shared;  // a copy that writing answers cannot touch stays in registers
     if (table.double_hash) {
         find_blocks(table, count, out, keys_of, [&](std::uint64_t key, std::uint32_t at) {
             return flat_find(table, key, at);
@@ -121,7 +174,7 @@ void find_rows(FlatView const& table, FlatWindow window, FlatRows const& rows, s
         auto const* const first = static_cast<std::int32_t const*>(rows.data) + begin * 4;
         find_all(table, window, end - begin, out,
                  [&](std::size_t from, std::size_t size, std::uint64_t* block) {
-                     pack_block<4>(first + from * 4, size, block);
+                     pack_usual(first + from * 4, size, block);
                  });
         return;
     }
