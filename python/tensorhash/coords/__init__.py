@@ -1,4 +1,4 @@
-"""Coordinates: tables and operations on integer ones, voxels and neighbours of points.
+"""Coordinates: tables, kernel maps and operations on integer ones, voxels and neighbours of points.
 
 >>> import numpy as np
 >>> from tensorhash.coords import PackedHashTable, voxelize
@@ -12,6 +12,12 @@ array([ 1,  0, -1], dtype=int32)
 from tensorhash.coords._tables import CoordTable, PackedHashTable, SearchMode
 from tensorhash.coords._torch_table import TorchHashTable
 from tensorhash.coords.int_coords import IntCoords
+from tensorhash.coords.kernel_map import (
+    KernelMap,
+    generate_kernel_map,
+    kernel_map_from_size_hierarchical,
+    kernel_offsets_from_size,
+)
 from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
 from tensorhash.coords.ops import expand_coords, stride_coords, unique_coords
 from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
@@ -19,12 +25,16 @@ from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
 __all__ = [
     "CoordTable",
     "IntCoords",
+    "KernelMap",
     "Neighbors",
     "PackedHashTable",
     "SearchMode",
     "TorchHashTable",
     "Voxels",
     "expand_coords",
+    "generate_kernel_map",
+    "kernel_map_from_size_hierarchical",
+    "kernel_offsets_from_size",
     "knn_search",
     "radius_search",
     "stride_coords",
