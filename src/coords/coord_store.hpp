@@ -20,7 +20,8 @@ namespace tensorhash::coords {
 struct StoreRules {
     std::optional<std::uint64_t> capacity;  // distinct keys that fit; without one the store grows
     bool double_hash = false;
-    bool packed_only = false;  // a row out of the packed key's range is an error, no reason to widen
+    bool packed_only =
+        false;  // a row out of the packed key's range is an error, no reason to widen
 };
 
 /// Rows are numbered as they come, duplicates too. Writers take the lock alone, readers together.
