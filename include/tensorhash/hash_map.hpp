@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
+#include "tensorhash/optimizer.hpp"
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash {
@@ -35,6 +37,14 @@ struct Items {
     Tensor keys;
     std::vector<Tensor> values;
 };
+
+/// Memory of the caller's for exported rows; what is null or absent is not wanted.
+struct ExportRoom {
+    void* keys = nullptr;
+    std::vector<void*> values;
+    std::int32_t* indices = nullptr;
+};
+using MakeRoom = std::function<ExportRoom(std::int64_t rows)>;
 
 /// Bytes held, beyond the object itself.
 struct MemoryUsage {
@@ -72,6 +82,13 @@ public:
     /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or one each.
     Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                        std::vector<Reduce> const& reduce);
+    /// A step for each row on the values of its key; gradients are rows of column 0's element. The mask is True where the
+    /// key was there when its row came. docs/update.md has the steps.
+    Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
+                   UpdateOptions const& options = {});
+    /// The same with a step of one's own; gradients are rows of any dtype and shape.
+    Located update(Tensor const& keys, Tensor const& gradients, RowStep const& step,
+                   UpdateOptions const& options = {});
     Located find(Tensor const& keys) const;
     /// bool [N]: which rows are there.
     Tensor contains(Tensor const& keys) const;
@@ -80,6 +97,15 @@ public:
     /// The values of each key, a tensor a column; where a key is missing, the row of `defaults`
     /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros).
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+
+    /// The same into memory of the caller's, one address a column, [N, *shape]; null columns are skipped.
+    /// `found`, if not null, gets which rows are there.
+    void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                  std::vector<void*> const& out, bool* found) const;
+    /// One column's rows at buffer indices, int32 [N], into memory of the caller's; -1 gives a row of `missing` (as in
+    /// get; a tensor without a dtype means zeros). Throws IndexError for indices that were never given out.
+    void gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
+                     void* out) const;
 
     /// int32 [size], ascending. All listings are in this order.
     Tensor active_buf_indices() const;
@@ -95,6 +121,12 @@ public:
     /// Makes room for `capacity` keys; never shrinks, never moves an entry.
     void reserve(Capacity capacity);
     void clear();
+    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table or the new one.
+    void replace(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Copies up to `limit` live entries, from buffer index `begin` on, ascending, into memory that `make_room` gives
+    /// once it is told how many; returns where to go on, or -1. `make_room` must not call the table.
+    std::int64_t export_from(std::int64_t begin, std::int64_t limit,
+                             MakeRoom const& make_room) const;
     /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
     Tensor compact();
     /// An independent copy, indices and free stack included.

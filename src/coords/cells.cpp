@@ -30,35 +30,12 @@ constexpr bool names_differ_within(int width) {
 // A window is at most five cells wide; were two of its names equal, a point would be met twice.
 static_assert(names_differ_within(8));
 
-/// The axes along which the points spread most, at most kMaxAxes of them.
-std::vector<std::size_t> widest_axes(Points const& points) {
-    std::vector<std::size_t> axes(points.axes);
-    std::iota(axes.begin(), axes.end(), std::size_t{0});
-    if (points.axes <= Cells::kMaxAxes || points.rows == 0) {
-        axes.resize(std::min(points.axes, Cells::kMaxAxes));
-        return axes;
-    }
-    std::vector<double> low(points.row(0), points.row(0) + points.axes);
-    std::vector<double> high = low;
-    for (std::size_t row = 1; row < points.rows; ++row) {
-        for (std::size_t axis = 0; axis < points.axes; ++axis) {
-            low[axis] = std::min(low[axis], points.row(row)[axis]);
-            high[axis] = std::max(high[axis], points.row(row)[axis]);
-        }
-    }
-    std::stable_sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) {
-        return high[a] - low[a] > high[b] - low[b];
-    });
-    axes.resize(Cells::kMaxAxes);
-    return axes;
-}
-
 }  // namespace
 
 // Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
 Cells::Cells(SearchSpace const& space, double reach)
     : axes_(space.axes()), reach_(reach), edge_(std::max(reach, 0x1p-500)),
-      gridded_(widest_axes(space.points)), cells_(names_of(space)),
+      gridded_(finest_axes(space.points)), cells_(names_of(space)),
       points_(space.points.rows * axes_) {
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
@@ -69,6 +46,29 @@ Cells::Cells(SearchSpace const& space, double reach)
                 if (batched) batches_[i] = space.batch_of_points()[row(i)];
             }
         });
+}
+
+// By a sample, and by cells instead of by extent: a few stray points must not choose an axis along which all others agree.
+std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
+    std::vector<std::size_t> axes(points.axes);
+    std::iota(axes.begin(), axes.end(), std::size_t{0});
+    if (points.axes <= kMaxAxes) return axes;
+    constexpr std::size_t kSample = 1024;
+    std::size_t const step = points.rows / kSample + 1;
+    std::vector<std::size_t> cells(points.axes);
+    for (std::size_t const axis : axes) {
+        std::vector<std::int64_t> numbers;
+        for (std::size_t row = 0; row < points.rows; row += step) {
+            numbers.push_back(number(points.row(row)[axis]));
+        }
+        std::sort(numbers.begin(), numbers.end());
+        cells[axis] =
+            static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
+    }
+    std::stable_sort(axes.begin(), axes.end(),
+                     [&](std::size_t a, std::size_t b) { return cells[a] > cells[b]; });
+    axes.resize(kMaxAxes);
+    return axes;
 }
 
 std::vector<std::uint64_t> Cells::names_of(SearchSpace const& space) const {

@@ -50,6 +50,8 @@ public:
 
 private:
     std::int64_t number(double x) const noexcept { return cell_number(std::floor(x / edge_)); }
+    /// The axes along which the points lie in most cells, at most kMaxAxes of them.
+    std::vector<std::size_t> finest_axes(Points const& points) const;
     std::vector<std::uint64_t> names_of(SearchSpace const& space) const;
 
     std::size_t axes_;

@@ -2,11 +2,12 @@
 #include "coords/coord_index.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <string>
 #include <utility>
 
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
+#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -24,58 +25,108 @@ table::KeyLayout layout_of(std::uint32_t columns) {
     return {columns * static_cast<std::uint32_t>(sizeof(std::int32_t)), 0};
 }
 
+/// What a batch of claims writes to.
+class Scratch {
+public:
+    explicit Scratch(std::size_t rows)
+        : rows_(rows), block_(rows * (2 * sizeof(std::uint32_t) + 1)) {}
+    /// Of rows whose numbers are base, base + 1, ...
+    kernel::BatchView batch(std::int32_t const* rows, std::uint32_t base) {
+        auto* const words = reinterpret_cast<std::uint32_t*>(block_.data());
+        return {bytes_of(rows), base, words, words + rows_,
+                block_.data() + 2 * sizeof(std::uint32_t) * rows_};
+    }
+
+private:
+    std::size_t rows_;
+    Block block_;
+};
+
+[[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
+    throw TableFull("capacity: this table takes " + std::to_string(capacity) +
+                    " distinct keys and has " + std::to_string(held) + ", the batch has more than " +
+                    std::to_string(capacity - held) +
+                    " new ones; make it with a larger capacity, or without one, so that it grows");
+}
+
 bool fits_int32(std::int64_t value) {
     return value == static_cast<std::int32_t>(value);
 }
 
 }  // namespace
 
-CoordIndex::CoordIndex(CoordRows rows, bool double_hash) : double_hash_(double_hash) {
+CoordIndex::CoordIndex(CoordRows rows, bool double_hash, std::optional<std::uint64_t> capacity)
+    : capacity_(capacity) {
     rows_.columns = rows.columns;
     if (rows.columns <= 4) {
-        flat_.emplace(FlatIndex::capacity_for(rows.rows), double_hash);
-    } else {
-        kind_ = CoordKey::Wide;
+        flat_.emplace(capacity_.value_or(FlatIndex::capacity_for(rows.rows)), double_hash);
     }
     extend(std::move(rows));
 }
 
-void CoordIndex::extend(CoordRows rows) {
+void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
     std::size_t const from = rows_.rows;
-    if (flat_) {
-        std::size_t const added = rows.rows - from;
-        Block keys(added * sizeof(std::uint64_t));
-        auto* const packed = reinterpret_cast<std::uint64_t*>(keys.data());
+    std::size_t const added = rows.rows - from;
+    if (flat_ && keys != nullptr) {
+        extend_flat(keys, from, added);
+    } else if (flat_) {
+        Block scratch(added * sizeof(std::uint64_t));
+        auto* const packed = reinterpret_cast<std::uint64_t*>(scratch.data());
         cpu::FlatRows const fresh{rows.data() + from * rows.columns, rows.columns, false};
         if (pack_rows(fresh, added, packed) == 0) {
-            extend_flat(rows, packed, from);
-            rows_ = std::move(rows);
-            return;
+            extend_flat(packed, from, added);
+        } else {
+            rebuild_wide(rows);
         }
+    } else {
+        extend_wide(rows);
     }
-    rebuild_wide(rows);
     rows_ = std::move(rows);
 }
 
-void CoordIndex::extend_flat(CoordRows const& rows, std::uint64_t const* keys, std::size_t from) {
-    std::size_t const added = rows.rows - from;
+void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added) {
     std::uint64_t const wanted = FlatIndex::capacity_for(flat_->size() + added);
-    if (wanted > flat_->capacity()) {
+    if (!capacity_ && wanted > flat_->capacity()) {
         flat_ = flat_->grown(wanted);
     }
-    flat_->insert(keys, added, static_cast<std::uint32_t>(from));
+    if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
+        fail_full(*capacity_, flat_->size());
+    }
+}
+
+void CoordIndex::extend_wide(CoordRows const& rows) {
+    std::size_t const from = rows_.rows;
+    std::size_t const added = rows.rows - from;
+    if (!wide_ || wide_->room() < added) {
+        rebuild_wide(rows);
+        return;
+    }
+    Scratch scratch(added);
+    kernel::BatchView const batch =
+        scratch.batch(rows.data() + from * rows.columns, static_cast<std::uint32_t>(from));
+    unsigned char const* const all = bytes_of(rows.data());
+    std::uint64_t const claimed = wide_->claim(all, batch, 0, added).claimed;
+    if (capacity_ && wide_distinct_ + claimed > *capacity_) {
+        wide_->release_claims(all, batch, added);
+        fail_full(*capacity_, wide_distinct_);
+    }
+    wide_distinct_ += claimed;
 }
 
 void CoordIndex::rebuild_wide(CoordRows const& rows) {
     table::KeyLayout const layout = layout_of(rows.columns);
-    table::Index index(layout, table::Index::lines_for(layout, rows.rows));
-    Block scratch(rows.rows * (2 * sizeof(std::uint32_t) + 1));
-    auto* const numbers = reinterpret_cast<std::uint32_t*>(scratch.data());
+    // Room for as much again, so that many small batches do not each begin anew.
+    std::uint64_t const room = rows_.rows == 0 ? rows.rows : 2 * rows.rows;
+    table::Index index(layout, table::Index::lines_for(layout, room));
+    Scratch scratch(rows.rows);
     // Base 0: a claim's number is its row, and of equal rows the smallest number stays. Nothing is left to publish.
-    kernel::BatchView const batch{bytes_of(rows.data()), 0, numbers + rows.rows, numbers,
-                                  scratch.data() + rows.rows * 2 * sizeof(std::uint32_t)};
-    wide_distinct_ = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
+    kernel::BatchView const batch = scratch.batch(rows.data(), 0);
+    std::uint64_t const distinct = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
+    if (capacity_ && distinct > *capacity_) {
+        fail_full(*capacity_, this->distinct());
+    }
     wide_.emplace(std::move(index));
+    wide_distinct_ = distinct;
     flat_.reset();
     kind_ = rows.columns == 4 ? CoordKey::Packed128 : CoordKey::Wide;
 }
@@ -85,29 +136,11 @@ void CoordIndex::find(CoordRows const& queries, std::int32_t* out, cpu::FlatWind
         flat_->find_rows(queries.flat(), queries.rows, out, window);
         return;
     }
+    NarrowQueries const narrow = narrow_queries(queries);
     runtime::for_ranges(queries.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        if (!queries.wide()) {
-            find_wide(queries.data() + begin * columns(), end - begin, out + begin);
-            return;
-        }
-        std::int32_t block[kBlockRows * kMaxColumns];
-        auto const* const values = static_cast<std::int64_t const*>(queries.tensor.data());
-        for (std::size_t at = begin; at < end; at += kBlockRows) {
-            std::size_t const count = std::min(kBlockRows, end - at);
-            bool all_fit = true;
-            for (std::size_t i = 0; i < count * columns(); ++i) {
-                std::int64_t const value = values[at * columns() + i];
-                block[i] = static_cast<std::int32_t>(value);
-                all_fit &= fits_int32(value);
-            }
-            find_wide(block, count, out + at);
-            for (std::size_t i = 0; !all_fit && i < count * columns(); ++i) {
-                if (!fits_int32(values[at * columns() + i])) {
-                    out[at + i / columns()] = -1;
-                }
-            }
-        }
+        find_wide(narrow.rows.data() + begin * columns(), end - begin, out + begin);
     });
+    narrow.hide_outside(out);
 }
 
 void CoordIndex::find_shifted(std::int32_t const* queries, std::size_t begin, std::size_t end,

@@ -10,18 +10,12 @@
 #include "coords/flat_index.hpp"
 #include "coords/rows.hpp"
 #include "table/index.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
 
 namespace tensorhash::coords {
 
 /// Rows have at most so many columns: a batch and six axes.
 inline constexpr std::uint32_t kMaxColumns = 7;
-
-/// What stands for a row in the index.
-enum class CoordKey : unsigned char {
-    Packed64,   // up to 4 columns within the packed key's range: FlatIndex
-    Packed128,  // 4 columns over all of int32: the engine's 16-byte keys
-    Wide,       // 5 to 7 columns, or fewer than 4 out of range: the engine's wide keys
-};
 
 /// What is sought in place of a query row q: q[c] * scale[c] + offset[c], in 64-bit arithmetic. Column 0 too.
 struct Shift {
@@ -33,12 +27,14 @@ struct Shift {
 /// of threads. Readers may come together; extend() comes alone (no lock in here).
 class CoordIndex {
 public:
-    /// Over int32 rows (`narrowed`); packed keys are used if every row fits them.
-    explicit CoordIndex(CoordRows rows, bool double_hash = false);
+    /// Over int32 rows (`narrowed`); packed keys are used if every row fits them. With a capacity, a power of two, there
+    /// are so many slots and more distinct rows are refused (TableFull); without one the index grows.
+    explicit CoordIndex(CoordRows rows, bool double_hash = false,
+                        std::optional<std::uint64_t> capacity = {});
 
     /// `rows` are the former rows and new ones after them, perhaps in other memory. The key widens if it must.
-    /// All or nothing.
-    void extend(CoordRows rows);
+    /// All or nothing. `keys`: the packed keys of the new rows, if the caller has them already.
+    void extend(CoordRows rows, std::uint64_t const* keys = nullptr);
 
     CoordKey kind() const noexcept { return kind_; }
     std::uint32_t columns() const noexcept { return rows_.columns; }
@@ -57,13 +53,14 @@ public:
                       Shift const& shift, std::int32_t* out) const;
 
 private:
-    void extend_flat(CoordRows const& rows, std::uint64_t const* keys, std::size_t from);
+    void extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added);
+    void extend_wide(CoordRows const& rows);
     void rebuild_wide(CoordRows const& rows);
     void find_wide(std::int32_t const* rows, std::size_t count, std::int32_t* out) const;
 
     CoordRows rows_;
     CoordKey kind_ = CoordKey::Packed64;
-    bool double_hash_;
+    std::optional<std::uint64_t> capacity_;
     std::optional<FlatIndex> flat_;
     std::optional<table::Index> wide_;
     std::uint64_t wide_distinct_ = 0;

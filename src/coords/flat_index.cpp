@@ -20,13 +20,6 @@ namespace {
 
 constexpr FlatSlot kEmptySlot{kernel::kEmptyKey, kernel::kNoRow, 0};
 
-void raise_to(std::atomic<std::uint32_t>& longest, std::uint32_t value) noexcept {
-    std::uint32_t seen = longest.load(std::memory_order_relaxed);
-    while (seen < value && !longest.compare_exchange_weak(
-                               seen, value, std::memory_order_relaxed, std::memory_order_relaxed)) {
-    }
-}
-
 }  // namespace
 
 std::uint64_t FlatIndex::capacity_for(std::uint64_t keys) {

@@ -1,6 +1,7 @@
 // The flat open-addressing index from packed keys to rows, run over threads. No lock, no range check: its callers' work.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,14 @@ private:
     kernel::FlatView view_;
     std::uint64_t size_ = 0;
 };
+
+/// Raises `most` to the larger of the numbers that tasks report.
+inline void raise_to(std::atomic<std::uint32_t>& most, std::uint32_t value) noexcept {
+    std::uint32_t seen = most.load(std::memory_order_relaxed);
+    while (seen < value && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed,
+                                                       std::memory_order_relaxed)) {
+    }
+}
 
 /// Packs rows of 1 to 4 integers on all threads: keys[i], kernel::kEmptyKey where out of range. Returns how many are.
 std::size_t pack_rows(cpu::FlatRows const& rows, std::size_t count, std::uint64_t* keys);

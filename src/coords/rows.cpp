@@ -65,11 +65,11 @@ CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns co
             static_cast<std::uint32_t>(shape[1])};
 }
 
-CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
-    if (!rows.wide()) {
-        return rows;
-    }
-    Tensor narrow = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
+namespace {
+
+/// Casts to int32, and tells whether every number fits.
+bool narrow_into(Tensor& narrow, CoordRows const& rows) {
+    narrow = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
     auto const* const from = static_cast<std::int64_t const*>(rows.tensor.data());
     auto* const to = static_cast<std::int32_t*>(narrow.data());
     std::atomic<bool> all_fit{true};
@@ -83,16 +83,62 @@ CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
             all_fit.store(false, std::memory_order_relaxed);
         }
     });
-    if (!all_fit.load(std::memory_order_relaxed)) {
-        for (std::size_t i = 0;; ++i) {
-            if (!fits_int32(from[i])) {
-                fail_value(argument, i / rows.columns,
-                           static_cast<std::uint32_t>(i % rows.columns), from[i],
-                           "a number that fits int32");
+    return all_fit.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
+    if (!rows.wide()) {
+        return rows;
+    }
+    Tensor narrow;
+    if (!narrow_into(narrow, rows)) {
+        for (std::size_t i = 0; i < rows.rows * rows.columns; ++i) {
+            auto const column = static_cast<std::uint32_t>(i % rows.columns);
+            std::int64_t const value = value_at(rows, i / rows.columns, column);
+            if (!fits_int32(value)) {
+                fail_value(argument, i / rows.columns, column, value, "a number that fits int32");
             }
         }
     }
     return {std::move(narrow), rows.rows, rows.columns};
+}
+
+NarrowQueries narrow_queries(CoordRows const& queries) {
+    if (!queries.wide()) {
+        return {queries, {}};
+    }
+    Tensor narrow;
+    std::vector<std::size_t> outside;
+    if (!narrow_into(narrow, queries)) {
+        for (std::size_t row = 0; row < queries.rows; ++row) {
+            for (std::uint32_t column = 0; column < queries.columns; ++column) {
+                if (!fits_int32(value_at(queries, row, column))) {
+                    outside.push_back(row);
+                    break;
+                }
+            }
+        }
+    }
+    return {{std::move(narrow), queries.rows, queries.columns}, std::move(outside)};
+}
+
+void NarrowQueries::hide_outside(std::int32_t* found) const {
+    for (std::size_t const row : outside) {
+        found[row] = -1;
+    }
+}
+
+Tensor own_rows(Tensor const& first) {
+    auto const rows = first.as<std::int32_t>();
+    std::vector<std::int32_t> own;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (rows[row] == static_cast<std::int32_t>(row)) {
+            own.push_back(rows[row]);
+        }
+    }
+    return own.empty() ? Tensor::empty({0}, Dtype::Int32) : Tensor::from(own);
 }
 
 void fail_range(CoordRows const& rows, std::string_view argument) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "cpu/flat_engine.hpp"
 #include "tensorhash/tensor.hpp"
@@ -41,6 +42,18 @@ inline CoordRows check_rows(Tensor const& tensor, std::string_view argument,
 
 /// The same rows as int32; ValueError naming row, column and value if an int64 does not fit.
 CoordRows narrowed(CoordRows const& rows, std::string_view argument);
+
+/// Queries as int32, and those of them that have a number beyond int32: no row is equal to them.
+struct NarrowQueries {
+    CoordRows rows;
+    std::vector<std::size_t> outside;
+    /// -1 for the rows outside.
+    void hide_outside(std::int32_t* found) const;
+};
+NarrowQueries narrow_queries(CoordRows const& queries);
+
+/// int32: the i with first[i] == i, ascending.
+Tensor own_rows(Tensor const& first);
 
 /// ValueError naming the first row out of the range of packed keys, its column and value; there must be one.
 [[noreturn]] void fail_range(CoordRows const& rows, std::string_view argument);

@@ -52,8 +52,8 @@ std::size_t pack(FlatRows const& rows, std::size_t begin, std::size_t end, std::
                      : pack_columns<std::int32_t>(rows, begin, end - begin, keys);
 }
 
-/// Two blocks under way: while one is probed, the lines of the next are on their way. `keys_of(begin, count, keys)`
-/// fills a block of keys.
+/// Two blocks under way: for each row that is probed, the line of one in the next block is asked for, so that memory
+/// and probing keep pace. `keys_of(begin, count, keys)` fills a block of keys.
 template <class KeysOf, class Probe>
 inline __attribute__((always_inline)) void find_blocks(FlatView const& table, std::size_t count,
                                                        std::int32_t* out, KeysOf const& keys_of,
@@ -64,23 +64,25 @@ inline __attribute__((always_inline)) void find_blocks(FlatView const& table, st
         std::size_t const size = smaller(kBlock, count - begin);
         keys_of(begin, size, keys[half]);
         for (std::size_t i = 0; i < size; ++i) {
-            std::uint32_t const at = Splitmix64Hash::hash(keys[half][i], table.mask);
-            starts[half][i] = at;
-            prefetch(&table.slots[at]);
+            starts[half][i] = Splitmix64Hash::hash(keys[half][i], table.mask);
         }
+        return size;
     };
-    if (count != 0) {
-        begin_block(0, 0);
+    std::size_t size = count == 0 ? 0 : begin_block(0, 0);
+    for (std::size_t i = 0; i < size; ++i) {
+        prefetch(&table.slots[starts[0][i]]);
     }
     unsigned half = 0;
     for (std::size_t begin = 0; begin < count; begin += kBlock, half ^= 1) {
-        if (begin + kBlock < count) {
-            begin_block(begin + kBlock, half ^ 1);
-        }
-        std::size_t const size = smaller(kBlock, count - begin);
+        std::size_t const next =
+            begin + kBlock < count ? begin_block(begin + kBlock, half ^ 1) : 0;
         for (std::size_t i = 0; i < size; ++i) {
+            if (i < next) {
+                prefetch(&table.slots[starts[half ^ 1][i]]);
+            }
             out[begin + i] = static_cast<std::int32_t>(probe(keys[half][i], starts[half][i]));
         }
+        size = next;
     }
 }
 
@@ -94,11 +96,11 @@ inline __attribute__((always_inline)) void find_all(FlatView const& table, FlatW
         });
     } else if (window == FlatWindow::Line) {
         find_blocks(table, count, out, keys_of, [&](std::uint64_t key, std::uint32_t at) {
-            return flat_find_windows<1>(table, key, at);
+            return flat_find_lines<1>(table, key, at);
         });
     } else {
         find_blocks(table, count, out, keys_of, [&](std::uint64_t key, std::uint32_t at) {
-            return flat_find_windows<4>(table, key, at);
+            return flat_find_lines<4>(table, key, at);
         });
     }
 }

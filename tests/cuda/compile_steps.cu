@@ -4,6 +4,7 @@
 #include "tensorhash/kernel/find.hpp"
 #include "tensorhash/kernel/flat.hpp"
 #include "tensorhash/kernel/insert.hpp"
+#include "tensorhash/kernel/vector_key.hpp"
 
 namespace {
 
@@ -104,7 +105,7 @@ __global__ void find_flat(FlatView table, std::uint64_t const* keys, std::uint32
     for_rows(count, [&](std::size_t i) {
         std::uint32_t const at = Splitmix64Hash::hash(keys[i], table.mask);
         rows[i] = table.double_hash ? flat_find(table, keys[i], at)
-                                    : flat_find_windows<Lines>(table, keys[i], at);
+                                    : flat_find_lines<Lines>(table, keys[i], at);
     });
 }
 
@@ -118,6 +119,25 @@ __global__ void claim_flat(FlatView table, Int const* coords, std::uint32_t* pos
     });
 }
 
+template <class Access>
+__global__ void claim_vectors(VectorView table, std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        vector_claim<Access>(table, static_cast<std::uint32_t>(i), table.columns);
+    });
+}
+
+template <std::uint32_t Columns>
+__global__ void find_vectors(VectorView table, std::int32_t const* queries, std::uint32_t* rows,
+                             std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        std::int32_t const* const query = queries + i * Columns;
+        rows[i] = vector_find(table, query, Columns, murmur(query, Columns) & table.mask);
+    });
+}
+
+template __global__ void claim_vectors<Shared>(VectorView, std::size_t);
+template __global__ void find_vectors<4>(VectorView, std::int32_t const*, std::uint32_t*,
+                                         std::size_t);
 template __global__ void find_flat<1>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
 template __global__ void find_flat<4>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
 template __global__ void claim_flat<std::int32_t>(FlatView, std::int32_t const*, std::uint32_t*,

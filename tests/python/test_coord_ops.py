@@ -1,5 +1,7 @@
 """expand_coords, stride_coords, unique_coords and IntCoords against plain Python."""
 
+import doctest
+import importlib
 import itertools
 
 import numpy as np
@@ -109,15 +111,15 @@ def test_nothing_in_nothing_out():
     assert unique_coords(empty).shape == (0, 4)
 
 
-def test_a_million_rows_expand_without_duplicates():
+def test_many_rows_expand_without_duplicates():
     rng = np.random.default_rng(2)
-    coords = rng.integers(-40, 41, (200_000, 4)).astype(np.int32)
-    coords[:, 0] = rng.integers(0, 4, 200_000)
+    coords = rng.integers(-20, 21, (60_000, 4)).astype(np.int32)
+    coords[:, 0] = rng.integers(0, 4, 60_000)
     found, offsets = expand_coords(coords, 3)
-    numbers = (((found[:, 0] * 101) + found[:, 1] + 50) * 101 + found[:, 2] + 50) * 101
-    numbers = numbers.astype(np.int64) + found[:, 3] + 50
-    assert len(np.unique(numbers)) == len(found) > 900_000
-    assert offsets.tolist() == [0, *np.cumsum(np.bincount(found[:, 0])).tolist()]
+    b, x, y, z = found.astype(np.int64).T
+    numbers = ((b * 101 + x + 50) * 101 + y + 50) * 101 + z + 50
+    assert len(np.unique(numbers)) == len(found) > 200_000
+    assert offsets.tolist() == [0, *np.cumsum(np.bincount(b)).tolist()]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
@@ -234,6 +236,17 @@ def test_int_coords_expand_stride_and_unique_keep_batches_and_strides():
     )
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3, 6])
+@pytest.mark.parametrize("reach", [5, 2**30])
+def test_the_hashmap_of_int_coords_finds_the_first_row(axes, reach):
+    given = random_coords(np.random.default_rng(axes), 200, axes, "int64", reach=reach)
+    coords = IntCoords.from_batched(given)
+    rows = list(map(tuple, coords.batch_indexed_coordinates.tolist()))
+    assert coords.hashmap is coords.hashmap
+    assert coords.hashmap.search(np.array(rows)).tolist() == [rows.index(row) for row in rows]
+    assert coords.hashmap.search(np.array(rows) + 2**31).tolist() == [-1] * 200
+
+
 def test_int_coords_share_no_memory():
     torch = pytest.importorskip("torch")
     for rows in (np.arange(6).reshape(3, 2), torch.arange(6).reshape(3, 2)):
@@ -285,3 +298,10 @@ def test_an_item_that_is_not_there_is_an_index_error():
     for item in (1, -2):
         with pytest.raises(IndexError, match="item: expected -1 <= item < 1"):
             coords[item]
+
+
+@pytest.mark.parametrize("module", ["", ".int_coords", ".neighbours", ".ops", ".voxels"])
+def test_the_examples_in_docstrings_are_true(module):
+    imported = importlib.import_module("tensorhash.coords" + module)
+    failed, tried = doctest.testmod(imported, extraglobs={"np": np})
+    assert failed == 0 and tried > 0

@@ -92,6 +92,12 @@ def test_mean_of_two_rows():
     assert found.features.tolist() == [[3, 4]]
 
 
+def test_a_list_of_rows_is_one_cloud():
+    rows = [np.array([0.5, 1.5]), np.array([0.25, 1.25])]
+    assert voxelize(rows, 1.0).features.tolist() == [[0.375, 1.375]]
+    assert voxel_downsample(rows, 1.0).tolist() == [[0.375, 1.375]]
+
+
 def test_large_coordinates_are_quantised_in_float64():
     rng = np.random.default_rng(2)
     points = rng.uniform(0, 1, (3000, 2)) * [1177, 563] + [636001.76, 848935.20]

@@ -27,73 +27,99 @@ struct FlatView {
 
 inline namespace TH_KERNEL_NAMESPACE {
 
-TH_STEP std::uint32_t flat_stride(FlatView const& table, std::uint64_t key) {
-    return table.double_hash ? Splitmix64Hash::double_hash_stride(key, table.mask) : 1u;
-}
+/// Slots of a line, which a lookup reads in one go.
+inline constexpr std::uint32_t kLineSlots = 4;
 
-/// The row of `key`, whose probe begins at slot `at`; kNoRow if it is not there, as for kEmptyKey. Nobody writes meanwhile.
-TH_STEP std::uint32_t flat_find(FlatView const& table, std::uint64_t key, std::uint32_t at) {
-    std::uint32_t const stride = flat_stride(table, key);
-    for (std::uint32_t steps = 0;; ++steps, at = (at + stride) & table.mask) {
-        FlatSlot const& slot = table.slots[at];
+/// Where a probe goes: from the hash's slot round its line, then round the next lines; with double hashing by the
+/// key's odd stride. All slots of a line come before another line's, so that most lookups touch one line.
+class FlatPath {
+public:
+    TH_STEP FlatPath(FlatView const& table, std::uint64_t key, std::uint32_t start)
+        : start_(start), mask_(table.mask),
+          stride_(table.double_hash ? Splitmix64Hash::double_hash_stride(key, table.mask) : 0) {}
+
+    TH_STEP std::uint32_t slot(std::uint32_t step) const {
+        if (stride_ != 0) {
+            return (start_ + step * stride_) & mask_;
+        }
+        constexpr std::uint32_t kLane = kLineSlots - 1;
+        return (((start_ & ~kLane) + (step & ~kLane)) | ((start_ + step) & kLane)) & mask_;
+    }
+
+private:
+    std::uint32_t start_;
+    std::uint32_t mask_;
+    std::uint32_t stride_;  // 0: by lines
+};
+
+/// The row of `key`, whose hash is slot `start`; kNoRow if it is not there, as for kEmptyKey. Nobody writes meanwhile.
+TH_STEP std::uint32_t flat_find(FlatView const& table, std::uint64_t key, std::uint32_t start) {
+    FlatPath const path(table, key, start);
+    for (std::uint32_t step = 0;; ++step) {
+        FlatSlot const& slot = table.slots[path.slot(step)];
         if (slot.key == key || slot.key == kEmptyKey) {
             return slot.row;
         }
-        if (steps == table.longest) {
+        if (step == table.longest) {
             return kNoRow;
         }
     }
 }
 
-/// Slots that a window looks at in one go: a line of them.
-inline constexpr std::uint32_t kWindow = 4;
+/// Which slots of a line have a key and which are empty, a bit each.
+struct LineAnswer {
+    std::uint32_t with_key;
+    std::uint32_t empty;
+};
 
-/// Bit i: the slot window[i] ends a probe for `key`, since it has the key or is empty.
-TH_STEP std::uint32_t window_ends(FlatSlot const* window, std::uint64_t key) {
+TH_STEP LineAnswer ask_line(FlatSlot const* line, std::uint64_t key) {
 #if defined(TH_SIMD_AVX2)
-    __m256i const low = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(window));
-    __m256i const high = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(window + 2));
+    __m256i const low = _mm256_load_si256(reinterpret_cast<__m256i const*>(line));
+    __m256i const high = _mm256_load_si256(reinterpret_cast<__m256i const*>(line + 2));
     __m256i const keys = _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(low, high), 0xd8);
+    auto const bits = [](__m256i lanes) {
+        return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(lanes)));
+    };
     __m256i const wanted = _mm256_set1_epi64x(static_cast<long long>(key));
-    __m256i const ends = _mm256_or_si256(_mm256_cmpeq_epi64(keys, wanted),
-                                         _mm256_cmpeq_epi64(keys, _mm256_setzero_si256()));
-    return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(ends)));
+    return {bits(_mm256_cmpeq_epi64(keys, wanted)),
+            bits(_mm256_cmpeq_epi64(keys, _mm256_setzero_si256()))};
 #else
-    std::uint32_t ends = 0;
-    for (std::uint32_t i = 0; i < kWindow; ++i) {
-        std::uint64_t const seen = window[i].key;
-        ends |= (seen == key || seen == kEmptyKey ? 1u : 0u) << i;
+    LineAnswer answer{0, 0};
+    for (std::uint32_t i = 0; i < kLineSlots; ++i) {
+        answer.with_key |= (line[i].key == key ? 1u : 0u) << i;
+        answer.empty |= (line[i].key == kEmptyKey ? 1u : 0u) << i;
     }
-    return ends;
+    return answer;
 #endif
 }
 
-/// The same answer as flat_find on a table of stride 1, by windows of `Lines` whole lines: where in a window the probe
-/// ends costs no branch.
+/// The same answer as flat_find on a table without double hashing, `Lines` lines at a time. Hit or miss, and where in
+/// the line, costs no branch: an empty slot's row is the answer to a miss.
 template <std::uint32_t Lines>
-TH_STEP std::uint32_t flat_find_windows(FlatView const& table, std::uint64_t key,
-                                        std::uint32_t at) {
-    static_assert(Lines * kWindow <= 16);
-    constexpr std::uint32_t kSlots = Lines * kWindow;
+TH_STEP std::uint32_t flat_find_lines(FlatView const& table, std::uint64_t key,
+                                      std::uint32_t start) {
+    constexpr std::uint32_t kSlots = Lines * kLineSlots;
+    static_assert(kSlots <= 16);
     if (table.mask + 1 < kSlots) {
-        return flat_find(table, key, at);
+        return flat_find(table, key, start);
     }
-    std::uint32_t skip = at % kSlots;  // slots of the first window that come before the probe
-    std::uint32_t begin = at - skip;
-    for (std::uint64_t seen = 0;; begin = (begin + kSlots) & table.mask) {
-        std::uint32_t ends = 0;
-        for (std::uint32_t line = 0; line < Lines; ++line) {
-            ends |= window_ends(table.slots + begin + line * kWindow, key) << (line * kWindow);
+    std::uint32_t line = start & ~(kLineSlots - 1);
+    for (std::uint64_t seen = kSlots;; seen += kSlots) {
+        LineAnswer all{0, 0};
+        for (std::uint32_t i = 0; i < Lines; ++i) {
+            std::uint32_t const at = (line + i * kLineSlots) & table.mask;
+            LineAnswer const one = ask_line(table.slots + at, key);
+            all.with_key |= one.with_key << (i * kLineSlots);
+            all.empty |= one.empty << (i * kLineSlots);
         }
-        ends = ends >> skip << skip;
-        if (ends != 0) {
-            return table.slots[begin + lowest_bit(ends)].row;
+        if ((all.with_key | all.empty) != 0) {
+            std::uint32_t const end = lowest_bit(all.with_key != 0 ? all.with_key : all.empty);
+            return table.slots[(line + end) & table.mask].row;
         }
-        seen += kSlots - skip;
-        skip = 0;
         if (seen > table.longest) {
             return kNoRow;
         }
+        line = (line + kSlots) & table.mask;
     }
 }
 
@@ -109,9 +135,9 @@ struct FlatClaim {
 /// whoever comes next leaves its own.
 template <class Access>
 TH_STEP FlatClaim flat_claim(FlatView const& table, std::uint64_t key, std::uint32_t row) {
-    std::uint32_t at = Splitmix64Hash::hash(key, table.mask);
-    std::uint32_t const stride = flat_stride(table, key);
-    for (std::uint32_t steps = 0;; ++steps, at = (at + stride) & table.mask) {
+    FlatPath const path(table, key, Splitmix64Hash::hash(key, table.mask));
+    for (std::uint32_t step = 0;; ++step) {
+        std::uint32_t const at = path.slot(step);
         FlatSlot& slot = table.slots[at];
         std::uint64_t seen = Access::load(&slot.key);
         bool claimed = false;
@@ -123,10 +149,10 @@ TH_STEP FlatClaim flat_claim(FlatView const& table, std::uint64_t key, std::uint
             std::uint32_t there = Access::load(&slot.row);
             while (row < there && !Access::cas(&slot.row, there, row)) {
             }
-            return {at, steps, claimed, false};
+            return {at, step, claimed, false};
         }
-        if (steps == table.mask) {
-            return {at, steps, false, true};
+        if (step == table.mask) {
+            return {at, step, false, true};
         }
     }
 }

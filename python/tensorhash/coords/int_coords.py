@@ -10,7 +10,8 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import Framework, to_numpy
 from tensorhash._table import Array, ArrayLike
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._points import take_rows
+from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 
@@ -50,7 +51,7 @@ class IntCoords:
         self._batched = np.ascontiguousarray(batched)
         self._bounds = np.ascontiguousarray(bounds, np.int64)
         self._tensor_stride = tuple(axis_ints(tensor_stride, self.num_axes, "tensor_stride"))
-        self._table: Any = None
+        self._table: CoordTable | None = None
 
     @classmethod
     def from_batched(
@@ -143,6 +144,17 @@ class IntCoords:
         """Distinct coordinates, in order of first occurrence inside each item."""
         made = stride_coords(self._batched, 1, self.batch_size)
         return self._made(self._source, *made, self._tensor_stride)
+
+    @property
+    def hashmap(self) -> CoordTable:
+        """A table from [b, *coordinate] to its row in here, made when first asked for.
+
+        >>> IntCoords(np.array([[5, 6], [7, 8]])).hashmap.search(np.array([[0, 7, 8], [1, 7, 8]]))
+        array([ 1, -1], dtype=int32)
+        """
+        if self._table is None:
+            self._table = CoordTable.from_coords(self.batch_indexed_coordinates)
+        return self._table
 
     def __repr__(self) -> str:
         return (

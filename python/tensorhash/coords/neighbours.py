@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tensorhash import _core
 from tensorhash._arrays import Framework
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import number, take_optional, take_rows
+from tensorhash.coords._points import number, take_optional, take_rows
 
 
 class Neighbors(NamedTuple):

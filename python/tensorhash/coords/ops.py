@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._points import take_rows
 
 
 def unique_coords(

@@ -11,7 +11,7 @@ from tensorhash import _core
 from tensorhash._arrays import Framework, to_numpy
 from tensorhash._dtypes import parse_dtype
 from tensorhash._table import Array, ArrayLike, DtypeLike
-from tensorhash.coords._rows import per_axis, rows_and_columns, take_optional, take_rows
+from tensorhash.coords._points import per_axis, rows_and_columns, take_optional, take_rows
 
 
 class Voxels(NamedTuple):
@@ -52,7 +52,7 @@ def voxelize(
     [[0.2, 0.2], [-0.1, 0.0]]
     """
     cloud = _Cloud(points, voxel_size, origin, batch, dtype)
-    columns = _Columns(points if features is None else features, reduce, cloud.rows)
+    columns = _Columns(cloud, features, reduce)
     cloud.find_voxels()
     joined = columns.join(cloud.inverse, cloud.coords.shape[0])
     give = cloud.source.give
@@ -78,10 +78,9 @@ def voxel_downsample(
     [[0.1], [5.0]]
     """
     cloud = _Cloud(points, voxel_size, origin, batch, "int64")
-    words = reduce if features is None else "mean"
-    wanted = [_Columns(points, words, cloud.rows)]
+    wanted = [_Columns(cloud, None, reduce if features is None else "mean")]
     if features is not None:
-        wanted.append(_Columns(features, reduce, cloud.rows))
+        wanted.append(_Columns(cloud, features, reduce))
     cloud.find_voxels()
     results = [columns.join(cloud.inverse, cloud.coords.shape[0]) for columns in wanted]
     if batch is not None:
@@ -101,8 +100,8 @@ class _Cloud:
     def __init__(
         self, points: ArrayLike, voxel_size: Any, origin: Any, batch: Any, dtype: DtypeLike
     ) -> None:
-        self._points, self.source = take_rows(points, "points")
-        self.rows, axes = rows_and_columns(self._points, "points")
+        self.points, self.source = take_rows(points, "points")
+        self.rows, axes = rows_and_columns(self.points, "points")
         self._voxel_size = per_axis(voxel_size, axes, "voxel_size")
         self._origin = per_axis(origin, axes, "origin")
         self._batch = take_optional(batch, "batch")
@@ -110,7 +109,7 @@ class _Cloud:
 
     def find_voxels(self) -> None:
         keys = _core.voxel_coords(
-            self._points, self._voxel_size, self._origin, self._batch, self._dtype
+            self.points, self._voxel_size, self._origin, self._batch, self._dtype
         )
         self.coords, self.index, self.inverse, self.counts = _core.unique(keys)
 
@@ -118,15 +117,16 @@ class _Cloud:
 class _Columns:
     """The arrays to join and the word for each, checked before any work is done."""
 
-    def __init__(self, features: Any, reduce: str | Sequence[str], rows: int) -> None:
+    def __init__(self, cloud: _Cloud, features: Any, reduce: str | Sequence[str]) -> None:
         self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
-        arrays = list(features) if self._many else [features]
-        names = [f"features[{i}]" for i in range(len(arrays))] if self._many else ["features"]
-        self._arrays = [take_rows(a, name) for a, name in zip(arrays, names, strict=True)]
-        for (array, _), name in zip(self._arrays, names, strict=True):
-            shape = _shape(array)
-            if len(shape) == 0 or shape[0] != rows:
-                raise ValueError(f"{name}: expected {rows} rows, one per point, got shape {shape}")
+        self._arrays = [(cloud.points, cloud.source)]
+        if features is not None:
+            arrays = list(features) if self._many else [features]
+            names = [f"features[{i}]" for i in range(len(arrays))] if self._many else ["features"]
+            self._arrays = [
+                _take_features(array, cloud.rows, name)
+                for array, name in zip(arrays, names, strict=True)
+            ]
         self._words = self._check_words(reduce)
 
     def _check_words(self, reduce: str | Sequence[str]) -> list[str | list[str]]:
@@ -156,6 +156,14 @@ class _Columns:
             for (array, source), word in zip(self._arrays, self._words, strict=True)
         ]
         return joined if self._many else joined[0]
+
+
+def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
+    taken, source = take_rows(array, argument)
+    shape = _shape(taken)
+    if len(shape) == 0 or shape[0] != rows:
+        raise ValueError(f"{argument}: expected {rows} rows, one per point, got shape {shape}")
+    return taken, source
 
 
 def _as_numpy(rows: Any) -> Any:
