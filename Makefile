@@ -21,10 +21,12 @@ demo:  ## voxelise a point cloud through the Python package, and say what happen
 test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples  ## every test there is
 	$(call step,"all tests passed")
 
-bench:  ## speed beside Open3D (not a test)
+bench:  ## speed beside Open3D and spconv (not a test)
 	@tools/setup package bench
 	@tools/install-package
 	@$(python) bench/run.py --write
+	@$(python) bench/kernel_maps.py --write
+	@$(python) bench/distributed.py --write
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp

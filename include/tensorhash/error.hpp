@@ -32,6 +32,12 @@ public:
     using Error::Error;
 };
 
+/// A key that had to be there. Python: KeyError.
+class TH_API KeyError : public Error {
+public:
+    using Error::Error;
+};
+
 /// A device that this build or machine does not have. Python: RuntimeError.
 class TH_API DeviceError : public Error {
 public:
@@ -52,6 +58,12 @@ public:
 
 private:
     int code_;
+};
+
+/// A table of fixed capacity has no room for a batch. Python: RuntimeError.
+class TH_API TableFull : public Error {
+public:
+    using Error::Error;
 };
 
 /// `validate()` found the table inconsistent. Python: RuntimeError.

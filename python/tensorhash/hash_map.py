@@ -19,6 +19,7 @@ from tensorhash._table import (
     Table,
     integer,
 )
+from tensorhash.optim import Optimizer, require_optimizer, word
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,17 +56,11 @@ class HashMap(Table):
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
     ) -> None:
-        if isinstance(value_dtype, (list, tuple)) and value_dtypes is None:
-            # Open3D takes several columns at the place of one, too.
-            value_dtypes, value_dtype = value_dtype, None
-            if value_element_shapes is None:
-                value_element_shapes, value_element_shape = value_element_shape, None
         one = (value_dtype, value_element_shape)
-        several = (value_dtypes, value_element_shapes)
-        columns = _columns(one, several)
+        columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._create(init_capacity, (key_dtype, key_element_shape), columns, device)
 
-    def _hold(self, table: _core.HashMap, home: Framework) -> None:
+    def _hold(self, table: Any, home: Framework) -> None:
         super()._hold(table, home)
         self._values = [(dtype, tuple(shape)) for dtype, shape in table.value_elements]
 
@@ -78,13 +73,19 @@ class HashMap(Table):
         >>> HashMap.from_items(np.array([3, 5]), np.array([0.5, 0.25])).get([5])
         array([0.25])
         """
+        rows, columns, home = cls._free_items(keys, values)
+        return cls._of(_core.HashMap.from_items(rows, columns), home)
+
+    @classmethod
+    def _free_items(cls, keys: ArrayLike, values: Any) -> tuple[Any, list[Any], Framework]:
+        """(keys, columns, framework of the table to be) of arrays that set the dtypes."""
         rows, source = _free_array(keys, "keys")
         if isinstance(values, (list, tuple)) and all(_is_column(v, values) for v in values):
             columns = [_free_array(v, f"values[{i}]")[0] for i, v in enumerate(values)]
         else:
             columns = [_free_array(values, "values")[0]]
         home = source if source in ("torch", "core") else cls._default_framework
-        return cls._of(_core.HashMap.from_items(rows, columns), framework(home))
+        return rows, columns, framework(home)
 
     def insert(
         self,
@@ -139,6 +140,32 @@ class HashMap(Table):
         indices, inserted = self._table.accumulate(rows, columns, _words(reduce))
         return give(indices), give(inserted)
 
+    def update(
+        self,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Optimizer,
+        *,
+        missing: str = "skip",
+        duplicates: str = "in_order",
+        initial: Any = None,
+    ) -> tuple[Array, Array]:
+        """An optimizer step of tensorhash.optim for each row; gradients as the first value column.
+
+        `missing` keys: "skip"; "insert", with weights `initial` (as `default` in `get`) and fresh
+        state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
+        Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
+        """
+        rows, give = self._take(keys, self._key, "keys")
+        require_optimizer(optimizer)
+        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        steps, _ = self._take(gradients, weights, "gradients")
+        start = None if initial is None else _default_rows(initial, weights, "initial")
+        core = optimizer._core()
+        how = word(missing, "missing"), word(duplicates, "duplicates")
+        indices, found = _core.update(self._table, rows, steps, core, *how, start)
+        return give(indices), give(found)
+
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Adds the keys that are new, values zero, to be written later. Returns as `insert`."""
         rows, give = self._take(keys, self._key, "keys")
@@ -157,7 +184,10 @@ class HashMap(Table):
 
     def items(self) -> tuple[Array, Array | tuple[Array, ...]]:
         """(keys, values) of the live entries, copies; several columns give a tuple of values."""
-        keys, values = self._table.items()
+        return self._give_items(self._table.items())
+
+    def _give_items(self, items: Any) -> tuple[Array, Array | tuple[Array, ...]]:
+        keys, values = items
         give = self._framework.give
         return give(keys), _one_or_tuple([give(value) for value in values])
 
@@ -215,13 +245,21 @@ class HashMap(Table):
 
 
 def _words(reduce: str | Sequence[str]) -> list[str]:
-    words = [reduce] if isinstance(reduce, str) else reduce
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+    """`reduce` as a list of words."""
+    many = [reduce] if isinstance(reduce, str) else reduce
+    if not isinstance(many, (list, tuple)) or not all(isinstance(one, str) for one in many):
         raise TypeError(f"reduce: expected a word, or a list of one per column, got {reduce!r}")
-    return list(words)
+    return list(many)
 
 
-def _columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+def value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+    """(dtype, element shape) of each value column, from one of each or from several."""
+    if isinstance(one[0], (list, tuple)) and several[0] is None:
+        # Open3D takes several columns at the place of one, too.
+        one, several = (
+            (None, None if several[1] is None else one[1]),
+            (one[0], one[1] if several[1] is None else several[1]),
+        )
     if several == (None, None):
         if one[0] is None or one[1] is None:
             raise TypeError(
@@ -277,4 +315,5 @@ def _default_rows(default: Any, element: Element, argument: str) -> Any:
 
 
 def _one_or_tuple(arrays: list[Array]) -> Array | tuple[Array, ...]:
+    """The values of one column, or a tuple of several columns'."""
     return arrays[0] if len(arrays) == 1 else tuple(arrays)

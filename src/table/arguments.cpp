@@ -86,6 +86,22 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
     return batches;
 }
 
+Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                std::string_view argument) {
+    if (tensor.shape() == element.shape) {
+        Shape one{1};
+        one.insert(one.end(), element.shape.begin(), element.shape.end());
+        return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
+    }
+    Batch batch = check_batch(tensor, element, argument);
+    if (batch.rows != rows) {
+        throw ValueError(text(argument) + ": expected one row, " + to_string(element.shape) +
+                         ", or " + std::to_string(rows) + " rows, as many as keys, got " +
+                         to_string(tensor.shape()));
+    }
+    return {std::move(batch), element.bytes()};
+}
+
 namespace {
 
 /// At least one element and less than 2^31 bytes: with 2^31 entries, offsets stay within 64 bits.

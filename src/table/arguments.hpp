@@ -25,6 +25,14 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
 std::vector<Batch> check_values(std::vector<Tensor> const& values,
                                 std::vector<Element> const& elements, std::size_t rows);
 
+/// What stands in for values that are missing: a row for each key, or one for all.
+struct Fill {
+    Batch batch;
+    std::size_t step;  // bytes from one key's row to the next: 0 if there is one for all
+};
+Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                std::string_view argument);
+
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);
 void check_value_element(Element const& element, std::size_t column);

@@ -1,11 +1,11 @@
 // HashMap's calls that work in the caller's memory: values out, everything out in chunks, everything replaced.
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 
-#include "table/arguments.hpp"
-#include "table/impl.hpp"
-#include "table/rows.hpp"
+#include "table/map_impl.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -15,27 +15,6 @@ using table::Reading;
 using table::Writing;
 
 namespace {
-
-/// What missing keys of one column get: rows that step by `step` bytes (0: one for all); null for zeros.
-struct Missing {
-    Batch batch;
-    std::size_t step = 0;
-    table::Bytes data() const noexcept { return batch.tensor.size() > 0 ? batch.data() : nullptr; }
-};
-
-Missing check_default(Tensor const& given, Element const& element, std::size_t rows) {
-    if (given.shape() == element.shape) {
-        Tensor const row = given.contiguous().reshape(table::with_rows(1, element.shape));
-        return {table::check_batch(row, element, "default"), 0};
-    }
-    Missing missing{table::check_batch(given, element, "default"), element.bytes()};
-    if (missing.batch.rows != rows) {
-        throw ValueError("default: expected one row, " + to_string(element.shape) + ", or " +
-                         std::to_string(rows) + " rows, as many as keys, got " +
-                         to_string(given.shape()));
-    }
-    return missing;
-}
 
 /// The first `limit` live indices from `begin` on.
 std::vector<std::int32_t> live_from(std::vector<std::uint64_t> const& live, std::uint64_t begin,
@@ -64,9 +43,9 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
         throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
                          " columns, got " + std::to_string(defaults.size()));
     }
-    std::vector<Missing> missing(elements.size());
+    std::vector<table::Fill> missing;
     for (std::size_t i = 0; i < defaults.size(); ++i) {
-        missing[i] = check_default(defaults[i], elements[i], batch.rows);
+        missing.push_back(table::check_fill(defaults[i], elements[i], batch.rows, "default"));
     }
     runtime::Block numbers(batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(found == nullptr ? batch.rows : 0);
@@ -79,8 +58,9 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
         if (out[i] != nullptr) {
             table::Column const& column = impl_->table.values()[i];
             table::gather_rows(static_cast<unsigned char*>(out[i]), column.block->data(),
-                               column.row_bytes, answers.numbers, batch.rows, missing[i].data(),
-                               missing[i].step);
+                               column.row_bytes, answers.numbers, batch.rows,
+                               missing.empty() ? nullptr : missing[i].batch.data(),
+                               missing.empty() ? 0 : missing[i].step);
         }
     }
 }
@@ -93,9 +73,9 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
                          std::to_string(impl_->values.size()) + " value columns, got " +
                          std::to_string(column));
     }
-    Missing rows;
+    std::optional<table::Fill> rows;
     if (missing.dtype() != Dtype::Undefined) {
-        rows = check_default(missing, impl_->values[column], batch.rows);
+        rows = table::check_fill(missing, impl_->values[column], batch.rows, "default");
     }
     auto const* const numbers = reinterpret_cast<std::uint32_t const*>(batch.data());
     Reading const guard(impl_->lock);
@@ -109,7 +89,8 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
     }
     table::Column const& from = impl_->table.values()[column];
     table::gather_rows(static_cast<unsigned char*>(out), from.block->data(), from.row_bytes,
-                       numbers, batch.rows, rows.data(), rows.step);
+                       numbers, batch.rows, rows ? rows->batch.data() : nullptr,
+                       rows ? rows->step : 0);
 }
 
 std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,

@@ -61,6 +61,9 @@ public:
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
+    /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
+    /// left where new keys go. Values stay as they are. All or nothing.
+    void replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
 
     /// Live indices, ascending, to out[size].
     void list(std::int32_t* out) const;

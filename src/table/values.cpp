@@ -1,37 +1,25 @@
 // What happens to values when keys come: new rows are written, others joined to what is stored, in row order.
-#include <algorithm>
 #include <cstring>
 
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
+#include "table/row_order.hpp"
 #include "table/table.hpp"
-#include "tensorhash/threads.hpp"
 
 namespace tensorhash::table {
 namespace {
 
-// Rows in a row order pass whose destination is asked for ahead.
-constexpr std::size_t kAhead = 16;
-
-/// Joins every row that is not a key's first into the column. Each task walks all rows in order but touches only the
-/// entries that are its own, so that an entry's rows are joined in row order on any number of threads.
+/// Joins every row that is not a key's first into the column.
 void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& where,
                Join const& join) {
-    std::size_t const parts =
-        rows < runtime::kGrain ? 1
-                               : std::min<std::size_t>(static_cast<std::size_t>(num_threads()), 8);
-    runtime::run_tasks(parts, [&](std::size_t part) {
-        // Sixteen neighbours go to one task: entries that share a cache line are not torn between threads.
-        auto const is_mine = [&](std::uint32_t number) { return (number >> 4) % parts == part; };
-        for (std::size_t row = 0; row < rows; ++row) {
-            if (row + kAhead < rows) {
-                __builtin_prefetch(column.row(where.numbers[row + kAhead]), 1);
-            }
-            if (where.mask[row] == 0 && is_mine(where.numbers[row])) {
+    in_row_order(
+        row_order_parts(rows), rows, where.numbers,
+        [&](std::size_t row) { __builtin_prefetch(column.row(where.numbers[row]), 1); },
+        [&](std::size_t, std::size_t row) {
+            if (where.mask[row] == 0) {
                 join(column.row(where.numbers[row]), from + row * column.row_bytes);
             }
-        }
-    });
+        });
 }
 
 }  // namespace
