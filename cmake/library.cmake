@@ -8,6 +8,11 @@ set(_core_sources
     src/io/format.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp
+    src/sharded/files.cpp
+    src/sharded/listings.cpp
+    src/sharded/policy.cpp
+    src/sharded/route.cpp
+    src/sharded/sharded_map.cpp
     src/table/arguments.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp

@@ -13,5 +13,6 @@ NB_MODULE(_core, m) {
     bind_errors(m);
     bind_tensor(m);
     bind_hash_map(m);
+    bind_sharded_map(m);
     bind_threads(m);
 }

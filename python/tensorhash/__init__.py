@@ -11,11 +11,13 @@ from tensorhash._config import get_num_threads, set_num_threads, show_config
 from tensorhash._core import version as __version__
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
+from tensorhash.sharded import ShardedHashMap
 from tensorhash.unique import unique
 
 __all__ = [
     "HashMap",
     "HashSet",
+    "ShardedHashMap",
     "__version__",
     "get_num_threads",
     "set_num_threads",

@@ -22,6 +22,16 @@ def _suffix(path: str) -> str:
     return suffix if suffix in (_NATIVE, _ARCHIVE) else ""
 
 
+def native_path(file_name: Any, default_suffix: str, *, existing: bool) -> str:
+    """The native file that a name means, for a table that has no other format."""
+    path = _path(file_name)
+    if _suffix(path) == _ARCHIVE:
+        raise ValueError(f"file_name: expected a {_NATIVE} file, got {path!r}")
+    if not _suffix(path) and not (existing and os.path.exists(path)):
+        path += default_suffix
+    return path
+
+
 def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> None:
     """Writes `table`; a name with neither suffix gets `default_suffix` appended."""
     path = _path(file_name)

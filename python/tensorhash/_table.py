@@ -83,18 +83,22 @@ class Table:
         rows = integer(init_capacity, "init_capacity")
         key_element = element(*key, "key")
         value_elements = [element(*value, "value") for value in values]
-        table = _core.HashMap(rows, key_element, value_elements, usable_device(device))
+        table = self._make(rows, key_element, value_elements, device)
         home = next((name for name in ("torch", "core") if name in homes), self._default_framework)
         self._hold(table, framework(home))
 
-    def _hold(self, table: _core.HashMap, home: Framework) -> None:
+    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+        """The core's table."""
+        return _core.HashMap(rows, key, values, usable_device(device))
+
+    def _hold(self, table: Any, home: Framework) -> None:
         self._table = table
         self._framework = home
         dtype, shape = table.key_element
         self._key = dtype, tuple(shape)
 
     @classmethod
-    def _of(cls, table: _core.HashMap, home: Framework) -> Self:
+    def _of(cls, table: Any, home: Framework) -> Self:
         self = cls.__new__(cls)
         self._hold(table, home)
         return self

@@ -55,17 +55,11 @@ class HashMap(Table):
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
     ) -> None:
-        if isinstance(value_dtype, (list, tuple)) and value_dtypes is None:
-            # Open3D takes several columns at the place of one, too.
-            value_dtypes, value_dtype = value_dtype, None
-            if value_element_shapes is None:
-                value_element_shapes, value_element_shape = value_element_shape, None
         one = (value_dtype, value_element_shape)
-        several = (value_dtypes, value_element_shapes)
-        columns = _columns(one, several)
+        columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._create(init_capacity, (key_dtype, key_element_shape), columns, device)
 
-    def _hold(self, table: _core.HashMap, home: Framework) -> None:
+    def _hold(self, table: Any, home: Framework) -> None:
         super()._hold(table, home)
         self._values = [(dtype, tuple(shape)) for dtype, shape in table.value_elements]
 
@@ -78,13 +72,19 @@ class HashMap(Table):
         >>> HashMap.from_items(np.array([3, 5]), np.array([0.5, 0.25])).get([5])
         array([0.25])
         """
+        rows, columns, home = cls._free_items(keys, values)
+        return cls._of(_core.HashMap.from_items(rows, columns), home)
+
+    @classmethod
+    def _free_items(cls, keys: ArrayLike, values: Any) -> tuple[Any, list[Any], Framework]:
+        """(keys, columns, framework of the table to be) of arrays that set the dtypes."""
         rows, source = _free_array(keys, "keys")
         if isinstance(values, (list, tuple)) and all(_is_column(v, values) for v in values):
             columns = [_free_array(v, f"values[{i}]")[0] for i, v in enumerate(values)]
         else:
             columns = [_free_array(values, "values")[0]]
         home = source if source in ("torch", "core") else cls._default_framework
-        return cls._of(_core.HashMap.from_items(rows, columns), framework(home))
+        return rows, columns, framework(home)
 
     def insert(
         self,
@@ -157,7 +157,10 @@ class HashMap(Table):
 
     def items(self) -> tuple[Array, Array | tuple[Array, ...]]:
         """(keys, values) of the live entries, copies; several columns give a tuple of values."""
-        keys, values = self._table.items()
+        return self._give_items(self._table.items())
+
+    def _give_items(self, items: Any) -> tuple[Array, Array | tuple[Array, ...]]:
+        keys, values = items
         give = self._framework.give
         return give(keys), _one_or_tuple([give(value) for value in values])
 
@@ -221,7 +224,14 @@ def _words(reduce: str | Sequence[str]) -> list[str]:
     return list(words)
 
 
-def _columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+def value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+    """(dtype, element shape) of each value column, from one of each or from several."""
+    if isinstance(one[0], (list, tuple)) and several[0] is None:
+        # Open3D takes several columns at the place of one, too.
+        one, several = (
+            (None, None if several[1] is None else one[1]),
+            (one[0], one[1] if several[1] is None else several[1]),
+        )
     if several == (None, None):
         if one[0] is None or one[1] is None:
             raise TypeError(

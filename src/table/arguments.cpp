@@ -5,6 +5,7 @@
 #include <string>
 
 #include "table/table.hpp"
+#include "table/tensors.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::table {
@@ -84,6 +85,29 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
         }
     }
     return batches;
+}
+
+std::vector<Default> check_defaults(std::vector<Tensor> const& defaults,
+                                    std::vector<Element> const& elements, std::size_t rows) {
+    if (!defaults.empty() && defaults.size() != elements.size()) {
+        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
+                         " columns, got " + std::to_string(defaults.size()));
+    }
+    std::vector<Default> checked(elements.size());
+    for (std::size_t i = 0; i < defaults.size(); ++i) {
+        Shape const& shape = elements[i].shape;
+        bool const one_for_all = defaults[i].shape() == shape;
+        Tensor const given =
+            one_for_all ? defaults[i].contiguous().reshape(with_rows(1, shape)) : defaults[i];
+        Batch batch = check_batch(given, elements[i], "default");
+        if (!one_for_all && batch.rows != rows) {
+            throw ValueError("default: expected one row, " + to_string(shape) + ", or " +
+                             std::to_string(rows) + " rows, as many as keys, got " +
+                             to_string(defaults[i].shape()));
+        }
+        checked[i] = {batch.tensor, batch.data(), one_for_all ? 0 : elements[i].bytes()};
+    }
+    return checked;
 }
 
 namespace {

@@ -25,6 +25,17 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
 std::vector<Batch> check_values(std::vector<Tensor> const& values,
                                 std::vector<Element> const& elements, std::size_t rows);
 
+/// What `get` gives for missing keys: null for zeros, else rows that step by `step` bytes, 0 for one row for all.
+struct Default {
+    Tensor tensor;
+    unsigned char const* data = nullptr;
+    std::size_t step = 0;
+};
+
+/// One per column from an empty list, or from [*shape] or [rows, *shape] each.
+std::vector<Default> check_defaults(std::vector<Tensor> const& defaults,
+                                    std::vector<Element> const& elements, std::size_t rows);
+
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);
 void check_value_element(Element const& element, std::size_t column);
