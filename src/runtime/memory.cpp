@@ -141,8 +141,9 @@ void commit(unsigned char* data, std::size_t bytes) {
 }  // namespace
 
 Block::Block(std::size_t bytes, Fill fill) {
-    if (bytes < kMapped) {
-        bytes_ = rounded(std::max<std::size_t>(bytes, 1), kAlignment);
+    // Rounded before it is compared: the destructor knows only the rounded size, and must come to the same verdict.
+    bytes_ = rounded(std::max<std::size_t>(bytes, 1), kAlignment);
+    if (bytes_ < kMapped) {
         data_ = static_cast<unsigned char*>(std::aligned_alloc(kAlignment, bytes_));
         if (data_ == nullptr) {
             throw std::bad_alloc();

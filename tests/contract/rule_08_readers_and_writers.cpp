@@ -182,6 +182,11 @@ INSTANTIATE_TEST_SUITE_P(Threads, Rule08, ::testing::Values(1, 2, 8));
 
 TEST(Rule08Fork, a_child_forked_while_other_tables_are_in_use_can_use_its_own) {
     if (TH_TSAN) GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";
+#if defined(__SANITIZE_ADDRESS__)
+    // Not ours to mend: a program of malloc and fork alone hangs in one child of some two hundred.
+    GTEST_SKIP() << "GCC 12's AddressSanitizer leaves its allocator locked in a child forked "
+                    "beside a busy thread";
+#endif
     Threads threads(4);
     Twin mine(0, {Dtype::Int64, {1}}, one_int64());
     mine.insert(sequence(many_rows));

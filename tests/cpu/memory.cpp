@@ -54,6 +54,17 @@ TEST(Memory, a_zeroed_block_is_zero_though_its_memory_was_used_before) {
         }
 }
 
+TEST(Memory, a_block_goes_back_to_where_it_came_from) {
+    // Just below a megabyte rounding crosses the border between heap and mapped memory. What is large enough to be
+    // mapped begins on a page, as heap memory of that size does not: it has its header there.
+    for (std::size_t below = 0; below < 200; ++below) {
+        Block block((1u << 20) - below, Fill::None);
+        if (block.bytes() >= 1u << 20) {
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 4096, 0u) << below;
+        }
+    }
+}
+
 TEST(Memory, moving_hands_the_memory_over) {
     Block a(1000, Fill::Zero);
     unsigned char* data = a.data();
