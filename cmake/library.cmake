@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 set(_core_sources
     src/capi/c.cpp
     src/cpu/dispatch.cpp
+    src/io/bounded_format.cpp
     src/io/file.cpp
     src/io/format.cpp
     src/runtime/memory.cpp
@@ -14,19 +15,29 @@ set(_core_sources
     src/sharded/route.cpp
     src/sharded/sharded_map.cpp
     src/table/arguments.cpp
+    src/table/bounded_batch.cpp
+    src/table/bounded_map.cpp
+    src/table/evict.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp
     src/table/index.cpp
     src/table/reduce.cpp
+    src/table/replace.cpp
     src/table/rows.cpp
+    src/table/steps.cpp
     src/table/table.cpp
     src/table/unique.cpp
+    src/table/update.cpp
     src/table/values.cpp
     src/tensor/copy.cpp
     src/tensor/device.cpp
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp
     src/tensor/tensor.cpp)
+
+# A square root that reports to errno is a call; one that does not is an instruction, with the same result.
+set_source_files_properties(src/table/steps.cpp PROPERTIES
+    COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")
 
 function(_tensorhash_add_objects target)
     add_library(${target} OBJECT ${ARGN})

@@ -32,6 +32,12 @@ public:
     using Error::Error;
 };
 
+/// A key that had to be there. Python: KeyError.
+class TH_API KeyError : public Error {
+public:
+    using Error::Error;
+};
+
 /// A device that this build or machine does not have. Python: RuntimeError.
 class TH_API DeviceError : public Error {
 public:

@@ -10,6 +10,7 @@
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
+#include "tensorhash/optimizer.hpp"
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash {
@@ -72,6 +73,13 @@ public:
     /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or one each.
     Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                        std::vector<Reduce> const& reduce);
+    /// A step for each row on the values of its key; gradients are rows of column 0's element. The mask is True where the
+    /// key was there when its row came. docs/update.md has the steps.
+    Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
+                   UpdateOptions const& options = {});
+    /// The same with a step of one's own; gradients are rows of any dtype and shape.
+    Located update(Tensor const& keys, Tensor const& gradients, RowStep const& step,
+                   UpdateOptions const& options = {});
     Located find(Tensor const& keys) const;
     /// bool [N]: which rows are there.
     Tensor contains(Tensor const& keys) const;

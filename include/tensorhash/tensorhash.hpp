@@ -1,10 +1,12 @@
 // Everything a C++ user needs: one include.
 #pragma once
 
+#include "tensorhash/bounded_map.hpp"
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
+#include "tensorhash/optimizer.hpp"
 #include "tensorhash/tensor.hpp"
 #include "tensorhash/threads.hpp"
 #include "tensorhash/version.hpp"

@@ -12,6 +12,8 @@ namespace nb = nanobind;
 void bind_errors(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_hash_map(nb::module_& m);
+void bind_update(nb::module_& m);
+void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
 void bind_threads(nb::module_& m);
 

@@ -25,6 +25,8 @@ void translate(std::exception_ptr const& pointer, void*) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (IndexError const& error) {
         PyErr_SetString(PyExc_IndexError, error.what());
+    } catch (KeyError const& error) {
+        PyErr_SetString(PyExc_KeyError, error.what());
     } catch (FormatError const& error) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (SystemError const& error) {

@@ -1,60 +1,18 @@
 // The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
 #include "tensorhash/hash_map.hpp"
 
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "array_in.hpp"
-#include "bindings.hpp"
-#include "tensorhash/error.hpp"
+#include "table_methods.hpp"
 
 namespace tensorhash::bindings {
 namespace {
 
-using Arrays = nb::typed<nb::sequence, nb::object>;
-using ElementSpec = std::pair<std::string, Shape>;  // dtype name, element shape
-
-Element to_element(ElementSpec const& spec) { return {dtype_from_name(spec.first), spec.second}; }
-
-ElementSpec to_spec(Element const& element) {
-    return {std::string(name(element.dtype)), element.shape};
-}
-
-Tensor key_rows(HashMap const& self, nb::handle keys) {
-    return to_tensor(keys, "keys", self.key_element().dtype);
-}
-
-// `elements` are for messages: how many arrays there must be is the core's to check.
-std::vector<Tensor> to_tensors(Arrays const& arrays, char const* argument,
-                               std::vector<Element> const& elements = {}) {
-    std::size_t const count = nb::len(arrays);
-    std::vector<Tensor> tensors;
-    tensors.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        std::string label = argument;
-        if (count > 1) label += "[" + std::to_string(i) + "]";
-        Dtype const wanted = i < elements.size() ? elements[i].dtype : Dtype::Undefined;
-        tensors.push_back(to_tensor(arrays[i], label.c_str(), wanted));
-    }
-    return tensors;
-}
-
-using Pair = std::pair<Tensor, Tensor>;  // a tuple of two in Python
-
-Pair to_pair(Located&& located) { return {std::move(located.indices), std::move(located.mask)}; }
-
 void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key,
                std::vector<ElementSpec> const& values, std::string const& device) {
-    std::vector<Element> elements;
-    elements.reserve(values.size());
-    for (ElementSpec const& spec : values) elements.push_back(to_element(spec));
+    std::vector<Element> elements = to_elements(values);
     without_gil([&] {
         new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
                            Device::parse(device));
@@ -78,56 +36,8 @@ Pair accumulate(HashMap& self, nb::handle keys, Arrays const& values,
                 std::vector<std::string> const& reduce) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    std::vector<Reduce> reductions;
-    reductions.reserve(reduce.size());
-    for (std::string const& word : reduce) reductions.push_back(reduce_from_name(word));
+    std::vector<Reduce> const reductions = to_reduces(reduce);
     return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
-}
-
-Pair find(HashMap const& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return to_pair(without_gil([&] { return self.find(rows); }));
-}
-
-Tensor contains(HashMap const& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return without_gil([&] { return self.contains(rows); });
-}
-
-Tensor erase(HashMap& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return without_gil([&] { return self.erase(rows); });
-}
-
-std::vector<Tensor> get(HashMap const& self, nb::handle keys, Arrays const& defaults) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const otherwise = to_tensors(defaults, "default", self.value_elements());
-    return without_gil([&] { return self.get(rows, otherwise); });
-}
-
-std::pair<Tensor, std::vector<Tensor>> items(HashMap const& self) {
-    Items both = without_gil([&] { return self.items(); });
-    return {std::move(both.keys), std::move(both.values)};
-}
-
-Tensor value_tensor(HashMap const& self, std::int64_t column) {
-    auto const columns = static_cast<std::int64_t>(self.value_elements().size());
-    if (column < 0 || column >= columns) {
-        throw IndexError("value_buffer_id: expected 0 <= value_buffer_id < " +
-                         std::to_string(columns) + ", got " + std::to_string(column));
-    }
-    return self.value_tensor(static_cast<std::size_t>(column));
-}
-
-nb::typed<nb::dict, nb::str, nb::int_> memory_usage(HashMap const& self) {
-    MemoryUsage const usage = without_gil([&] { return self.memory_usage(); });
-    nb::dict bytes;
-    bytes["keys"] = usage.keys;
-    bytes["values"] = usage.values;
-    bytes["index"] = usage.index;
-    bytes["bookkeeping"] = usage.bookkeeping;
-    bytes["total"] = usage.total();
-    return bytes;
 }
 
 HashMap from_items(nb::handle keys, Arrays const& values) {
@@ -143,79 +53,11 @@ HashMap from_parts(nb::handle keys, Arrays const& values, nb::handle buf_indices
     return without_gil([&] { return HashMap::from_parts(rows, columns, indices); });
 }
 
-HashMap from_bytes(nb::handle bytes) {
-    Tensor const image = to_tensor(bytes, "bytes");
-    return without_gil([&] { return HashMap::from_bytes(image); });
-}
-
-// File names are bytes on POSIX and need not be UTF-8.
-std::string path_of(nb::bytes const& file_name) { return {file_name.c_str(), file_name.size()}; }
-
-std::vector<ElementSpec> value_specs(HashMap const& self) {
-    std::vector<ElementSpec> specs;
-    for (Element const& element : self.value_elements()) specs.push_back(to_spec(element));
-    return specs;
-}
-
 std::tuple<Tensor, Tensor, Tensor, Tensor> unique_rows(nb::handle array) {
     Tensor const rows = to_tensor(array, "array");
     Unique found = without_gil([&] { return unique(rows); });
     return {std::move(found.rows), std::move(found.index), std::move(found.inverse),
             std::move(found.counts)};
-}
-
-void bind_listings(nb::class_<HashMap>& table) {
-    table
-        .def("active_buf_indices",
-             [](HashMap const& self) {
-                 return without_gil([&] { return self.active_buf_indices(); });
-             })
-        .def("keys", [](HashMap const& self) { return without_gil([&] { return self.keys(); }); })
-        .def("items", &items)
-        .def("key_tensor",
-             [](HashMap const& self) { return without_gil([&] { return self.key_tensor(); }); })
-        .def("value_tensor", &value_tensor, nb::arg("column"))
-        .def("size", [](HashMap const& self) { return without_gil([&] { return self.size(); }); })
-        .def("capacity",
-             [](HashMap const& self) { return without_gil([&] { return self.capacity(); }); })
-        .def_prop_ro("key_element", [](HashMap const& self) { return to_spec(self.key_element()); })
-        .def_prop_ro("value_elements", &value_specs)
-        .def_prop_ro("device", [](HashMap const& self) { return to_string(self.device()); })
-        .def("memory_usage", &memory_usage)
-        .def("validate", [](HashMap const& self) { without_gil([&] { self.validate(); }); });
-}
-
-void bind_storage(nb::class_<HashMap>& table) {
-    table
-        .def(
-            "reserve",
-            [](HashMap& self, std::int64_t rows) {
-                without_gil([&] { self.reserve(Capacity{rows}); });
-            },
-            nb::arg("capacity"))
-        .def("clear", [](HashMap& self) { without_gil([&] { self.clear(); }); })
-        .def("compact", [](HashMap& self) { return without_gil([&] { return self.compact(); }); })
-        .def("clone", [](HashMap const& self) { return without_gil([&] { return self.clone(); }); })
-        .def(
-            "save",
-            [](HashMap const& self, nb::bytes const& file_name) {
-                std::string const path = path_of(file_name);
-                without_gil([&] { self.save(path); });
-            },
-            nb::arg("file_name"))
-        .def_static(
-            "load",
-            [](nb::bytes const& file_name) {
-                std::string const path = path_of(file_name);
-                return without_gil([&] { return HashMap::load(path); });
-            },
-            nb::arg("file_name"))
-        .def("to_bytes",
-             [](HashMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
-        .def_static("from_bytes", &from_bytes, nb::arg("bytes"))
-        .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
-        .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"),
-                    nb::arg("buf_indices"));
 }
 
 }  // namespace
@@ -231,10 +73,16 @@ void bind_hash_map(nb::module_& m) {
              nb::arg("values"))
         .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
         .def("activate", &activate, nb::arg("keys"))
-        .def("find", &find, nb::arg("keys"))
-        .def("contains", &contains, nb::arg("keys"))
-        .def("erase", &erase, nb::arg("keys"))
-        .def("get", &get, nb::arg("keys"), nb::arg("defaults"));
+        .def(
+            "reserve",
+            [](HashMap& self, std::int64_t rows) {
+                without_gil([&] { self.reserve(Capacity{rows}); });
+            },
+            nb::arg("capacity"))
+        .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
+        .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"),
+                    nb::arg("buf_indices"));
+    bind_readers(table);
     bind_listings(table);
     bind_storage(table);
     m.def("unique", &unique_rows, nb::arg("array"),

@@ -13,6 +13,8 @@ NB_MODULE(_core, m) {
     bind_errors(m);
     bind_tensor(m);
     bind_hash_map(m);
+    bind_update(m);
+    bind_bounded_map(m);
     bind_sharded_map(m);
     bind_threads(m);
 }

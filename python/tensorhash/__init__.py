@@ -7,19 +7,24 @@
 array([0, 1, 0], dtype=int32)
 """
 
+from tensorhash import optim
 from tensorhash._config import get_num_threads, set_num_threads, show_config
 from tensorhash._core import version as __version__
+from tensorhash.bounded import BoundedHashMap, Evicted
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
 from tensorhash.sharded import ShardedHashMap
 from tensorhash.unique import unique
 
 __all__ = [
+    "BoundedHashMap",
+    "Evicted",
     "HashMap",
     "HashSet",
     "ShardedHashMap",
     "__version__",
     "get_num_threads",
+    "optim",
     "set_num_threads",
     "show_config",
     "unique",

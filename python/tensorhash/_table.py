@@ -229,6 +229,11 @@ class Table:
         payload = pickle.PickleBuffer(image) if int(protocol) >= 5 else image.tobytes()
         return _restore, (type(self), self._framework.name, payload)
 
+    @classmethod
+    def _from_bytes(cls, payload: Any) -> Any:
+        """The core's table of an image that its to_bytes() made."""
+        return _core.HashMap.from_bytes(payload)
+
     # Devices.
 
     @property
@@ -289,4 +294,4 @@ class Table:
 
 
 def _restore(cls: type[Table], home: str, payload: Any) -> Table:
-    return cls._of(_core.HashMap.from_bytes(payload), framework(home))
+    return cls._of(cls._from_bytes(payload), framework(home))

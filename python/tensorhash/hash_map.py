@@ -19,6 +19,7 @@ from tensorhash._table import (
     Table,
     integer,
 )
+from tensorhash.optim import Optimizer, require_optimizer, word
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -139,6 +140,32 @@ class HashMap(Table):
         indices, inserted = self._table.accumulate(rows, columns, _words(reduce))
         return give(indices), give(inserted)
 
+    def update(
+        self,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Optimizer,
+        *,
+        missing: str = "skip",
+        duplicates: str = "in_order",
+        initial: Any = None,
+    ) -> tuple[Array, Array]:
+        """An optimizer step of tensorhash.optim for each row; gradients as the first value column.
+
+        `missing` keys: "skip"; "insert", with weights `initial` (as `default` in `get`) and fresh
+        state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
+        Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
+        """
+        rows, give = self._take(keys, self._key, "keys")
+        require_optimizer(optimizer)
+        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        steps, _ = self._take(gradients, weights, "gradients")
+        start = None if initial is None else _default_rows(initial, weights, "initial")
+        core = optimizer._core()
+        how = word(missing, "missing"), word(duplicates, "duplicates")
+        indices, found = _core.update(self._table, rows, steps, core, *how, start)
+        return give(indices), give(found)
+
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Adds the keys that are new, values zero, to be written later. Returns as `insert`."""
         rows, give = self._take(keys, self._key, "keys")
@@ -218,10 +245,11 @@ class HashMap(Table):
 
 
 def _words(reduce: str | Sequence[str]) -> list[str]:
-    words = [reduce] if isinstance(reduce, str) else reduce
-    if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) for word in words):
+    """`reduce` as a list of words."""
+    many = [reduce] if isinstance(reduce, str) else reduce
+    if not isinstance(many, (list, tuple)) or not all(isinstance(one, str) for one in many):
         raise TypeError(f"reduce: expected a word, or a list of one per column, got {reduce!r}")
-    return list(words)
+    return list(many)
 
 
 def value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
@@ -287,4 +315,5 @@ def _default_rows(default: Any, element: Element, argument: str) -> Any:
 
 
 def _one_or_tuple(arrays: list[Array]) -> Array | tuple[Array, ...]:
+    """The values of one column, or a tuple of several columns'."""
     return arrays[0] if len(arrays) == 1 else tuple(arrays)

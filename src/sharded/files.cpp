@@ -6,12 +6,12 @@
 #include "io/file.hpp"
 #include "io/format.hpp"
 #include "sharded/impl.hpp"
-#include "table/tensors.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
-using sharded::Reading;
+using table::Reading;
 using table::Batch;
 using table::Table;
 
@@ -90,8 +90,7 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
 
 /// The keys of a table as they lie, live or not.
 Tensor live_keys(Table const& table, Element const& key, Tensor& indices) {
-    indices = Tensor::empty(table::with_rows(table.size(), {}), Dtype::Int32);
-    table.list(static_cast<std::int32_t*>(indices.data()));
+    indices = table::listed(table);
     return table::gathered(table.keys(), key, indices);
 }
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "runtime/lock.hpp"
@@ -14,9 +12,6 @@
 
 namespace tensorhash {
 namespace sharded {
-
-using Reading = std::shared_lock<runtime::ReadWriteLock>;
-using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 /// Throws unless there is at least one device, all are usable by shards, and none comes twice.
 void check_devices(std::vector<Device> const& devices);

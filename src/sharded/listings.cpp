@@ -4,22 +4,17 @@
 #include <string>
 
 #include "sharded/impl.hpp"
-#include "table/tensors.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
-using sharded::Reading;
-using sharded::Writing;
+using table::Reading;
+using table::Writing;
+using table::listed;
 using table::with_rows;
 
 namespace {
-
-Tensor listed(table::Table const& table) {
-    Tensor out = Tensor::empty(with_rows(table.size(), {}), Dtype::Int32);
-    table.list(static_cast<std::int32_t*>(out.data()));
-    return out;
-}
 
 Items items_of(table::Table const& table, Element const& key, std::vector<Element> const& values) {
     Tensor const indices = listed(table);

@@ -5,7 +5,7 @@
 
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
-#include "table/tensors.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/kernel/key.hpp"
 

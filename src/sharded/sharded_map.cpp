@@ -8,15 +8,15 @@
 #include <string>
 
 #include "sharded/impl.hpp"
-#include "table/rows.hpp"
-#include "table/tensors.hpp"
+#include "table/get.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
-using sharded::Reading;
+using table::Reading;
 using sharded::Routed;
-using sharded::Writing;
+using table::Writing;
 using table::Answers;
 using table::Batch;
 using table::with_rows;
@@ -323,30 +323,20 @@ std::vector<Tensor> ShardedMap::get(Tensor const& keys, std::vector<Tensor> cons
 ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
                                             std::vector<Tensor> const& defaults) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Element> const& elements = impl_->values;
-    auto const missing = table::check_defaults(defaults, elements, batch.rows);
+    table::Values values(impl_->values, defaults, batch.rows);
     Routed const routed(impl_->shards_of(batch), shards());
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
     Grouped answers(routed);
-    std::vector<Tensor> out;
-    for (Element const& element : elements) {
-        out.push_back(Tensor::empty(with_rows(batch.rows, element.shape), element.dtype));
-    }
     Reading guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) {
         table::Table const& here = impl_->tables[shard];
         Answers const found = answers.of(shard);
         here.find(rows.from(routed.begin(shard)), routed.rows(shard), found);
-        for (std::size_t i = 0; i < elements.size(); ++i) {
-            table::Column const& column = here.values()[i];
-            table::gather_to(static_cast<unsigned char*>(out[i].data()),
-                             routed.order() + routed.begin(shard), column.block->data(),
-                             column.row_bytes, found.numbers, routed.rows(shard), missing[i].data,
-                             missing[i].step);
-        }
+        values.gather_part(here, found.numbers, routed.order() + routed.begin(shard),
+                           routed.rows(shard));
     });
     guard.unlock();
-    return {std::move(out), answers.mask()};
+    return {values.take(), answers.mask()};
 }
 
 Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {

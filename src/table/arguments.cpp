@@ -5,7 +5,6 @@
 #include <string>
 
 #include "table/table.hpp"
-#include "table/tensors.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::table {
@@ -87,27 +86,20 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
     return batches;
 }
 
-std::vector<Default> check_defaults(std::vector<Tensor> const& defaults,
-                                    std::vector<Element> const& elements, std::size_t rows) {
-    if (!defaults.empty() && defaults.size() != elements.size()) {
-        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
-                         " columns, got " + std::to_string(defaults.size()));
+Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                std::string_view argument) {
+    if (tensor.shape() == element.shape) {
+        Shape one{1};
+        one.insert(one.end(), element.shape.begin(), element.shape.end());
+        return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
     }
-    std::vector<Default> checked(elements.size());
-    for (std::size_t i = 0; i < defaults.size(); ++i) {
-        Shape const& shape = elements[i].shape;
-        bool const one_for_all = defaults[i].shape() == shape;
-        Tensor const given =
-            one_for_all ? defaults[i].contiguous().reshape(with_rows(1, shape)) : defaults[i];
-        Batch batch = check_batch(given, elements[i], "default");
-        if (!one_for_all && batch.rows != rows) {
-            throw ValueError("default: expected one row, " + to_string(shape) + ", or " +
-                             std::to_string(rows) + " rows, as many as keys, got " +
-                             to_string(defaults[i].shape()));
-        }
-        checked[i] = {batch.tensor, batch.data(), one_for_all ? 0 : elements[i].bytes()};
+    Batch batch = check_batch(tensor, element, argument);
+    if (batch.rows != rows) {
+        throw ValueError(text(argument) + ": expected one row, " + to_string(element.shape) +
+                         ", or " + std::to_string(rows) + " rows, as many as keys, got " +
+                         to_string(tensor.shape()));
     }
-    return checked;
+    return {std::move(batch), element.bytes()};
 }
 
 namespace {

@@ -25,16 +25,13 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
 std::vector<Batch> check_values(std::vector<Tensor> const& values,
                                 std::vector<Element> const& elements, std::size_t rows);
 
-/// What `get` gives for missing keys: null for zeros, else rows that step by `step` bytes, 0 for one row for all.
-struct Default {
-    Tensor tensor;
-    unsigned char const* data = nullptr;
-    std::size_t step = 0;
+/// What stands in for values that are missing: a row for each key, or one for all.
+struct Fill {
+    Batch batch;
+    std::size_t step;  // bytes from one key's row to the next: 0 if there is one for all
 };
-
-/// One per column from an empty list, or from [*shape] or [rows, *shape] each.
-std::vector<Default> check_defaults(std::vector<Tensor> const& defaults,
-                                    std::vector<Element> const& elements, std::size_t rows);
+Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                std::string_view argument);
 
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);

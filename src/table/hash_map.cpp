@@ -2,86 +2,28 @@
 #include "tensorhash/hash_map.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 
 #include "io/file.hpp"
 #include "io/format.hpp"
-#include "runtime/lock.hpp"
-#include "table/arguments.hpp"
-#include "table/rows.hpp"
-#include "table/table.hpp"
+#include "table/get.hpp"
+#include "table/map_impl.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
-using table::Answers;
+using table::answers;
 using table::Batch;
+using table::column_view;
+using table::detach_from;
+using table::gathered;
+using table::listed;
+using table::make_located;
+using table::Reading;
 using table::Table;
-
-struct HashMap::Impl {
-    Impl(Element key_element, std::vector<Element> value_elements, Table t)
-        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(t)) {}
-
-    Element const key;
-    std::vector<Element> const values;
-    Table table;
-    mutable runtime::ReadWriteLock lock;
-};
-
-namespace {
-
-using Reading = std::shared_lock<runtime::ReadWriteLock>;
-using Writing = std::unique_lock<runtime::ReadWriteLock>;
-
-Shape with_rows(std::size_t rows, Shape const& element) {
-    Shape shape{static_cast<std::int64_t>(rows)};
-    shape.insert(shape.end(), element.begin(), element.end());
-    return shape;
-}
-
-Located make_located(std::size_t rows) {
-    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
-            Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
-}
-
-Answers answers(Located& located) {
-    return {static_cast<std::uint32_t*>(located.indices.data()),
-            static_cast<unsigned char*>(located.mask.data())};
-}
-
-Tensor column_view(table::Column const& column, Element const& element, std::uint64_t capacity) {
-    return Tensor::borrow(static_cast<void*>(column.block->data()),
-                          with_rows(capacity, element.shape), element.dtype, column.block);
-}
-
-Tensor gathered(table::Column const& column, Element const& element, Tensor const& indices) {
-    auto const rows = static_cast<std::size_t>(indices.size());
-    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
-    table::gather_rows(static_cast<unsigned char*>(out.data()), column.block->data(),
-                       column.row_bytes, static_cast<std::uint32_t const*>(indices.data()), rows);
-    return out;
-}
-
-bool overlaps(table::Column const& column, Batch const& batch) {
-    auto const* const begin = column.block->data();
-    return batch.data() < begin + column.block->bytes() &&
-           batch.data() + batch.tensor.bytes() > begin;
-}
-
-/// A batch that lies in the table's own memory is copied first: written in place, it would change under its reader.
-void detach_from(Table const& table, Batch& batch) {
-    bool shared = overlaps(table.keys(), batch);
-    for (table::Column const& column : table.values()) {
-        shared = shared || overlaps(column, batch);
-    }
-    if (shared) {
-        batch.tensor = batch.tensor.clone();
-    }
-}
-
-}  // namespace
+using table::with_rows;
+using table::Writing;
 
 HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device) {
     require_usable(device, "device");
@@ -162,56 +104,23 @@ Tensor HashMap::erase(Tensor const& keys) {
 
 std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Element> const& elements = impl_->values;
-    if (!defaults.empty() && defaults.size() != elements.size()) {
-        throw ValueError("default: expected one for each of " + std::to_string(elements.size()) +
-                         " columns, got " + std::to_string(defaults.size()));
-    }
-    std::vector<Batch> missing;
-    std::vector<Tensor> out;
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        if (!defaults.empty()) {
-            bool const one_for_all = defaults[i].shape() == elements[i].shape;
-            Tensor const rows =
-                one_for_all ? defaults[i].contiguous().reshape(with_rows(1, elements[i].shape))
-                            : defaults[i];
-            missing.push_back(table::check_batch(rows, elements[i], "default"));
-            if (!one_for_all && missing.back().rows != batch.rows) {
-                throw ValueError("default: expected one row, " + to_string(elements[i].shape) +
-                                 ", or " + std::to_string(batch.rows) +
-                                 " rows, as many as keys, got " + to_string(defaults[i].shape()));
-            }
-            missing.back().rows = one_for_all ? 1 : missing.back().rows;
-        }
-        out.push_back(Tensor::empty(with_rows(batch.rows, elements[i].shape), elements[i].dtype));
-    }
+    table::Values values(impl_->values, defaults, batch.rows);
     Located located = make_located(batch.rows);
     Reading const guard(impl_->lock);
     impl_->table.find(batch.data(), batch.rows, answers(located));
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        table::Column const& column = impl_->table.values()[i];
-        bool const per_row = !missing.empty() && defaults[i].shape() != elements[i].shape;
-        table::gather_rows(static_cast<unsigned char*>(out[i].data()), column.block->data(),
-                           column.row_bytes, answers(located).numbers, batch.rows,
-                           missing.empty() ? nullptr : missing[i].data(),
-                           per_row ? column.row_bytes : 0);
-    }
-    return out;
+    return values.gather(impl_->table, answers(located).numbers);
 }
 
 Tensor HashMap::active_buf_indices() const {
     Reading const guard(impl_->lock);
-    Tensor out = Tensor::empty(with_rows(impl_->table.size(), {}), Dtype::Int32);
-    impl_->table.list(static_cast<std::int32_t*>(out.data()));
-    return out;
+    return listed(impl_->table);
 }
 
 Tensor HashMap::keys() const { return items().keys; }
 
 Items HashMap::items() const {
     Reading const guard(impl_->lock);
-    Tensor indices = Tensor::empty(with_rows(impl_->table.size(), {}), Dtype::Int32);
-    impl_->table.list(static_cast<std::int32_t*>(indices.data()));
+    Tensor const indices = listed(impl_->table);
     Items items{gathered(impl_->table.keys(), impl_->key, indices), {}};
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
         items.values.push_back(gathered(impl_->table.values()[i], impl_->values[i], indices));

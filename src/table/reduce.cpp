@@ -5,28 +5,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tensor/half.hpp"
+#include "tensor/stored.hpp"
 
 namespace tensorhash::table {
 namespace {
-
-/// How a dtype is stored and in what it is computed.
-template <class T>
-struct Plain {
-    using Stored = T;
-    static T load(T stored) { return stored; }
-    static T store(T value) { return value; }
-};
-struct Half {
-    using Stored = std::uint16_t;
-    static float load(std::uint16_t bits) { return half_to_float(bits); }
-    static std::uint16_t store(float value) { return float_to_half(value); }
-};
-struct BrainHalf {
-    using Stored = std::uint16_t;
-    static float load(std::uint16_t bits) { return bfloat16_to_float(bits); }
-    static std::uint16_t store(float value) { return float_to_bfloat16(value); }
-};
 
 struct Sum {
     template <class T>

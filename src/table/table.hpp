@@ -132,6 +132,10 @@ public:
     Remembered remember(Answers const& found, std::size_t rows) const;
     void put_back(Remembered const& before, Answers const& found, std::size_t rows) noexcept;
 
+    /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
+    /// left where new keys go. Values stay as they are. All or nothing.
+    void replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
+
     /// Live indices, ascending, to out[size].
     void list(std::int32_t* out) const;
     void reserve(std::uint64_t capacity);

@@ -1,41 +1,32 @@
 // What happens to values when keys come: new rows are written, others joined to what is stored, in row order.
-#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
+#include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
-#include "tensorhash/threads.hpp"
 
 namespace tensorhash::table {
 namespace {
 
-// Rows in a row order pass whose destination is asked for ahead.
-constexpr std::size_t kAhead = 16;
-
-/// Calls visit(row) for the rows whose mask is `wanted`. Each task walks all rows in order but visits only those of the
-/// entries that are its own, so that an entry's rows are visited in row order on any number of threads. The entries'
-/// rows of `column` are asked for ahead.
+/// Calls visit(row) for the rows whose mask is `wanted`, an entry's rows in row order; `column` is asked for ahead.
 template <class Visit>
 void visit_by_entry(Column const& column, std::size_t rows, Answers const& where,
                     unsigned char wanted, Visit&& visit) {
-    std::size_t const parts =
-        rows < runtime::kGrain ? 1
-                               : std::min<std::size_t>(static_cast<std::size_t>(num_threads()), 8);
-    runtime::run_tasks(parts, [&](std::size_t part) {
-        // Sixteen neighbours go to one task: entries that share a cache line are not torn between threads.
-        auto const is_mine = [&](std::uint32_t number) { return (number >> 4) % parts == part; };
-        for (std::size_t row = 0; row < rows; ++row) {
-            if (row + kAhead < rows && where.numbers[row + kAhead] != kernel::kNoNumber) {
-                __builtin_prefetch(column.row(where.numbers[row + kAhead]), 1);
+    in_row_order(
+        row_order_parts(rows), rows, where.numbers,
+        [&](std::size_t row) {
+            if (where.numbers[row] != kernel::kNoNumber) {
+                __builtin_prefetch(column.row(where.numbers[row]), 1);
             }
-            if (where.mask[row] == wanted && is_mine(where.numbers[row])) {
+        },
+        [&](std::size_t, std::size_t row) {
+            if (where.mask[row] == wanted) {
                 visit(row);
             }
-        }
-    });
+        });
 }
 
 /// Joins the rows whose mask is `wanted` into the column.

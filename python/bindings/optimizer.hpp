@@ -1,0 +1,26 @@
+// update() of any bound table, and the class its optimizers come in.
+#pragma once
+
+#include "table_in.hpp"
+#include "tensorhash/optimizer.hpp"
+
+namespace tensorhash::bindings {
+
+/// A class of our own: nanobind would take a variant apart.
+struct BoundOptimizer {
+    Optimizer value;
+};
+
+template <class Map>
+Pair update_table(Map& self, nb::handle keys, nb::handle gradients, BoundOptimizer const& optimizer,
+                  std::string const& missing, std::string const& duplicates, nb::object initial) {
+    Tensor const rows = key_rows(self, keys);
+    bool const has_values = !self.value_elements().empty();
+    Dtype const weights = has_values ? self.value_elements()[0].dtype : Dtype::Undefined;
+    Tensor const steps = to_tensor(gradients, "gradients", weights);
+    UpdateOptions options{missing_from_name(missing), duplicates_from_name(duplicates), {}};
+    if (!initial.is_none()) options.initial = to_tensor(initial, "initial", weights);
+    return to_pair(without_gil([&] { return self.update(rows, steps, optimizer.value, options); }));
+}
+
+}  // namespace tensorhash::bindings

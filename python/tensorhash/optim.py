@@ -1,0 +1,167 @@
+"""Optimizers for `HashMap.update`. Their state lives in value columns of the table.
+
+>>> import numpy as np, tensorhash
+>>> adam = tensorhash.optim.Adam(lr=0.1)
+>>> table = tensorhash.HashMap(0, "int64", (), **adam.columns("float32", (2,)))
+>>> indices, found = table.update([7, 9], np.ones((2, 2), "float32"), adam, missing="insert")
+>>> table.get([7])[0]
+array([[-0.1, -0.1]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import take_array
+from tensorhash._dtypes import parse_dtype
+from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, parse_shape
+
+__all__ = ["SGD", "Adagrad", "Adam", "Optimizer"]
+
+
+class Optimizer:
+    """What SGD, Adagrad and Adam share. `lr` and the others may be set between updates."""
+
+    def _core(self) -> _core.Optimizer:
+        raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
+
+    def columns(self, dtype: DtypeLike, shape: ShapeLike) -> dict[str, list[Any]]:
+        """The value columns of a table for weights of this dtype and element shape.
+
+        Arguments for HashMap: the weights first, then the state, which starts as zeros.
+        """
+        name, _ = parse_dtype(dtype, "dtype")
+        specs = self._core().columns((name, parse_shape(shape, "shape")))
+        return {
+            "value_dtypes": [dtype, *(spec[0] for spec in specs[1:])],
+            "value_element_shapes": [tuple(spec[1]) for spec in specs],
+        }
+
+    def values(self, weights: ArrayLike) -> list[Array]:
+        """The value columns to insert for these weights, [N, *shape]: them, and fresh state."""
+        taken = take_array(weights, None, "weights")
+        if taken is None:
+            raise TypeError("weights: expected an array, which has a dtype, got a list or a number")
+        rows = _core.Tensor.wrap(taken[0], "weights")
+        shape = tuple(rows.shape)
+        if not shape:
+            raise ValueError("weights: expected rows, [N, *shape], got a scalar")
+        specs = self._core().columns((rows.dtype, shape[1:]))
+        return [weights, *(np.zeros((shape[0], *spec[1]), spec[0]) for spec in specs[1:])]
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
+
+class SGD(Optimizer):
+    """Plain, momentum or Nesterov steps, as torch.optim.SGD.
+
+    Columns: weights; with momentum also its buffer.
+    """
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        self.lr = lr
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.nesterov = nesterov
+        self._core().columns(("float32", ()))  # refuses what cannot be
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.sgd(
+            number(self.lr, "lr"),
+            number(self.momentum, "momentum"),
+            number(self.weight_decay, "weight_decay"),
+            bool(self.nesterov),
+        )
+
+
+class Adagrad(Optimizer):
+    """As torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
+
+    def __init__(
+        self,
+        lr: float = 1e-2,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+    ) -> None:
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.initial_accumulator_value = initial_accumulator_value
+        self.eps = eps
+        self._core().columns(("float32", ()))
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.adagrad(
+            number(self.lr, "lr"),
+            number(self.weight_decay, "weight_decay"),
+            number(self.initial_accumulator_value, "initial_accumulator_value"),
+            number(self.eps, "eps"),
+        )
+
+
+class Adam(Optimizer):
+    """As torch.optim.Adam, each key with a step count of its own; decoupled decay is AdamW.
+
+    Columns: weights, first moment, second moment, int64 step count.
+    """
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        self.lr = lr
+        self.betas = betas
+        self.eps = eps
+        self.weight_decay = weight_decay
+        self.decoupled_weight_decay = decoupled_weight_decay
+        self._core().columns(("float32", ()))
+
+    def _core(self) -> _core.Optimizer:
+        if not isinstance(self.betas, (tuple, list)) or len(self.betas) != 2:
+            raise TypeError(f"betas: expected two numbers, got {self.betas!r}")
+        return _core.Optimizer.adam(
+            number(self.lr, "lr"),
+            number(self.betas[0], "betas[0]"),
+            number(self.betas[1], "betas[1]"),
+            number(self.eps, "eps"),
+            number(self.weight_decay, "weight_decay"),
+            bool(self.decoupled_weight_decay),
+        )
+
+
+def number(value: Any, argument: str) -> float:
+    """A float, from anything that is a real number."""
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{argument}: expected a number, got {value!r}")
+    return float(value)
+
+
+def require_optimizer(optimizer: Any) -> None:
+    """TypeError unless it is one of this module's."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(
+            f"optimizer: expected tensorhash.optim.SGD, Adagrad or Adam, "
+            f"got {type(optimizer).__name__}"
+        )
+
+
+def word(value: Any, argument: str) -> str:
+    """A word of an option; which words there are is the core's to say."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument}: expected a word, got {value!r}")
+    return value

@@ -1,0 +1,67 @@
+// Writing and reading the head of a bounded table's file.
+#include "io/bounded_format.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "io/checksum.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::io {
+namespace {
+
+constexpr unsigned char kMagic[8] = {'T', 'H', 'B', 'N', 'D', '\r', '\n', '\x1a'};
+constexpr std::uint32_t kVersion = 1;
+
+struct Head {
+    unsigned char magic[8];
+    std::uint32_t version;
+    std::uint32_t eviction;
+    std::uint64_t clock;
+    std::uint64_t uses;
+    std::uint64_t checksum;
+};
+static_assert(sizeof(Head) == 40);
+
+std::uint64_t checksum_of(Head const& head) {
+    Checksum sum;
+    sum.add(&head, offsetof(Head, checksum));
+    return sum.value();
+}
+
+[[noreturn]] void fail(std::string const& what) {
+    throw FormatError("not a sound file of a bounded table: " + what);
+}
+
+}  // namespace
+
+void write_head(Sink& sink, BoundedHead const& head) {
+    Head out{{}, kVersion, static_cast<std::uint32_t>(head.eviction), head.clock, head.uses, 0};
+    std::memcpy(out.magic, kMagic, sizeof(kMagic));
+    out.checksum = checksum_of(out);
+    sink.write(&out, sizeof(out));
+}
+
+BoundedHead read_head(unsigned char const*& bytes, std::size_t& count) {
+    Head head;
+    if (count < sizeof(kMagic) || std::memcmp(bytes, kMagic, sizeof(kMagic)) != 0) {
+        fail(count == 0 ? "it is empty" : "it does not begin as one");
+    }
+    if (count < sizeof(head)) {
+        fail("it ends within the head");
+    }
+    std::memcpy(&head, bytes, sizeof(head));
+    if (head.version != kVersion) {
+        fail("it has version " + std::to_string(head.version) + ", this library reads version " +
+             std::to_string(kVersion));
+    }
+    if (head.checksum != checksum_of(head) ||
+        head.eviction > static_cast<std::uint32_t>(Eviction::Score)) {
+        fail("the checksum of its head does not match: it is damaged");
+    }
+    bytes += sizeof(head);
+    count -= sizeof(head);
+    return {static_cast<Eviction>(head.eviction), head.clock, head.uses};
+}
+
+}  // namespace tensorhash::io

@@ -1,0 +1,356 @@
+// BoundedHashMap: arguments, locks and results; what leaves is planned by evict.cpp, the entries are the table's.
+// Score and last use are two value columns behind the caller's, so that clone, compact and files take them along.
+#include "tensorhash/bounded_map.hpp"
+
+#include <optional>
+#include <string>
+
+#include "io/bounded_format.hpp"
+#include "table/bounded_batch.hpp"
+#include "table/get.hpp"
+#include "table/results.hpp"
+#include "table/steps.hpp"
+#include "table/update.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using table::answers;
+using table::Batch;
+using table::Reading;
+using table::Table;
+using table::with_rows;
+using table::Writing;
+
+struct BoundedHashMap::Impl {
+    Impl(Element key_element, std::vector<Element> value_elements, Eviction how, Table t)
+        : key(std::move(key_element)), values(std::move(value_elements)), state(std::move(t), how) {
+    }
+
+    Element const key;
+    std::vector<Element> const values;  // the caller's
+    table::BoundedState state;
+    mutable runtime::ReadWriteLock lock;
+
+    Table& table() noexcept { return state.table; }
+    Table const& table() const noexcept { return state.table; }
+    std::size_t columns() const noexcept { return values.size(); }
+};
+
+namespace {
+
+std::vector<Element> with_hidden(std::vector<Element> values) {
+    values.push_back(table::kScore);
+    values.push_back(table::kUse);
+    return values;
+}
+
+/// Scores as the table wants them: given if it evicts by score, and only then.
+std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                  bool required) {
+    bool const given = scores.dtype() != Dtype::Undefined;
+    if (given && eviction == Eviction::Lru) {
+        throw ValueError("scores: this table evicts by least recent use and takes none");
+    }
+    if (!given && required && eviction == Eviction::Score) {
+        throw ValueError("scores: this table evicts by score: expected int64, one per key");
+    }
+    if (!given) {
+        return std::nullopt;
+    }
+    Batch batch = table::check_batch(scores, table::kScore, "scores");
+    if (batch.rows != rows) {
+        throw ValueError("scores: expected " + std::to_string(rows) +
+                         " rows, as many as keys, got " + std::to_string(batch.rows));
+    }
+    return batch;
+}
+
+}  // namespace
+
+BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
+                               Eviction eviction, Device device) {
+    require_usable(device, "device");
+    table::check_key_element(key);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        table::check_value_element(values[i], i);
+    }
+    std::uint64_t const rows = table::check_capacity(max_capacity, "max_capacity");
+    if (rows == 0) {
+        throw ValueError("max_capacity: expected at least 1, got 0");
+    }
+    Table made(key, with_hidden(values), rows);
+    impl_ = std::make_unique<Impl>(std::move(key), std::move(values), eviction, std::move(made));
+}
+
+BoundedHashMap::BoundedHashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BoundedHashMap::BoundedHashMap(BoundedHashMap&&) noexcept = default;
+BoundedHashMap& BoundedHashMap::operator=(BoundedHashMap&&) noexcept = default;
+BoundedHashMap::~BoundedHashMap() = default;
+
+Admitted BoundedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values,
+                                Tensor const& scores) {
+    return accumulate(keys, values, {Reduce::First}, scores);
+}
+
+Admitted BoundedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values,
+                                          Tensor const& scores) {
+    return accumulate(keys, values, {Reduce::Last}, scores);
+}
+
+Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Tensor> zeros;
+    for (Element const& element : impl_->values) {
+        zeros.push_back(Tensor::zeros(with_rows(batch.rows, element.shape), element.dtype));
+    }
+    return accumulate(batch.tensor, zeros, {Reduce::First}, scores);
+}
+
+Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                                    std::vector<Reduce> const& reduce, Tensor const& scores) {
+    Batch key_batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Batch> batches = table::check_values(values, impl_->values, key_batch.rows);
+    std::vector<Reduce> reduces = table::check_reduce(reduce, impl_->columns());
+    std::optional<Batch> const given =
+        check_scores(scores, impl_->state.eviction, key_batch.rows, true);
+    Writing const guard(impl_->lock);
+    table::detach_from(impl_->table(), key_batch);
+    std::vector<table::Bytes> rows;
+    for (Batch& batch : batches) {
+        table::detach_from(impl_->table(), batch);
+        rows.push_back(batch.data());
+    }
+    table::UsedRows const used(impl_->state, key_batch.rows, given ? &*given : nullptr);
+    rows.push_back(used.scores());
+    rows.push_back(used.uses());
+    reduces.insert(reduces.end(), 2, Reduce::Last);
+    return table::admit(impl_->state, impl_->key, with_hidden(impl_->values), key_batch, rows,
+                        reduces, used);
+}
+
+Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
+                               Optimizer const& optimizer, UpdateOptions const& options) {
+    RowStep const step = table::make_step(optimizer, impl_->values);
+    if (options.missing == Missing::Insert) {
+        throw ValueError(
+            "missing: a bounded table does not insert in update; insert first, which "
+            "returns what it evicts");
+    }
+    Batch key_batch = table::check_batch(keys, impl_->key, "keys");
+    Batch gradient_batch = table::check_gradients(gradients, impl_->values[0], key_batch.rows);
+    Located located = table::make_located(key_batch.rows);
+    table::Answers const out = answers(located);
+    Writing const guard(impl_->lock);
+    table::detach_from(impl_->table(), key_batch);
+    table::detach_from(impl_->table(), gradient_batch);
+    table::Steps steps(impl_->table(), impl_->key, key_batch, impl_->values[0], gradient_batch,
+                       options.duplicates);
+    table::UsedRows const used(impl_->state, key_batch.rows, nullptr);
+    impl_->table().find(key_batch.data(), key_batch.rows, out);
+    if (options.missing == Missing::Error) {
+        table::require_found(out.mask, key_batch.rows);
+    }
+    steps.apply(impl_->table(), out.numbers, step);
+    table::touch(impl_->state, used, out.numbers, key_batch.rows, false);
+    return located;
+}
+
+Located BoundedHashMap::find(Tensor const& keys) const {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Located located = table::make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table().find(batch.data(), batch.rows, answers(located));
+    return located;
+}
+
+Tensor BoundedHashMap::contains(Tensor const& keys) const { return find(keys).mask; }
+
+Tensor BoundedHashMap::erase(Tensor const& keys) {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
+    Writing const guard(impl_->lock);
+    impl_->table().erase(batch.data(), batch.rows, static_cast<unsigned char*>(mask.data()));
+    ++impl_->state.clock;
+    return mask;
+}
+
+std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
+                                        std::vector<Tensor> const& defaults) const {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    table::Values values(impl_->values, defaults, batch.rows);
+    Located located = table::make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table().find(batch.data(), batch.rows, answers(located));
+    return values.gather(impl_->table(), answers(located).numbers);
+}
+
+std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
+                                                  std::vector<Tensor> const& defaults,
+                                                  Tensor const& scores) {
+    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    std::optional<Batch> const given =
+        check_scores(scores, impl_->state.eviction, batch.rows, false);
+    table::Values values(impl_->values, defaults, batch.rows);
+    Located located = table::make_located(batch.rows);
+    Writing const guard(impl_->lock);
+    table::UsedRows const used(impl_->state, batch.rows, given ? &*given : nullptr);
+    impl_->table().find(batch.data(), batch.rows, answers(located));
+    table::touch(impl_->state, used, answers(located).numbers, batch.rows, given.has_value());
+    return values.gather(impl_->table(), answers(located).numbers);
+}
+
+Tensor BoundedHashMap::active_buf_indices() const {
+    Reading const guard(impl_->lock);
+    return table::listed(impl_->table());
+}
+
+Tensor BoundedHashMap::keys() const { return items().keys; }
+
+Items BoundedHashMap::items() const {
+    Reading const guard(impl_->lock);
+    Tensor const indices = table::listed(impl_->table());
+    Items items{table::gathered(impl_->table().keys(), impl_->key, indices), {}};
+    for (std::size_t i = 0; i < impl_->columns(); ++i) {
+        items.values.push_back(
+            table::gathered(impl_->table().values()[i], impl_->values[i], indices));
+    }
+    return items;
+}
+
+Tensor BoundedHashMap::scores() const {
+    Reading const guard(impl_->lock);
+    return table::gathered(impl_->table().values()[impl_->columns()], table::kScore,
+                           table::listed(impl_->table()));
+}
+
+Tensor BoundedHashMap::key_tensor() const {
+    Reading const guard(impl_->lock);
+    return table::column_view(impl_->table().keys(), impl_->key, impl_->table().capacity())
+        .as_read_only();
+}
+
+Tensor BoundedHashMap::value_tensor(std::size_t column) const {
+    if (column >= impl_->columns()) {
+        throw IndexError("value_buffer_id: expected less than the table's " +
+                         std::to_string(impl_->columns()) + " value columns, got " +
+                         std::to_string(column));
+    }
+    Reading const guard(impl_->lock);
+    return table::column_view(impl_->table().values()[column], impl_->values[column],
+                              impl_->table().capacity());
+}
+
+void BoundedHashMap::clear() {
+    Writing const guard(impl_->lock);
+    impl_->table().clear();
+    impl_->state.victims.forget();
+}
+
+Tensor BoundedHashMap::compact() {
+    Writing const guard(impl_->lock);
+    Tensor old_to_new = Tensor::empty(with_rows(impl_->table().capacity(), {}), Dtype::Int32);
+    impl_->table().compact(static_cast<std::int32_t*>(old_to_new.data()));
+    impl_->state.victims.forget();
+    return old_to_new;
+}
+
+BoundedHashMap BoundedHashMap::clone() const {
+    Reading const guard(impl_->lock);
+    auto copy = std::make_unique<Impl>(impl_->key, impl_->values, impl_->state.eviction,
+                                       Table(impl_->table()));
+    copy->state.clock = impl_->state.clock;
+    copy->state.uses = impl_->state.uses;
+    return BoundedHashMap(std::move(copy));
+}
+
+std::int64_t BoundedHashMap::size() const {
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->table().size());
+}
+
+std::int64_t BoundedHashMap::capacity() const noexcept {
+    return static_cast<std::int64_t>(impl_->table().capacity());
+}
+
+std::uint64_t BoundedHashMap::clock() const {
+    Reading const guard(impl_->lock);
+    return impl_->state.clock;
+}
+
+Eviction BoundedHashMap::eviction() const noexcept { return impl_->state.eviction; }
+Element const& BoundedHashMap::key_element() const noexcept { return impl_->key; }
+std::vector<Element> const& BoundedHashMap::value_elements() const noexcept {
+    return impl_->values;
+}
+Device BoundedHashMap::device() const noexcept { return {}; }
+
+MemoryUsage BoundedHashMap::memory_usage() const {
+    Reading const guard(impl_->lock);
+    MemoryUsage usage = impl_->table().memory_usage();
+    std::size_t const hidden =
+        impl_->table().capacity() * (table::kScore.bytes() + table::kUse.bytes());
+    usage.values -= hidden;
+    usage.bookkeeping += hidden + impl_->state.visits.capacity() * sizeof(table::Visit);
+    return usage;
+}
+
+void BoundedHashMap::validate() const {
+    Reading const guard(impl_->lock);
+    impl_->table().validate();
+    table::validate_uses(impl_->state);
+}
+
+void BoundedHashMap::save(std::string const& file_name) const {
+    Reading const guard(impl_->lock);
+    io::replace_file(file_name, [&](io::Sink& sink) {
+        table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state);
+    });
+}
+
+Tensor BoundedHashMap::to_bytes() const {
+    Reading const guard(impl_->lock);
+    io::MemorySink sink;
+    table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state);
+    return sink.take();
+}
+
+BoundedHashMap BoundedHashMap::load(std::string const& file_name) {
+    try {
+        return from_bytes(io::read_file(file_name));
+    } catch (FormatError const& error) {
+        throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
+    }
+}
+
+BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes) {
+    Batch const batch = table::check_batch(bytes, Element{Dtype::UInt8, {}}, "bytes");
+    unsigned char const* data = batch.data();
+    std::size_t count = batch.rows;
+    io::BoundedHead const head = io::read_head(data, count);
+    io::Restored restored = io::read_table(data, count);
+    std::vector<Element>& values = restored.values;
+    if (values.size() < 2 || values[values.size() - 2] != table::kScore ||
+        values.back() != table::kUse || restored.table.capacity() == 0) {
+        throw FormatError("not a sound file of a bounded table: it has no scores");
+    }
+    values.resize(values.size() - 2);
+    auto made = std::make_unique<Impl>(std::move(restored.key), std::move(values), head.eviction,
+                                       std::move(restored.table));
+    made->state.clock = head.clock;
+    made->state.uses = head.uses;
+    try {
+        table::validate_uses(made->state);
+    } catch (CorruptTable const& error) {
+        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
+    }
+    return BoundedHashMap(std::move(made));
+}
+
+Eviction eviction_from_name(std::string_view name) {
+    if (name == "lru") return Eviction::Lru;
+    if (name == "score") return Eviction::Score;
+    throw ValueError("eviction: expected \"lru\" or \"score\", got \"" + std::string(name) + "\"");
+}
+
+}  // namespace tensorhash

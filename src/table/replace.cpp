@@ -1,0 +1,34 @@
+// Entries replaced at their places: erased and added as one step that fails as a whole or not at all.
+#include <algorithm>
+#include <vector>
+
+#include "table/rows.hpp"
+#include "table/table.hpp"
+
+namespace tensorhash::table {
+
+void Table::replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows) {
+    // Backwards onto the free stack, so that the first comes off it first.
+    std::vector<std::uint32_t> const backwards(leaving.rbegin(), leaving.rend());
+    runtime::Block gone(backwards.size() * keys_.row_bytes);
+    gather_rows(gone.data(), key_buffer(), keys_.row_bytes, backwards.data(), backwards.size());
+    runtime::Block mask(std::max(rows, backwards.size()));
+    runtime::Block numbers(rows * sizeof(std::uint32_t));
+    erase(gone.data(), backwards.size(), mask.data());
+    try {
+        Adding adding = prepare_add(
+            keys, rows, {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
+        finish_add(adding);
+    } catch (...) {
+        // The keys are still in the buffer: mark them live again and build the index anew, which needs no memory.
+        for (std::uint32_t const number : leaving) {
+            live_[number / 64] |= std::uint64_t{1} << (number % 64);
+        }
+        free_.resize(free_.size() - leaving.size());
+        index_.clear();
+        index_.place(key_buffer(), live_.data(), top_, size());
+        throw;
+    }
+}
+
+}  // namespace tensorhash::table

@@ -1,0 +1,91 @@
+// Table::replace: new keys at the places of others, and everything as it was if memory runs out half way.
+#include <sys/resource.h>
+
+#include <fstream>
+#include <new>
+
+#include "contract/support.hpp"
+#include "table/table.hpp"
+
+namespace th_test {
+namespace {
+
+using tensorhash::table::Table;
+
+std::vector<std::int64_t> numbers_from(std::int64_t first, std::size_t count) {
+    std::vector<std::int64_t> out(count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = first + static_cast<std::int64_t>(i);
+    return out;
+}
+
+tensorhash::table::Bytes bytes(std::vector<std::int64_t> const& keys) {
+    return reinterpret_cast<tensorhash::table::Bytes>(keys.data());
+}
+
+std::vector<std::uint32_t> found_at(Table const& table, std::vector<std::int64_t> const& keys) {
+    std::vector<std::uint32_t> numbers(keys.size());
+    std::vector<unsigned char> mask(keys.size());
+    table.find(bytes(keys), keys.size(), {numbers.data(), mask.data()});
+    return numbers;
+}
+
+Table filled(std::size_t count, std::int64_t value_bytes) {
+    Table table({Dtype::Int64, {}}, {{Dtype::UInt8, {value_bytes}}}, count);
+    std::vector<std::uint32_t> numbers(count);
+    std::vector<unsigned char> mask(count);
+    table.activate(bytes(numbers_from(0, count)), count, {numbers.data(), mask.data()});
+    return table;
+}
+
+TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
+    Table table = filled(1000, 1);
+    std::vector<std::uint32_t> const leaving{7, 3, 999};
+    table.replace(leaving, bytes({5000, 5001, 5002}), 3);
+    table.validate();
+    EXPECT_EQ(found_at(table, {5000, 5001, 5002}), leaving);
+    constexpr std::uint32_t nowhere = 0xffffffffu;
+    EXPECT_EQ(found_at(table, {7, 3, 999, 8}),
+              (std::vector<std::uint32_t>{nowhere, nowhere, nowhere, 8}));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// No more address space than there is now and `more` bytes, for a scope.
+class AddressSpace {
+public:
+    explicit AddressSpace(std::size_t more) {
+        getrlimit(RLIMIT_AS, &before_);
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit limit = before_;
+        limit.rlim_cur = pages * 4096 + more;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    ~AddressSpace() { setrlimit(RLIMIT_AS, &before_); }
+    AddressSpace(AddressSpace const&) = delete;
+    AddressSpace& operator=(AddressSpace const&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
+    Threads one(1);  // no thread is started, so no stack is asked for
+    Table table = filled(1000, 4096);
+    std::vector<std::int64_t> const keys =
+        numbers_from(5000, 300000);  // more than a gigabyte of values
+    std::vector<std::uint32_t> const leaving{7, 3, 999};
+    {
+        AddressSpace limit(std::size_t{128} << 20);
+        EXPECT_THROW(table.replace(leaving, bytes(keys), keys.size()), std::bad_alloc);
+    }
+    table.validate();
+    EXPECT_EQ(table.size(), 1000u);
+    EXPECT_EQ(table.capacity(), 1000u);
+    EXPECT_TRUE(table.free_stack().empty());
+    std::vector<std::uint32_t> const numbers = found_at(table, numbers_from(0, 1000));
+    for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(numbers[i], i);
+}
+#endif
+
+}  // namespace
+}  // namespace th_test
