@@ -183,7 +183,7 @@ inline __attribute__((always_inline)) void find_all(FlatView const& shared, Flat
                                                     std::size_t count, std::int32_t* out,
                                                     KeysOf const& keys_of) {
     FlatView const table = shared;  // a copy that writing answers cannot touch stays in registers
-    if (table.double_hash || table.mask < kLineSlots) {
+    if (table.double_hash || table.mask < kLineSlots - 1) {
         auto const find = [&](std::uint64_t key, std::uint32_t start) {
             return flat_find(table, key, start);
         };

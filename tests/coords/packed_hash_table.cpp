@@ -35,13 +35,13 @@ class PackedTable : public OverThreads {};
 TH_OVER_THREADS(PackedTable);
 
 TEST_P(PackedTable, EveryModeIsRightOnEveryTable) {
-    Coords const rows = random_rows(20000, 4, -20, 20, 1);
-    Coords const queries = random_rows(20000, 4, -22, 22, 2, 5);
+    Coords const rows = random_rows(12000, 4, -20, 20, 1);
+    Coords const queries = random_rows(12000, 4, -22, 22, 2, 5);
     RowOracle oracle;
     oracle.insert(rows);
     for (bool const double_hash : {false, true}) {
         for (std::optional<Capacity> const capacity :
-             {std::optional<Capacity>(), std::optional(Capacity{20000})}) {
+             {std::optional<Capacity>(), std::optional(Capacity{12000})}) {
             auto const table = PackedHashTable::from_coords(int32(rows), capacity, double_hash);
             for (SearchMode const mode : modes) {
                 EXPECT_EQ(numbers(table.search(int32(queries), mode)), oracle.find(queries));

@@ -30,12 +30,12 @@ TEST(VectorHash, IsTheGoldenMurmur) {
 TEST_P(VectorTable, FindsTheFirstOfEqualRowsForAnyWidth) {
     for (std::size_t const columns : {1u, 2u, 3u, 4u, 6u, 11u}) {
         std::int64_t const reach = columns < 3 ? 3000 : 2147483647;
-        Coords rows = random_rows(9000, columns, -reach, reach, 1, 50);
+        Coords rows = random_rows(8500, columns, -reach, reach, 1, 50);
         for (std::size_t i = 0; i < 2000; ++i) rows.push_back(rows[i * 2]);
         RowOracle oracle;
         oracle.insert(rows);
         auto table = TorchHashTable::from_keys(tensor_of<std::int32_t>(rows, columns));
-        Coords const others = random_rows(9000, columns, -reach, reach, 2, 50);
+        Coords const others = random_rows(4000, columns, -reach, reach, 2, 50);
         for (int turn = 0; turn < 2; ++turn) {
             EXPECT_EQ(numbers(table.search(tensor_of<std::int64_t>(rows, columns))),
                       oracle.find(rows));

@@ -115,7 +115,7 @@ TH_STEP std::uint32_t flat_find_lines(FlatView const& table, std::uint64_t key,
                                       std::uint32_t start) {
     constexpr std::uint32_t kSlots = Lines * kLineSlots;
     static_assert(kSlots <= 16);
-    if (table.mask + 1 < kSlots) {
+    if (table.mask < kSlots - 1) {  // mask + 1 may not fit 32 bits
         return flat_find(table, key, start);
     }
     std::uint32_t line = start & ~(kLineSlots - 1);
