@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
+#include <utility>
 
 #include "coords/coord_index.hpp"
 #include "coords/row_buffer.hpp"
@@ -33,6 +35,12 @@ public:
     void expand(Tensor const& base, Tensor const& offsets);
     /// int32 [M].
     Tensor search(Tensor const& queries, cpu::FlatWindow window) const;
+
+    /// read(index) with writers kept out; a null pointer as long as nobody said how many columns there are.
+    template <class Read> auto read(Read&& read) const {
+        std::shared_lock const guard(lock_);
+        return std::forward<Read>(read)(index_ ? &*index_ : nullptr);
+    }
 
     /// int32 [entries, columns], a view that later inserts do not change.
     Tensor vector_keys() const;
