@@ -25,6 +25,7 @@ bench:  ## speed beside Open3D and spconv (not a test)
 	@tools/setup package bench
 	@tools/install-package
 	@$(python) bench/run.py --write
+	@$(python) bench/packed_search.py --write
 	@$(python) bench/kernel_maps.py --write
 	@$(python) bench/distributed.py --write
 
