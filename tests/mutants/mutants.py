@@ -220,4 +220,59 @@ MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "of equal coordinates the thread that comes first wins",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "include/tensorhash/kernel/flat.hpp",
+                "while (row < there &&",
+                "while (there == kNoRow &&",
+            )
+        ],
+    ),
+    Mutant(
+        "a coordinate out of range wraps around",
+        "*PackedKey*:*PackedTable*",
+        [
+            Edit(
+                "include/tensorhash/kernel/packed_key.hpp",
+                "return over == 0 ? key : kEmptyKey;",
+                "return over == 1 ? kEmptyKey : key;",
+            )
+        ],
+    ),
+    Mutant(
+        "an empty slot hides a key that comes later in its line",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "include/tensorhash/kernel/flat.hpp",
+                "answer.with_key != 0 ? answer.with_key : answer.empty;",
+                "answer.with_key | answer.empty;",
+            )
+        ],
+    ),
+    Mutant(
+        "a batch that does not fit stays half inserted",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "src/coords/flat_index.cpp",
+                "drop_from(first_row); return false;",
+                "return false;",
+            )
+        ],
+    ),
+    Mutant(
+        "the vector-key table keeps the row that came first, not the smallest",
+        "*VectorTable*",
+        [
+            Edit(
+                "include/tensorhash/kernel/vector_key.hpp",
+                "while (row < vector_row(seen) &&",
+                "while (row > vector_row(seen) &&",
+            )
+        ],
+    ),
 ]
