@@ -58,6 +58,20 @@ public:
         return std::move(out_);
     }
 
+    /// Some rows from one table of several: number i is that of row places[i].
+    void gather_part(Table const& table, std::uint32_t const* numbers, std::uint32_t const* places,
+                     std::size_t rows) {
+        for (std::size_t i = 0; i < out_.size(); ++i) {
+            Column const& column = table.values()[i];
+            gather_to(static_cast<unsigned char*>(out_[i].data()), places, column.block->data(),
+                      column.row_bytes, numbers, rows,
+                      missing_.empty() ? nullptr : missing_[i].batch.data(),
+                      missing_.empty() ? 0 : missing_[i].step);
+        }
+    }
+    /// After the parts of all tables.
+    std::vector<Tensor> take() { return std::move(out_); }
+
 private:
     Defaults defaults_;
     std::vector<Tensor> out_;
