@@ -1,8 +1,10 @@
 // Everything a C++ user needs: one include.
 #pragma once
 
+#include "tensorhash/coords/kernel_map.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
 #include "tensorhash/coords/voxels.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/device.hpp"
