@@ -21,12 +21,14 @@ demo:  ## voxelise a point cloud through the Python package, and say what happen
 test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples  ## every test there is
 	$(call step,"all tests passed")
 
-bench:  ## speed beside Open3D and spconv (not a test)
-	@tools/setup package bench
+bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
+	@tools/setup package bench tensorflow
 	@tools/install-package
 	@$(python) bench/run.py --write
 	@$(python) bench/kernel_maps.py --write
 	@$(python) bench/distributed.py --write
+	@tools/install-tensorflow
+	@TENSORHASH_CACHE=build/tensorflow-cache .venv-tensorflow/bin/python bench/tensorflow_tables.py --write
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp

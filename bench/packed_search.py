@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
     options = parser.parse_args()
     tensorhash.set_num_threads(options.threads)
-    print(f"{options.threads} threads, {_core.instruction_set()}, int32 [N, 4], {SearchMode(0).name}")
+    print(
+        f"{options.threads} threads, {_core.instruction_set()}, int32 [N, 4], {SearchMode(0).name}"
+    )
     print("| rows | queries | packed, ms | vector keys, ms | ratio | goal |")
     print("|--:|---|--:|--:|--:|--:|")
     for rows in options.rows:

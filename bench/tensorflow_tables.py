@@ -1,12 +1,9 @@
-"""Insert and lookup beside TensorFlow's own tables, in turn in one process.
-
-usage: .venv-tensorflow/bin/python bench/tensorflow_tables.py [ROWS]
-"""
+"""Insert and lookup beside TensorFlow's own tables, in turn in one process; runs in .venv-tensorflow."""
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 
@@ -14,12 +11,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 import tensorflow as tf
+from report import Report, machine
 
-import tensorhash
 import tensorhash.tensorflow as thtf
 
 DIMS = (1, 16, 64)
-ROUNDS = 5
 GOALS = {1: 1.5, 16: 3.0, 64: 3.0}  # times the better of TensorFlow's two
 
 
@@ -46,14 +42,14 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def measure(dim: int, rows: int) -> dict[str, dict[str, float]]:
+def measure(dim: int, rows: int, rounds: int) -> dict[str, dict[str, float]]:
     """Median seconds of each operation of each table; tables take turns, so that a noisy moment meets them all."""
     rng = np.random.default_rng(dim)
     keys = tf.constant(rng.integers(0, 2**62, rows))
     values = tf.constant(rng.random((rows, dim) if dim > 1 else rows, np.float32))
     shuffled = tf.random.shuffle(keys)
     times: dict[str, dict[str, list[float]]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, make in makers(dim).items():
             table = make()
             mine = times.setdefault(name, {"insert": [], "insert again": [], "lookup": []})
@@ -68,21 +64,31 @@ def measure(dim: int, rows: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(
-        f"TensorFlow {tf.__version__}, {rows} random int64 keys, float32 values, "
-        f"{tensorhash.get_num_threads()} threads, median of {ROUNDS}, milliseconds\n"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="keys")
+    parser.add_argument("--rounds", type=int, default=5, help="calls of each contender")
+    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
+    options = parser.parse_args()
+
+    report = Report("tensorflow")
+    report.add(
+        "## TensorFlow",
+        "",
+        f"{machine()}. TensorFlow {tf.__version__}, {options.rows:.0e} random int64 keys, float32 values, eager calls, "
+        f"median of {options.rounds} rounds taken in turn, milliseconds. `insert` starts with an empty table that "
+        "nobody told the size, `insert again` replaces every value.",
+        "",
+        "| dim | operation | tensorhash | MutableHashTable | DenseHashTable | times the better | goal |",
+        "|--:|---|--:|--:|--:|--:|--:|",
     )
-    print(
-        "| dim | operation | tensorhash | MutableHashTable | DenseHashTable | times the better | goal |"
-    )
-    print("|--:|---|--:|--:|--:|--:|--:|")
     for dim in DIMS:
-        result = measure(dim, rows)
+        result = measure(dim, options.rows, options.rounds)
         for what in result["tensorhash"]:
             ours, *theirs = (result[name][what] for name in makers(dim))
             cells = " | ".join(f"{1e3 * t:.1f}" for t in (ours, *theirs))
-            print(f"| {dim} | {what} | {cells} | {min(theirs) / ours:.1f}x | {GOALS[dim]}x |")
+            report.add(f"| {dim} | {what} | {cells} | {min(theirs) / ours:.1f}x | {GOALS[dim]}x |")
+    if options.write:
+        report.write()
 
 
 if __name__ == "__main__":

@@ -38,6 +38,11 @@ set(_core_sources
     src/io/format.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp
+    src/sharded/files.cpp
+    src/sharded/listings.cpp
+    src/sharded/policy.cpp
+    src/sharded/route.cpp
+    src/sharded/sharded_map.cpp
     src/table/arguments.cpp
     src/table/bounded_batch.cpp
     src/table/bounded_map.cpp

@@ -1,10 +1,10 @@
 // Everything a C++ user needs: one include.
 #pragma once
 
+#include "tensorhash/bounded_map.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
 #include "tensorhash/coords/voxels.hpp"
-#include "tensorhash/bounded_map.hpp"
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"

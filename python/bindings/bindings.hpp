@@ -17,6 +17,7 @@ void bind_coords_tables(nb::module_& m);
 void bind_kernel_maps(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
+void bind_sharded_map(nb::module_& m);
 void bind_threads(nb::module_& m);
 
 }  // namespace tensorhash::bindings

@@ -122,8 +122,7 @@ void bind_torch(nb::module_& m) {
             "restore",
             [](nb::handle vec_keys, std::int64_t capacity, bool grows) {
                 Tensor const rows = to_tensor(vec_keys, "vec_keys");
-                return without_gil(
-                    [&] { return Table::restore(rows, Capacity{capacity}, grows); });
+                return without_gil([&] { return Table::restore(rows, Capacity{capacity}, grows); });
             },
             nb::arg("vec_keys"), nb::arg("capacity"), nb::arg("grows"))
         .def(

@@ -11,6 +11,7 @@
 #include "array_in.hpp"
 #include "bindings.hpp"
 #include "tensorhash/coords/kernel_map.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
 
 namespace tensorhash::bindings {
 namespace {
@@ -31,6 +32,14 @@ KernelMap make_map(nb::handle in_coords, nb::handle out_coords, Shape const& str
     return without_gil([&] {
         return coords::generate_kernel_map(in, out, stride, Kernel{size, dilation, center},
                                            options);
+    });
+}
+
+KernelMap map_of_table(coords::CoordTableBase const& fine_ht, nb::handle query_coords,
+                       Shape const& kernel_size, std::int64_t stride) {
+    Tensor const queries = to_tensor(query_coords, "query_coords", Dtype::Int32);
+    return without_gil([&] {
+        return coords::kernel_map_from_size_hierarchical(fine_ht, queries, kernel_size, stride);
     });
 }
 
@@ -70,6 +79,8 @@ void bind_kernel_maps(nb::module_& m) {
           nb::arg("out_coords").none(), nb::arg("stride"), nb::arg("size"), nb::arg("dilation"),
           nb::arg("center"), nb::arg("strategy").none(), nb::arg("first_of_duplicates"),
           nb::arg("skip_symmetric"));
+    m.def("hierarchical_kernel_map", &map_of_table, nb::arg("fine_ht"),
+          nb::arg("query_coords").none(), nb::arg("kernel_size"), nb::arg("stride"));
     m.def(
         "kernel_offsets",
         [](Shape const& size, Shape const& dilation, Shape const& center) {

@@ -18,5 +18,6 @@ NB_MODULE(_core, m) {
     bind_kernel_maps(m);
     bind_update(m);
     bind_bounded_map(m);
+    bind_sharded_map(m);
     bind_threads(m);
 }

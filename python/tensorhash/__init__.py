@@ -13,6 +13,7 @@ from tensorhash._core import version as __version__
 from tensorhash.bounded import BoundedHashMap, Evicted
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
+from tensorhash.sharded import ShardedHashMap
 from tensorhash.unique import unique
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Evicted",
     "HashMap",
     "HashSet",
+    "ShardedHashMap",
     "__version__",
     "get_num_threads",
     "optim",

@@ -97,11 +97,16 @@ class Device:
         return Device, (self.to_string(),)
 
 
-def usable_device(device: Any, argument: str = "device") -> str:
-    """The canonical name, "cpu:0". RuntimeError for a device that this build does not have."""
+def named_device(device: Any, argument: str = "device") -> Device:
+    """The device that a name, a Device or torch's device means."""
     if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
         raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
-    named = Device(device)
+    return Device(device)
+
+
+def usable_device(device: Any, argument: str = "device") -> str:
+    """The canonical name, "cpu:0". RuntimeError for a device that this build does not have."""
+    named = named_device(device, argument)
     if named.get_type() is Device.DeviceType.SYCL:
         raise RuntimeError(f"{argument}: {named} asked for, but this build has no SYCL")
     return _core.parse_device(str(named), argument)

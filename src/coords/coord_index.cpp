@@ -44,14 +44,12 @@ private:
 
 [[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
     throw TableFull("capacity: this table takes " + std::to_string(capacity) +
-                    " distinct keys and has " + std::to_string(held) + ", the batch has more than " +
-                    std::to_string(capacity - held) +
+                    " distinct keys and has " + std::to_string(held) +
+                    ", the batch has more than " + std::to_string(capacity - held) +
                     " new ones; make it with a larger capacity, or without one, so that it grows");
 }
 
-bool fits_int32(std::int64_t value) {
-    return value == static_cast<std::int32_t>(value);
-}
+bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
 
 }  // namespace
 

@@ -69,8 +69,8 @@ void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
 void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
     Writing const guard(lock_);
     CoordRows const from = checked(base, "base_coords");
-    CoordRows const by = from.rows == 0 ? checked(offsets, "offsets")
-                                        : check_rows(offsets, "offsets", from.columns);
+    CoordRows const by =
+        from.rows == 0 ? checked(offsets, "offsets") : check_rows(offsets, "offsets", from.columns);
     if (from.rows == 0 || by.rows == 0) {
         return;
     }
@@ -110,13 +110,13 @@ Tensor CoordStore::unique_index() const {
 Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) const {
     Reading const guard(lock_);
     if (!index_ || index_->packed() == nullptr) {
-        throw ValueError(std::string(name) + ": only tables of packed keys have it, and this one's are wider");
+        throw ValueError(std::string(name) +
+                         ": only tables of packed keys have it, and this one's are wider");
     }
     FlatIndex const& flat = *index_->packed();
-    return Tensor::borrow_strided(flat.block()->data() + offset,
-                                  {static_cast<std::int64_t>(flat.capacity())},
-                                  {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true,
-                                  flat.block());
+    return Tensor::borrow_strided(
+        flat.block()->data() + offset, {static_cast<std::int64_t>(flat.capacity())},
+        {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true, flat.block());
 }
 
 Tensor CoordStore::keys_tensor() const {
@@ -143,8 +143,9 @@ std::int64_t CoordStore::capacity() const {
         return static_cast<std::int64_t>(*rules_.capacity);
     }
     bool const flat = index_ && index_->packed() != nullptr;
-    return static_cast<std::int64_t>(flat ? index_->packed()->capacity()
-                                          : FlatIndex::capacity_for(index_ ? index_->distinct() : 0));
+    return static_cast<std::int64_t>(
+        flat ? index_->packed()->capacity()
+             : FlatIndex::capacity_for(index_ ? index_->distinct() : 0));
 }
 
 std::uint32_t CoordStore::columns() const {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <shared_mutex>
 #include <string_view>
+#include <utility>
 
 #include "coords/coord_index.hpp"
 #include "coords/row_buffer.hpp"
@@ -18,7 +20,8 @@ namespace tensorhash::coords {
 struct StoreRules {
     std::optional<std::uint64_t> capacity;  // distinct keys that fit; without one the store grows
     bool double_hash = false;
-    bool packed_only = false;  // a row out of the packed key's range is an error, no reason to widen
+    bool packed_only =
+        false;  // a row out of the packed key's range is an error, no reason to widen
 };
 
 /// Rows are numbered as they come, duplicates too. Writers take the lock alone, readers together.
@@ -32,6 +35,12 @@ public:
     void expand(Tensor const& base, Tensor const& offsets);
     /// int32 [M].
     Tensor search(Tensor const& queries, cpu::FlatWindow window) const;
+
+    /// read(index) with writers kept out; a null pointer as long as nobody said how many columns there are.
+    template <class Read> auto read(Read&& read) const {
+        std::shared_lock const guard(lock_);
+        return std::forward<Read>(read)(index_ ? &*index_ : nullptr);
+    }
 
     /// int32 [entries, columns], a view that later inserts do not change.
     Tensor vector_keys() const;

@@ -4,7 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "coords/coord_store.hpp"
 #include "coords/question.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::size_t kSeedThreshold = 125;  // offsets from which the seed's rule goes hierarchical
 constexpr std::int64_t kCoarseStride = 4;
+constexpr std::uint32_t kTableColumns = 4;  // batch, x, y, z
 
 /// The group whose offset is zero, if it joins every row with itself.
 std::optional<std::int64_t> identity_of(Question const& question, bool repeated) {
@@ -125,6 +128,26 @@ KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
         question,
         strategy == Strategy::Merge ? merge_kernel_map(question) : probe(question, strategy),
         strategy);
+}
+
+KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
+                                            Tensor const& query_coords, Shape const& kernel_size,
+                                            std::int64_t stride) {
+    return fine_ht.store().read([&](CoordIndex const* index) {
+        CoordIndex const nothing(
+            {Tensor::empty({0, kTableColumns}, Dtype::Int32), 0, kTableColumns});
+        CoordIndex const& fine = index != nullptr ? *index : nothing;
+        if (fine.columns() != kTableColumns) {
+            throw ValueError("fine_ht: expected a table of 4 columns (batch, x, y, z), got " +
+                             std::to_string(fine.columns()));
+        }
+        Question const question =
+            check_question(fine.rows().tensor, query_coords, Shape(kTableColumns - 1, 1),
+                           Kernel{kernel_size}, {}, "query_coords");
+        Answer answer = hierarchical_kernel_map(question, fine, stride);
+        answer.repeated = fine.distinct() < fine.rows().rows;
+        return finish(question, std::move(answer), Strategy::Hierarchical);
+    });
 }
 
 }  // namespace tensorhash::coords

@@ -13,8 +13,8 @@
 namespace tensorhash::coords {
 namespace {
 
-// Rows of a chunk where the caller names no chunk: enough for every thread, little enough for memory.
-constexpr std::size_t kChunkRows = std::size_t{1} << 21;
+// Sums at a time where the caller names no number of offsets: enough for every thread, few enough to stay in cache.
+constexpr std::size_t kChunkRows = std::size_t{1} << 17;
 
 std::string with_dtype(char const* text, Dtype dtype) { return text + std::string(name(dtype)); }
 
@@ -46,25 +46,24 @@ void check_range(BatchedRows const& rows, std::span<std::int64_t const> offsets)
     }
 }
 
-/// Rows plus offsets [begin, end), offset by offset.
+/// Sums [begin, end) of all: sum i is row i % rows plus offset i / rows.
 template <class Int>
-void shift_rows(BatchedRows const& rows, std::span<std::int64_t const> offsets, std::size_t begin,
-                std::size_t end, Int* out) {
+void sum_rows(BatchedRows const& rows, std::span<std::int64_t const> offsets, std::size_t begin,
+              std::size_t end, Int* out) {
     std::size_t const columns = rows.columns;
     std::size_t const axes = columns - 1;
     auto const values = rows.tensor.as<Int>();
-    runtime::for_ranges((end - begin) * rows.rows, runtime::kGrain,
-                        [&](std::size_t first, std::size_t last) {
-                            for (std::size_t i = first; i < last; ++i) {
-                                auto const* const from = &values[(i % rows.rows) * columns];
-                                auto const* const by = &offsets[(begin + i / rows.rows) * axes];
-                                Int* const to = out + i * columns;
-                                to[0] = from[0];
-                                for (std::size_t axis = 0; axis < axes; ++axis) {
-                                    to[axis + 1] = static_cast<Int>(from[axis + 1] + by[axis]);
-                                }
-                            }
-                        });
+    runtime::for_ranges(end - begin, runtime::kGrain, [&](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) {
+            Int const* const from = &values[(begin + i) % rows.rows * columns];
+            std::int64_t const* const by = &offsets[(begin + i) / rows.rows * axes];
+            Int* const to = out + i * columns;
+            to[0] = from[0];
+            for (std::size_t axis = 0; axis < axes; ++axis) {
+                to[axis + 1] = static_cast<Int>(from[axis + 1] + by[axis]);
+            }
+        }
+    });
 }
 
 template <class Int>
@@ -73,16 +72,14 @@ BatchedCoords expand(BatchedRows const& rows, std::span<std::int64_t const> offs
     check_range<Int>(rows, offsets);
     Distinct distinct(dtype_of<Int>, rows.columns);
     distinct.add(rows.tensor.data(), rows.rows);
-    std::size_t const count = rows.rows == 0 ? 0 : offsets.size() / (rows.columns - 1);
-    chunk = std::min(
-        {chunk, count,
-         std::max<std::size_t>(1, table::kMaxEntries / std::max<std::size_t>(1, rows.rows))});
-    runtime::Block shifted(chunk * rows.rows * rows.columns * sizeof(Int));
+    std::size_t const count = rows.rows * (offsets.size() / (rows.columns - 1));
+    chunk = std::min({chunk, count, static_cast<std::size_t>(table::kMaxEntries)});
+    runtime::Block sums(chunk * rows.columns * sizeof(Int));
+    auto* const out = reinterpret_cast<Int*>(sums.data());
     for (std::size_t begin = 0; begin < count; begin += chunk) {
         std::size_t const end = std::min(count, begin + chunk);
-        auto* const out = reinterpret_cast<Int*>(shifted.data());
-        shift_rows<Int>(rows, offsets, begin, end, out);
-        distinct.add(out, (end - begin) * rows.rows);
+        sum_rows<Int>(rows, offsets, begin, end, out);
+        distinct.add(out, end - begin);
     }
     return distinct.by_batch(rows.batches);
 }
@@ -138,9 +135,10 @@ BatchedCoords expand_coords(Tensor const& coords, Tensor const& offsets, std::in
     if (chunk < 0) {
         throw ValueError("kernel_batch: expected 1 or more, got " + std::to_string(chunk));
     }
+    // At most as many offsets as there are, so that the product stays small.
     std::size_t const size =
-        chunk > 0 ? static_cast<std::size_t>(chunk)
-                  : std::max<std::size_t>(1, kChunkRows / std::max<std::size_t>(1, rows.rows));
+        chunk == 0 ? kChunkRows
+                   : rows.rows * static_cast<std::size_t>(std::min(chunk, offsets.shape()[0]));
     Tensor const flat = offsets.contiguous();
     auto const span = flat.as<std::int64_t>();
     return coords.dtype() == Dtype::Int32 ? expand<std::int32_t>(rows, span, size)

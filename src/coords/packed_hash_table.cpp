@@ -82,8 +82,8 @@ PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional
 
 CoordTable::CoordTable(std::optional<Capacity> capacity, Device device, bool use_double_hash,
                        std::optional<int> key_dim)
-    : CoordTableBase(
-          make_store(capacity, device, use_double_hash, false, check_key_dim(key_dim))) {}
+    : CoordTableBase(make_store(capacity, device, use_double_hash, false, check_key_dim(key_dim))) {
+}
 
 CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                    bool use_double_hash) {

@@ -154,12 +154,12 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
 }
 
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
-                        Kernel const& kernel, KernelMapOptions const& options) {
+                        Kernel const& kernel, KernelMapOptions const& options,
+                        char const* out_name) {
     Question question;
     question.in =
         narrowed(check_rows(in_coords, "in_coords", Columns{3, kMaxColumns}), "in_coords");
-    question.out =
-        narrowed(check_rows(out_coords, "out_coords", question.in.columns), "out_coords");
+    question.out = narrowed(check_rows(out_coords, out_name, question.in.columns), out_name);
     question.axes = question.in.columns - 1;
     check_axes(stride, question.axes, "in_to_out_stride_ratio");
     check_positive(stride, "in_to_out_stride_ratio");

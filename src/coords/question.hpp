@@ -40,9 +40,10 @@ struct Question {
     bool mirrored() const noexcept { return equal && unstrided && odd && centered; }
 };
 
-/// Throws what generate_kernel_map promises to throw.
+/// Throws what generate_kernel_map promises to throw; `out_name` is what the caller calls out_coords.
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
-                        Kernel const& kernel, KernelMapOptions const& options);
+                        Kernel const& kernel, KernelMapOptions const& options,
+                        char const* out_name = "out_coords");
 
 /// ValueError: `row` of in_coords repeats `first`.
 [[noreturn]] void fail_repeated(std::size_t row, std::size_t first);

@@ -143,8 +143,8 @@ Tensor own_rows(Tensor const& first) {
 
 void fail_range(CoordRows const& rows, std::string_view argument) {
     std::string const batch_range = "a batch from 0 to " + std::to_string(kBatchMax);
-    std::string const coord_range = "a coordinate from " + std::to_string(kCoordMin) + " to " +
-                                    std::to_string(kCoordMax);
+    std::string const coord_range =
+        "a coordinate from " + std::to_string(kCoordMin) + " to " + std::to_string(kCoordMax);
     for (std::size_t row = 0; row < rows.rows; ++row) {
         for (std::uint32_t column = 0; column < rows.columns; ++column) {
             std::int64_t const value = value_at(rows, row, column);

@@ -54,9 +54,8 @@ void find_all(VectorView const& table, std::int32_t const* queries, std::size_t 
         if (turn >= 2) {
             std::size_t const begin = (turn - 2) * kBlock;
             for (std::size_t i = 0; i < smaller(kBlock, count - begin); ++i) {
-                out[begin + i] = static_cast<std::int32_t>(
-                    vector_find(table, queries + (begin + i) * columns, columns,
-                                starts[(turn - 2) % 3][i]));
+                out[begin + i] = static_cast<std::int32_t>(vector_find(
+                    table, queries + (begin + i) * columns, columns, starts[(turn - 2) % 3][i]));
             }
         }
     }

@@ -137,6 +137,21 @@ void write_table(Sink& sink, Element const& key, std::vector<Element> const& val
     out.finish();
 }
 
+std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
+                        table::Table const& table) {
+    auto const element_bytes = [](Element const& element) {
+        return 2 * sizeof(std::uint32_t) + element.shape.size() * sizeof(std::int64_t);
+    };
+    std::size_t bytes = sizeof(kMagic) + 2 * sizeof(std::uint32_t) + element_bytes(key) +
+                        4 * sizeof(std::uint64_t) +
+                        table.free_stack().size() * sizeof(std::uint32_t) +
+                        table.top() * table.keys().row_bytes;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        bytes += element_bytes(values[i]) + table.top() * table.values()[i].row_bytes;
+    }
+    return bytes;
+}
+
 Restored read_table(unsigned char const* bytes, std::size_t count) {
     check_envelope(bytes, count);
     Reader in(bytes, count - sizeof(std::uint64_t));

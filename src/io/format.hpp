@@ -18,6 +18,10 @@ struct Restored {
 void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
                  table::Table const& table);
 
+/// How many bytes write_table() writes.
+std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
+                        table::Table const& table);
+
 /// Throws FormatError that says what is wrong; whatever the bytes, never a crash and never a wrong table.
 Restored read_table(unsigned char const* bytes, std::size_t count);
 

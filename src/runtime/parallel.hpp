@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace tensorhash::runtime {
@@ -28,6 +29,14 @@ private:
 /// Runs task 0 .. count-1, on as many threads as `num_threads()` says, the caller's among them; returns when all are
 /// done. The first exception is rethrown here. Called from inside a task it runs everything on the spot.
 void run_tasks(std::size_t count, TaskRef task);
+
+/// CPU devices "cpu:0" to "cpu:63", each a pool of threads of its own.
+inline constexpr std::size_t kMaxDevices = 64;
+
+/// Runs task i on the threads of devices[i], all at once; returns when all are done. `num_threads()` is divided among
+/// them, and inside a task it is the device's part: what the task runs in parallel runs there. With fewer threads than
+/// devices, each device's task has one thread and they take turns. The first device's exception is rethrown.
+void run_on_devices(std::span<int const> devices, TaskRef task);
 
 /// How rows are cut into tasks. The cut never shows in results, so it may follow the number of threads.
 struct Chunks {

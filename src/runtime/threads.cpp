@@ -1,9 +1,10 @@
-// The thread pool: started when first needed, asleep when idle, made anew in a forked child.
+// The thread pools, one per CPU device: started when first needed, asleep when idle, made anew in a forked child.
 #include "tensorhash/threads.hpp"
 
 #include <pthread.h>
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,32 +26,85 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-/// One call of run_tasks. Lives on its caller's stack; the pool's mutex guards `helpers` and `error`.
+/// Tasks [next, count) of one call. Lives on its caller's stack; the pool's mutex guards `helpers` and `error`.
 struct Job {
     TaskRef task;
     std::size_t count;
+    int max_helpers;  // workers beside the caller
     std::atomic<std::size_t> next{0};
     int helpers = 0;
     std::exception_ptr error{};
     Job* behind = nullptr;  // the list needs no memory: run_tasks must not fail
 };
 
-thread_local bool inside_task = false;
+/// What the calling thread may use.
+struct Context {
+    bool inside_task = false;
+    std::size_t device = 0;
+    int threads = 0;  // 0: as many as are set
+};
+thread_local Context context;
+
+/// Makes the calling thread work for a device, with so many of its threads.
+class OnDevice {
+public:
+    OnDevice(int device, int threads) : before_(context) {
+        context = {threads == 1, static_cast<std::size_t>(device), threads};
+    }
+    ~OnDevice() { context = before_; }
+    OnDevice(OnDevice const&) = delete;
+    OnDevice& operator=(OnDevice const&) = delete;
+
+private:
+    Context before_;
+};
 
 class Pool {
 public:
     void run(Job& job) {
+        offer(job, job.max_helpers);
+        work_on(job);
+        await(job);
+    }
+
+    /// Lets the workers, `wanted` of them, see a job. Every offered job is awaited.
+    void offer(Job& job, int wanted) {
         {
             std::unique_lock lock(mutex_);
-            start_workers(static_cast<std::size_t>(num_threads() - 1));
+            start_workers(static_cast<std::size_t>(wanted));
             job.behind = jobs_;
             jobs_ = &job;
         }
         wake_.notify_all();
-        work_on(job);
+    }
+
+    void await(Job& job) {
         std::unique_lock lock(mutex_);
         forget(job);
         done_.wait(lock, [&] { return job.helpers == 0; });
+    }
+
+    /// Runs tasks of the job on this thread until none is left.
+    void work_on(Job& job) {
+        bool const before = context.inside_task;
+        context.inside_task = true;
+        for (;;) {
+            // Relaxed: the mutex orders a task's writes before await() returns.
+            std::size_t const task = job.next.fetch_add(1, std::memory_order_relaxed);
+            if (task >= job.count) {
+                break;
+            }
+            try {
+                job.task(task);
+            } catch (...) {
+                std::lock_guard lock(mutex_);
+                if (!job.error) {
+                    job.error = std::current_exception();
+                }
+                job.next.store(job.count, std::memory_order_relaxed);
+            }
+        }
+        context.inside_task = before;
     }
 
     // Held over fork, so that the child sees the state whole.
@@ -60,19 +115,19 @@ private:
     void start_workers(std::size_t wanted) {
         for (; workers_ < wanted; ++workers_) {
             try {
-                std::thread([this, id = workers_] { serve(id); }).detach();
+                std::thread([this] { serve(); }).detach();
             } catch (std::exception const&) {
                 return;  // the machine has no more threads to give: fewer do the same work
             }
         }
     }
 
-    void serve(std::size_t id) {
+    void serve() {
         std::unique_lock lock(mutex_);
         for (;;) {
             Job* job = nullptr;
             wake_.wait(lock, [&] {
-                job = id + 1 < static_cast<std::size_t>(num_threads()) ? open_job() : nullptr;
+                job = open_job();
                 return job != nullptr;
             });
             ++job->helpers;
@@ -95,32 +150,12 @@ private:
 
     Job* open_job() {
         for (Job* job = jobs_; job != nullptr; job = job->behind) {
-            if (job->next.load(std::memory_order_relaxed) < job->count) {
+            if (job->helpers < job->max_helpers &&
+                job->next.load(std::memory_order_relaxed) < job->count) {
                 return job;
             }
         }
         return nullptr;
-    }
-
-    void work_on(Job& job) {
-        inside_task = true;
-        for (;;) {
-            // Relaxed: the mutex orders a task's writes before run() returns.
-            std::size_t const task = job.next.fetch_add(1, std::memory_order_relaxed);
-            if (task >= job.count) {
-                break;
-            }
-            try {
-                job.task(task);
-            } catch (...) {
-                std::lock_guard lock(mutex_);
-                if (!job.error) {
-                    job.error = std::current_exception();
-                }
-                job.next.store(job.count, std::memory_order_relaxed);
-            }
-        }
-        inside_task = false;
     }
 
     std::mutex mutex_;
@@ -172,38 +207,110 @@ std::atomic<int>& thread_setting() {
     return setting;
 }
 
-// Never destroyed: workers may outlive static destruction, and a forked child abandons its copy.
-alignas(Pool) unsigned char pool_memory[sizeof(Pool)];
+// Never destroyed: workers may outlive static destruction, and a forked child abandons its copies.
+alignas(Pool) unsigned char pool_memory[kMaxDevices][sizeof(Pool)];
 
-Pool& pool() {
-    static Pool* const the_pool = [] {
-        Pool* made = new (pool_memory) Pool;
+Pool& pool_at(std::size_t device) {
+    return *std::launder(reinterpret_cast<Pool*>(pool_memory[device]));
+}
+
+Pool& pool(std::size_t device) {
+    static bool const made = [] {
+        for (auto& memory : pool_memory) {
+            new (memory) Pool;
+        }
         pthread_atfork(
-            [] { reinterpret_cast<Pool*>(pool_memory)->lock(); },
-            [] { reinterpret_cast<Pool*>(pool_memory)->unlock(); },
+            [] {
+                for (std::size_t i = 0; i < kMaxDevices; ++i) {
+                    pool_at(i).lock();
+                }
+            },
+            [] {
+                for (std::size_t i = 0; i < kMaxDevices; ++i) {
+                    pool_at(i).unlock();
+                }
+            },
             // The child has none of the threads: begin again, old locks and lists forgotten.
             [] {
-                inside_task = false;
-                new (pool_memory) Pool;
+                context = {};
+                for (auto& memory : pool_memory) {
+                    new (memory) Pool;
+                }
             });
-        return made;
+        return true;
     }();
-    return *the_pool;
+    static_cast<void>(made);
+    return pool_at(device);
+}
+
+/// One task per device, each led by one thread that may use its device's others. The caller leads the first, and
+/// any other that no worker has taken by then: a machine without threads to give is slower, never stuck.
+void lead_devices(std::span<int const> devices, int threads, TaskRef task) {
+    auto const count = static_cast<int>(devices.size());
+    auto const share = [&](std::size_t i) {
+        return threads / count + (static_cast<int>(i) < threads % count ? 1 : 0);
+    };
+    auto const lead = [&](std::size_t i) {
+        OnDevice const scope(devices[i], share(i));
+        task(i);
+    };
+    std::array<std::optional<Job>, kMaxDevices> jobs;
+    auto const pool_of = [&](std::size_t i) -> Pool& {
+        return pool(static_cast<std::size_t>(devices[i]));
+    };
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        jobs[i].emplace(lead, i + 1, 1, i);
+        if (i > 0) {
+            pool_of(i).offer(*jobs[i], share(i));
+        }
+    }
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        pool_of(i).work_on(*jobs[i]);
+    }
+    std::exception_ptr error;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        if (i > 0) {
+            pool_of(i).await(*jobs[i]);
+        }
+        if (jobs[i]->error && !error) {
+            error = jobs[i]->error;
+        }
+    }
+    if (error) {
+        std::rethrow_exception(error);
+    }
 }
 
 }  // namespace
 
 void run_tasks(std::size_t count, TaskRef task) {
-    if (count <= 1 || inside_task || num_threads() == 1) {
+    int const threads = num_threads();
+    if (count <= 1 || context.inside_task || threads == 1) {
         for (std::size_t i = 0; i < count; ++i) {
             task(i);
         }
         return;
     }
-    Job job{task, count};
-    pool().run(job);
+    Job job{task, count, threads - 1};
+    pool(context.device).run(job);
     if (job.error) {
         std::rethrow_exception(job.error);
+    }
+}
+
+void run_on_devices(std::span<int const> devices, TaskRef task) {
+    int const threads = num_threads();
+    if (devices.size() <= 1 || context.inside_task || threads == 1) {
+        for (std::size_t i = 0; i < devices.size(); ++i) {
+            task(i);
+        }
+    } else if (static_cast<std::size_t>(threads) <= devices.size()) {
+        run_tasks(devices.size(), [&](std::size_t i) {
+            OnDevice const scope(devices[i], 1);
+            task(i);
+        });
+    } else {
+        lead_devices(devices, threads, task);
     }
 }
 
@@ -219,7 +326,10 @@ Chunks cut(std::size_t rows, std::size_t grain) {
 
 }  // namespace runtime
 
-int num_threads() noexcept { return runtime::thread_setting().load(std::memory_order_relaxed); }
+int num_threads() noexcept {
+    int const here = runtime::context.threads;
+    return here != 0 ? here : runtime::thread_setting().load(std::memory_order_relaxed);
+}
 
 void set_num_threads(int n) {
     if (n < 1 || n > runtime::kMaxThreads) {

@@ -32,16 +32,7 @@ void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64
 
 }  // namespace
 
-/// New memory for a table that must grow, all of it allocated before anything changes.
-struct Table::Growth {
-    std::uint64_t capacity;
-    std::optional<Column> keys;
-    std::vector<Column> values;
-    std::vector<std::uint64_t> live;
-    std::optional<Index> index;  // of the size that `capacity` asks for, still empty
-};
-
-Table::Growth Table::grown_to(std::uint64_t capacity) const {
+Growth Table::grown_to(std::uint64_t capacity) const {
     Growth growth{capacity, copy_column(keys_, top_, capacity), {}, live_, {}};
     for (Column const& column : values_) {
         growth.values.push_back(copy_column(column, top_, capacity));
@@ -50,7 +41,7 @@ Table::Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-Table::Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
+Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     std::uint64_t const needed = top_ + fresh;
     if (needed > kMaxEntries) {
         fail_too_many(needed);
@@ -122,35 +113,43 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
     }
 }
 
-Table::Added Table::add(Bytes keys, std::size_t rows, Answers out) {
-    runtime::Block positions(rows * sizeof(std::uint32_t));
-    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()),
-                                  out.numbers, out.mask};
-    std::optional<Index> replacement;
-    auto const count = claim(batch, rows, replacement);
-    Index& target = replacement ? *replacement : index_;
-
-    Added const added{top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
-    std::uint64_t const fresh = added.claimed - added.reused;
-    Growth growth = [&] {
-        try {
-            return make_room(target, fresh);
-        } catch (...) {
-            if (!replacement) {
-                index_.release_claims(key_buffer(), batch, rows);
-            }
-            throw;
-        }
-    }();
-
-    // From here on nothing fails.
-    bool const as_numbered = added.claimed == rows && added.reused == 0;
-    if (!as_numbered && added.claimed > 0) {
-        target.publish(key_buffer(), batch, rows, free_.data() + free_.size(), added.reused);
+Adding Table::prepare_add(Bytes keys, std::size_t rows, Answers out) {
+    Adding adding;
+    adding.positions = runtime::Block(rows * sizeof(std::uint32_t));
+    adding.batch = {keys, top_, reinterpret_cast<std::uint32_t*>(adding.positions.data()),
+                    out.numbers, out.mask};
+    adding.rows = rows;
+    auto const count = claim(adding.batch, rows, adding.replacement);
+    adding.counts = {top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
+    try {
+        adding.growth = make_room(adding.replacement ? *adding.replacement : index_,
+                                  count.claimed - adding.counts.reused);
+    } catch (...) {
+        cancel(adding);
+        throw;
     }
-    std::optional<Index> rebuilt = std::move(growth.index);
-    adopt(std::move(growth));
-    write_new(keys_, keys, rows, out, added);
+    return adding;
+}
+
+void Table::cancel(Adding& adding) noexcept {
+    if (!adding.replacement) {
+        index_.release_claims(key_buffer(), adding.batch, adding.rows);
+    }
+}
+
+Adding::Counts Table::finish_add(Adding& adding) noexcept {
+    Adding::Counts const added = adding.counts;
+    std::uint64_t const fresh = added.claimed - added.reused;
+    bool const as_numbered = added.claimed == adding.rows && added.reused == 0;
+    if (!as_numbered && added.claimed > 0) {
+        Index& target = adding.replacement ? *adding.replacement : index_;
+        target.publish(key_buffer(), adding.batch, adding.rows, free_.data() + free_.size(),
+                       added.reused);
+    }
+    std::optional<Index> rebuilt = std::move(adding.growth.index);
+    adopt(std::move(adding.growth));
+    write_new(keys_, adding.batch.keys, adding.rows, {adding.batch.numbers, adding.batch.mask},
+              added);
     for (std::uint64_t i = 0; i < added.reused; ++i) {
         std::uint32_t const number = free_[free_.size() - 1 - i];
         live_[number / 64] |= std::uint64_t{1} << (number % 64);
@@ -161,14 +160,14 @@ Table::Added Table::add(Bytes keys, std::size_t rows, Answers out) {
     if (rebuilt) {
         rebuilt->place(key_buffer(), live_.data(), top_, size());
         index_ = std::move(*rebuilt);
-    } else if (replacement) {
-        index_ = std::move(*replacement);
+    } else if (adding.replacement) {
+        index_ = std::move(*adding.replacement);
     }
     return added;
 }
 
 void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                      Added const& added) {
+                      Adding::Counts const& added) {
     if (added.claimed == rows && added.reused == 0) {
         runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
     } else if (added.claimed > 0) {
@@ -176,25 +175,31 @@ void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers cons
     }
 }
 
-void Table::reserve(std::uint64_t capacity) {
+Growth Table::prepare_reserve(std::uint64_t capacity) const {
     if (capacity > kMaxEntries) {
         throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
                          " entries, got " + std::to_string(capacity));
     }
     if (capacity <= capacity_) {
-        return;
+        return {};
     }
     Growth growth = grown_to(capacity);
     std::uint64_t const lines = Index::lines_for(layout_, capacity);
-    std::optional<Index> larger;
     if (lines != index_.lines()) {
-        larger.emplace(layout_, lines);
+        growth.index.emplace(layout_, lines);
     }
+    return growth;
+}
+
+void Table::finish_reserve(Growth&& growth) noexcept {
+    std::optional<Index> larger = std::move(growth.index);
     adopt(std::move(growth));
     if (larger) {
         larger->place(key_buffer(), live_.data(), top_, size());
         index_ = std::move(*larger);
     }
 }
+
+void Table::reserve(std::uint64_t capacity) { finish_reserve(prepare_reserve(capacity)); }
 
 }  // namespace tensorhash::table

@@ -16,7 +16,9 @@ void Table::replace(std::span<std::uint32_t const> leaving, Bytes keys, std::siz
     runtime::Block numbers(rows * sizeof(std::uint32_t));
     erase(gone.data(), backwards.size(), mask.data());
     try {
-        add(keys, rows, {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
+        Adding adding = prepare_add(
+            keys, rows, {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
+        finish_add(adding);
     } catch (...) {
         // The keys are still in the buffer: mark them live again and build the index anew, which needs no memory.
         for (std::uint32_t const number : leaving) {

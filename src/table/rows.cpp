@@ -61,9 +61,13 @@ void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_
     });
 }
 
-void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
-                 std::uint32_t const* numbers, std::size_t rows, unsigned char const* missing,
-                 std::size_t missing_step) {
+namespace {
+
+/// Gathers to places that `place` names.
+template <class Place>
+void gather(unsigned char* to, Place const& place, unsigned char const* from, std::size_t row_bytes,
+            std::uint32_t const* numbers, std::size_t rows, unsigned char const* missing,
+            std::size_t missing_step) {
     constexpr std::uint32_t kMissing = 0xffffffffu;
     with_width(row_bytes, [&](auto width) {
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
@@ -71,17 +75,36 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
                 if (row + kAhead < end && numbers[row + kAhead] != kMissing) {
                     __builtin_prefetch(from + numbers[row + kAhead] * width.bytes());
                 }
-                unsigned char* const out = to + row * width.bytes();
+                std::size_t const at = place(row);
+                unsigned char* const out = to + at * width.bytes();
                 if (numbers[row] != kMissing) {
                     std::memcpy(out, from + numbers[row] * width.bytes(), width.bytes());
                 } else if (missing != nullptr) {
-                    std::memcpy(out, missing + row * missing_step, width.bytes());
+                    std::memcpy(out, missing + at * missing_step, width.bytes());
                 } else {
                     std::memset(out, 0, width.bytes());
                 }
             }
         });
     });
+}
+
+}  // namespace
+
+void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
+                 std::uint32_t const* numbers, std::size_t rows, unsigned char const* missing,
+                 std::size_t missing_step) {
+    gather(
+        to, [](std::size_t row) { return row; }, from, row_bytes, numbers, rows, missing,
+        missing_step);
+}
+
+void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
+               std::size_t row_bytes, std::uint32_t const* numbers, std::size_t rows,
+               unsigned char const* missing, std::size_t missing_step) {
+    gather(
+        to, [places](std::size_t row) { return std::size_t{places[row]}; }, from, row_bytes,
+        numbers, rows, missing, missing_step);
 }
 
 }  // namespace tensorhash::table

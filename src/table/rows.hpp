@@ -16,4 +16,9 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
                  std::uint32_t const* numbers, std::size_t rows,
                  unsigned char const* missing = nullptr, std::size_t missing_step = 0);
 
+/// to[places[i]] = from[numbers[i]], places distinct; where the number is -1, row places[i] of `missing`, or zeros.
+void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
+               std::size_t row_bytes, std::uint32_t const* numbers, std::size_t rows,
+               unsigned char const* missing, std::size_t missing_step);
+
 }  // namespace tensorhash::table

@@ -65,14 +65,22 @@ void Table::find(Bytes keys, std::size_t rows, Answers out) const {
 }
 
 void Table::erase(Bytes keys, std::size_t rows, unsigned char* mask) {
-    runtime::Block positions(rows * sizeof(std::uint32_t));
-    runtime::Block freed(rows * sizeof(std::uint32_t));
-    free_.reserve(free_.size() + std::min<std::uint64_t>(rows, size()));
-    auto* const numbers = reinterpret_cast<std::uint32_t*>(freed.data());
-    kernel::BatchView const batch{keys, top_, reinterpret_cast<std::uint32_t*>(positions.data()),
-                                  numbers, mask};
+    Erasing erasing = prepare_erase(rows);
+    finish_erase(erasing, keys, rows, mask);
+}
 
-    // From here on nothing fails.
+Erasing Table::prepare_erase(std::size_t rows) {
+    Erasing erasing{runtime::Block(rows * sizeof(std::uint32_t)),
+                    runtime::Block(rows * sizeof(std::uint32_t))};
+    free_.reserve(free_.size() + std::min<std::uint64_t>(rows, size()));
+    return erasing;
+}
+
+void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
+                         unsigned char* mask) noexcept {
+    auto* const numbers = reinterpret_cast<std::uint32_t*>(erasing.freed.data());
+    kernel::BatchView const batch{
+        keys, top_, reinterpret_cast<std::uint32_t*>(erasing.positions.data()), numbers, mask};
     std::uint64_t const erased = index_.erase(key_buffer(), batch, rows);
     if (erased == 0) {
         return;
@@ -140,7 +148,9 @@ void Table::clear() noexcept {
     std::fill(live_.begin(), live_.end(), 0);
 }
 
-void Table::compact(std::int32_t* old_to_new) {
+void Table::compact(std::int32_t* old_to_new) { finish_compact(prepare_compact(old_to_new)); }
+
+Compacted Table::prepare_compact(std::int32_t* old_to_new) const {
     std::fill(old_to_new, old_to_new + capacity_, -1);
     runtime::Block listed(size() * sizeof(std::int32_t));
     auto* const old_numbers = reinterpret_cast<std::int32_t*>(listed.data());
@@ -149,35 +159,42 @@ void Table::compact(std::int32_t* old_to_new) {
     for (std::uint64_t i = 0; i < count; ++i) {
         old_to_new[old_numbers[i]] = static_cast<std::int32_t>(i);
     }
+    Compacted compacted;
     if (free_.empty()) {
-        return;
+        return compacted;
     }
     // New buffers: views of the old ones keep what they show, and a failed allocation costs nothing.
     auto const moved = [&](Column const& column) {
-        Column compacted{column.row_bytes, runtime::make_shared_block(capacity_ * column.row_bytes,
-                                                                      runtime::Fill::Zero)};
-        gather_rows(compacted.block->data(), column.block->data(), column.row_bytes,
+        Column copy{column.row_bytes,
+                    runtime::make_shared_block(capacity_ * column.row_bytes, runtime::Fill::Zero)};
+        gather_rows(copy.block->data(), column.block->data(), column.row_bytes,
                     reinterpret_cast<std::uint32_t const*>(old_numbers), count);
-        return compacted;
+        return copy;
     };
-    Column keys = moved(keys_);
-    std::vector<Column> values;
+    compacted.keys = moved(keys_);
     for (Column const& column : values_) {
-        values.push_back(moved(column));
+        compacted.values.push_back(moved(column));
     }
-    Index index(layout_, index_.lines());
-    std::vector<std::uint64_t> live(live_.size(), 0);
+    compacted.live.resize(live_.size(), 0);
     for (std::uint64_t i = 0; i < count; ++i) {
-        live[i / 64] |= std::uint64_t{1} << (i % 64);
+        compacted.live[i / 64] |= std::uint64_t{1} << (i % 64);
     }
+    compacted.count = count;
+    compacted.index.emplace(layout_, index_.lines());
+    return compacted;
+}
 
-    keys_ = std::move(keys);
-    values_ = std::move(values);
-    live_ = std::move(live);
+void Table::finish_compact(Compacted&& compacted) noexcept {
+    if (!compacted.index) {
+        return;
+    }
+    keys_ = std::move(compacted.keys);
+    values_ = std::move(compacted.values);
+    live_ = std::move(compacted.live);
     free_.clear();
-    top_ = static_cast<std::uint32_t>(count);
-    index.place(key_buffer(), live_.data(), top_, count);
-    index_ = std::move(index);
+    top_ = static_cast<std::uint32_t>(compacted.count);
+    compacted.index->place(key_buffer(), live_.data(), top_, compacted.count);
+    index_ = std::move(*compacted.index);
 }
 
 void Table::restore(std::uint32_t top, std::vector<std::uint32_t> free) {

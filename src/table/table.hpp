@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,6 +39,53 @@ struct Column {
 /// A copy of the first `used` rows in a buffer of `capacity`, the rest zeros.
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity);
 
+/// New memory for a table that must grow, all of it allocated before anything changes.
+struct Growth {
+    std::uint64_t capacity = 0;
+    std::optional<Column> keys;  // none: the buffers are large enough
+    std::vector<Column> values;
+    std::vector<std::uint64_t> live;
+    std::optional<Index> index;  // of the size that `capacity` asks for, still empty
+};
+
+/// A batch whose keys have claims and room, but are not yet the table's.
+struct Adding {
+    struct Counts {
+        std::uint32_t base = 0;     // the first fresh index
+        std::uint64_t claimed = 0;  // new keys in all
+        std::uint64_t reused = 0;   // those that took an index off the free stack
+    };
+    runtime::Block positions;
+    kernel::BatchView batch;
+    std::size_t rows = 0;
+    std::optional<Index> replacement;  // holds the claims, if the table's own index was too small
+    Growth growth;
+    Counts counts;
+};
+
+/// Scratch and room to erase a batch.
+struct Erasing {
+    runtime::Block positions;
+    runtime::Block freed;
+};
+
+/// A compacted copy of a table's parts; no `index`: there was nothing to do.
+struct Compacted {
+    Column keys;
+    std::vector<Column> values;
+    std::vector<std::uint64_t> live;
+    std::optional<Index> index;
+    std::uint64_t count = 0;
+};
+
+/// What some rows' values were, to be put back.
+struct Remembered {
+    std::vector<runtime::Block> columns;
+};
+
+/// Called with a row and the addresses of its key's values, a column each.
+using RowVisit = std::function<void(std::size_t row, void* const* values)>;
+
 class Table {
 public:
     Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity);
@@ -61,6 +109,29 @@ public:
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
+    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find().
+    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out);
+
+    // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
+    // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
+    Adding prepare_add(Bytes keys, std::size_t rows, Answers out);
+    void cancel(Adding& adding) noexcept;
+    void finish_activate(Adding&& adding) noexcept;
+    void finish_upsert(Adding&& adding, std::span<Bytes const> values,
+                       std::span<Reduce const> reduce) noexcept;
+    Erasing prepare_erase(std::size_t rows);
+    void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
+    Growth prepare_reserve(std::uint64_t capacity) const;
+    void finish_reserve(Growth&& growth) noexcept;
+    Compacted prepare_compact(std::int32_t* old_to_new) const;
+    void finish_compact(Compacted&& compacted) noexcept;
+
+    /// Calls `visit` for the rows that find() found, an entry's rows in row order; different entries in parallel.
+    void visit_found(Answers const& found, std::size_t rows, RowVisit const& visit);
+    /// The values of the rows that find() found, and the way back to them.
+    Remembered remember(Answers const& found, std::size_t rows) const;
+    void put_back(Remembered const& before, Answers const& found, std::size_t rows) noexcept;
+
     /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
     /// left where new keys go. Values stay as they are. All or nothing.
     void replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
@@ -84,14 +155,7 @@ public:
     ProbeLengths probe_lengths(Bytes keys, std::size_t rows) const;
 
 private:
-    struct Growth;
-    struct Added {
-        std::uint32_t base;     // the first fresh index
-        std::uint64_t claimed;  // new keys in all
-        std::uint64_t reused;   // those that took an index off the free stack
-    };
-
-    Added add(Bytes keys, std::size_t rows, Answers out);
+    Adding::Counts finish_add(Adding& adding) noexcept;
     cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
                           std::optional<Index>& replacement);
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
@@ -100,7 +164,7 @@ private:
     Growth make_room(Index const& target, std::uint64_t fresh) const;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                   Added const& added);
+                   Adding::Counts const& added);
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;

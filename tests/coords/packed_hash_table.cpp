@@ -35,13 +35,13 @@ class PackedTable : public OverThreads {};
 TH_OVER_THREADS(PackedTable);
 
 TEST_P(PackedTable, EveryModeIsRightOnEveryTable) {
-    Coords const rows = random_rows(20000, 4, -20, 20, 1);
-    Coords const queries = random_rows(20000, 4, -22, 22, 2, 5);
+    Coords const rows = random_rows(12000, 4, -20, 20, 1);
+    Coords const queries = random_rows(12000, 4, -22, 22, 2, 5);
     RowOracle oracle;
     oracle.insert(rows);
     for (bool const double_hash : {false, true}) {
         for (std::optional<Capacity> const capacity :
-             {std::optional<Capacity>(), std::optional(Capacity{20000})}) {
+             {std::optional<Capacity>(), std::optional(Capacity{12000})}) {
             auto const table = PackedHashTable::from_coords(int32(rows), capacity, double_hash);
             for (SearchMode const mode : modes) {
                 EXPECT_EQ(numbers(table.search(int32(queries), mode)), oracle.find(queries));
@@ -101,16 +101,16 @@ TEST_P(PackedTable, AFullTableRefusesTheNextKeyAndStaysAsItWas) {
 }
 
 TEST_P(PackedTable, OutOfRangeIsAnErrorOnInsertAndAMissOnSearch) {
-    Coords const good{{0, 0, 0, 0},          {511, -131072, 131071, 0}, {0, 0, -131072, 0},
-                      {511, -1, -1, -1},     {0, 131071, 0, -131072},   {0, -131072, 0, 0}};
+    Coords const good{{0, 0, 0, 0},      {511, -131072, 131071, 0}, {0, 0, -131072, 0},
+                      {511, -1, -1, -1}, {0, 131071, 0, -131072},   {0, -131072, 0, 0}};
     PackedHashTable table = PackedHashTable::from_coords(int32(good));
     struct Bad {
         std::size_t column;
         std::int64_t value;
     };
-    for (Bad const bad : {Bad{0, -1}, Bad{0, 512}, Bad{1, 131072}, Bad{1, -131073}, Bad{2, 131072},
-                          Bad{3, -131073}, Bad{1, 1ll << 32}, Bad{0, 1ll << 32},
-                          Bad{3, -(1ll << 62)}}) {
+    for (Bad const bad :
+         {Bad{0, -1}, Bad{0, 512}, Bad{1, 131072}, Bad{1, -131073}, Bad{2, 131072}, Bad{3, -131073},
+          Bad{1, 1ll << 32}, Bad{0, 1ll << 32}, Bad{3, -(1ll << 62)}}) {
         Coords rows = joined(good, {{1, 1, 1, 1}, {2, 2, 2, 2}});
         rows[7][bad.column] = bad.value;
         std::string const message = message_of<ValueError>([&] { table.insert(int64(rows)); });
@@ -133,7 +133,8 @@ TEST_P(PackedTable, ExpansionAppendsWhatIsNewOffsetByOffset) {
     for (bool const double_hash : {false, true}) {
         Coords const start = random_rows(500, 4, -9, 9, 10);
         Coords const base = random_rows(4000, 4, -9, 9, 11);
-        Coords const offsets{{0, 0, 0, 0}, {0, 1, 0, 0}, {0, -1, 2, 0}, {0, 1, 0, 0}, {1, 0, 0, -3}};
+        Coords const offsets{
+            {0, 0, 0, 0}, {0, 1, 0, 0}, {0, -1, 2, 0}, {0, 1, 0, 0}, {1, 0, 0, -3}};
         auto table = PackedHashTable::from_coords(int32(start), {}, double_hash);
         table.expand_with_offsets(int32(base), int64(offsets));
         Coords expected = start;
@@ -215,16 +216,17 @@ TEST_P(PackedTable, ReadersShareAndAWriterComesBetween) {
 
 TEST(PackedTableArguments, AreRefusedByName) {
     PackedHashTable table(Capacity{16});
-    EXPECT_NE(message_of<ValueError>([&] { table.insert(tensor_of<std::int32_t>({}, 3)); })
-                  .find("coords: expected shape (N, 4), got (0, 3)"),
+    EXPECT_NE(message_of<ValueError>([&] {
+                  table.insert(tensor_of<std::int32_t>({}, 3));
+              }).find("coords: expected shape (N, 4), got (0, 3)"),
               std::string::npos);
     EXPECT_NE(message_of<TypeError>([&] {
                   table.search(Tensor::zeros({2, 4}, tensorhash::Dtype::Float32));
               }).find("query_coords: expected int32 or int64, got float32"),
               std::string::npos);
-    EXPECT_FALSE(
-        message_of<ValueError>([&] { table.search(int32({}), static_cast<SearchMode>(3)); })
-            .empty());
+    EXPECT_FALSE(message_of<ValueError>([&] {
+                     table.search(int32({}), static_cast<SearchMode>(3));
+                 }).empty());
     EXPECT_FALSE(message_of<ValueError>([&] { PackedHashTable bad(Capacity{-1}); }).empty());
     EXPECT_EQ(table.search(int32({})).shape(), (tensorhash::Shape{0}));
 }
@@ -245,8 +247,9 @@ TEST_P(PackedTable, CoordTableWidensItsKeyAndKeepsItsRows) {
         EXPECT_TRUE(same_bytes(table.vector_keys(), int32(all)));
     }
     EXPECT_FALSE(message_of<ValueError>([&] { table.keys_tensor(); }).empty());
-    EXPECT_NE(message_of<ValueError>([&] { table.insert(int64({{0, 1ll << 31, 0, 0}})); })
-                  .find("row 0, column 1"),
+    EXPECT_NE(message_of<ValueError>([&] {
+                  table.insert(int64({{0, 1ll << 31, 0, 0}}));
+              }).find("row 0, column 1"),
               std::string::npos);
 }
 

@@ -59,8 +59,9 @@ TEST(PackedKey, StridesAreOdd) {
 }
 
 TEST(PackedKey, EveryCoordinateJustOutOfRangeHasNoKey) {
-    std::int64_t const far[] = {std::numeric_limits<std::int64_t>::min(), -(1ll << 32), -131073,
-                                131072, 1ll << 32, std::numeric_limits<std::int64_t>::max()};
+    std::int64_t const far[] = {
+        std::numeric_limits<std::int64_t>::min(), -(1ll << 32), -131073, 131072, 1ll << 32,
+        std::numeric_limits<std::int64_t>::max()};
     std::int64_t const batches[] = {std::numeric_limits<std::int64_t>::min(), -1, 512, 1ll << 32,
                                     std::numeric_limits<std::int64_t>::max()};
     for (std::int64_t const value : far) {

@@ -18,8 +18,8 @@ using Coord = std::vector<std::int64_t>;
 using Coords = std::vector<Coord>;
 
 /// `count` rows: a batch from 0 to batches - 1, then axes from low to high.
-inline Coords random_rows(std::size_t count, std::size_t columns, std::int64_t low, std::int64_t high,
-                        unsigned seed, std::int64_t batches = 3) {
+inline Coords random_rows(std::size_t count, std::size_t columns, std::int64_t low,
+                          std::int64_t high, unsigned seed, std::int64_t batches = 3) {
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<std::int64_t> axis(low, high);
     std::uniform_int_distribution<std::int64_t> batch(0, batches - 1);
@@ -38,9 +38,10 @@ Tensor tensor_of(Coords const& rows, std::size_t columns) {
     for (Coord const& row : rows) {
         for (std::int64_t const value : row) flat.push_back(static_cast<Int>(value));
     }
-    if (flat.empty()) return Tensor::empty({0, static_cast<std::int64_t>(columns)}, tensorhash::dtype_of<Int>);
-    return Tensor::from(flat, {static_cast<std::int64_t>(rows.size()),
-                               static_cast<std::int64_t>(columns)});
+    if (flat.empty())
+        return Tensor::empty({0, static_cast<std::int64_t>(columns)}, tensorhash::dtype_of<Int>);
+    return Tensor::from(
+        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
 }
 
 /// Coord -> the first number it was inserted with.
@@ -77,7 +78,7 @@ private:
     Threads threads_;
 };
 
-#define TH_OVER_THREADS(suite)                                                               \
+#define TH_OVER_THREADS(suite)                                                            \
     INSTANTIATE_TEST_SUITE_P(Threads, suite, ::testing::ValuesIn(th_test::thread_counts), \
                              th_test::thread_name)
 

@@ -198,6 +198,11 @@ def check_frameworks_and_columns(group, folder):
     assert second.tolist() == [0, 14, 28, 42, 56] + [9] * 5
     assert table.contains([0, 7, 1000]).tolist() == [True, True, False]
     assert isinstance(table.keys(), torch.Tensor)
+    table.save(folder / "columns")
+    again = DistributedHashMap.load(folder / "columns", group)
+    asked = torch.arange(100)
+    for mine, theirs in zip(table.get(asked), again.get(asked), strict=True):
+        assert theirs.dtype == mine.dtype and torch.equal(mine, theirs)
     reversed_keys = np.arange(0, 70, 7)[::-1].astype(">i8")
     found = table.find(reversed_keys)
     assert isinstance(found[0], np.ndarray) and found[1].all()
@@ -377,6 +382,7 @@ def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
     with_damage(victim.name, now[0].read_bytes(), victim.name, "another checkpoint")
     with_damage("checkpoint.json", manifest.replace(b"int32", b"int16"), "checkpoint.json")
     with_damage("checkpoint.json", b"{", "checkpoint.json")
+    with_damage("checkpoint.json", b"[]", "checkpoint.json")
     with_damage("checkpoint.json", None, "checkpoint.json", "missing")
     dist.barrier(group)
     again = DistributedHashMap.load(path, group)

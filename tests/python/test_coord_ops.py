@@ -140,8 +140,9 @@ def test_coordinates_at_the_edge_of_their_dtype():
         assert expand_coords(inside, 3)[0].tolist() == [[0, most - 1], [0, most - 2], [0, most]]
         with pytest.raises(ValueError, match=f"row 0, column 1: {most} plus an offset.*{dtype}"):
             expand_coords(inside + np.array([0, 1], dtype), 3)
-    with pytest.raises(ValueError, match="offsets do not fit int32"):
-        expand_coords(np.array([[0, 0]], np.int32), 5, 2**31 - 1)
+    for dtype in ("int32", "int64"):
+        with pytest.raises(ValueError, match="do not fit int32"):
+            expand_coords(np.array([[0, 0]], dtype), 5, 2**31 - 1)
 
 
 def test_unique_coords_is_first_occurrence_with_what_is_asked_for():
@@ -175,7 +176,7 @@ def test_strides_and_torch():
     [
         (lambda c: expand_coords(c, (3, 3)), ValueError, "kernel_size: expected one int or 3"),
         (lambda c: expand_coords(c, 0), ValueError, "kernel_size: expected 1 to"),
-        (lambda c: expand_coords(c, 1000), ValueError, "kernel_size: expected at most 2..24"),
+        (lambda c: expand_coords(c, 1000), ValueError, "kernel_size: expected at most"),
         (lambda c: expand_coords(c, 3.0), TypeError, "kernel_size: expected an int or 3"),
         (lambda c: expand_coords(c, 3, -1), ValueError, "kernel_dilation: expected 1 to"),
         (lambda c: expand_coords(c, 3, 1, 0), ValueError, "kernel_batch: expected 1 or more"),

@@ -20,21 +20,22 @@ def expected(rows, queries):
     return np.int32([first.get(row, -1) for row in map(tuple, queries.tolist())])
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 4, 6, 9])
+@pytest.mark.parametrize("columns", [1, 3, 4, 7])
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_search_gives_the_first_row(columns, threads):
     tensorhash.set_num_threads(threads)
     for reach in (2, 2**31 - 1):
-        rows = random_keys(20000, columns, 1, reach)
-        queries = np.concatenate([rows[::-3], random_keys(9000, columns, 2, reach)])
+        rows = random_keys(9000, columns, 1, reach)
+        queries = np.concatenate([rows[::-9], random_keys(1000, columns, 2, reach)])
         table = TorchHashTable.from_keys(rows)
         np.testing.assert_array_equal(table.search(queries), expected(rows, queries))
         assert table.key_dim == columns
         table.insert(queries)
         rows = np.concatenate([rows, queries])
-        np.testing.assert_array_equal(table.search(rows), expected(rows, rows))
+        first = expected(rows, rows)
+        np.testing.assert_array_equal(table.search(rows), first)
         np.testing.assert_array_equal(table.vector_keys, rows)
-        unique = np.unique(expected(rows, rows))
+        unique = np.unique(first)
         np.testing.assert_array_equal(table.unique_index, unique)
         np.testing.assert_array_equal(table.unique_vector_keys, rows[unique])
 

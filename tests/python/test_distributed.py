@@ -1,5 +1,6 @@
 """One table over real processes under torchrun: each check on 2, 3 and 4 of them."""
 
+import inspect
 import json
 import os
 import pathlib
@@ -45,3 +46,21 @@ def test_ranks(reports, check, size):
 def test_checkpoints_load_onto_any_number_of_ranks(reports):
     for rank, report in enumerate(reports):
         assert report["across_group_sizes"] == "", f"rank {rank}: {report['across_group_sizes']}"
+
+
+def test_every_public_method_has_hints_and_a_docstring():
+    from tensorhash.distributed import DistributedHashMap
+
+    for name, member in inspect.getmembers(DistributedHashMap):
+        if name.startswith("_"):
+            continue
+        function = member.fget if isinstance(member, property) else member
+        assert inspect.getdoc(function), name
+        assert inspect.signature(function).return_annotation is not inspect.Signature.empty, name
+
+
+def test_without_a_group_the_way_out_is_named():
+    from tensorhash.distributed import DistributedHashMap
+
+    with pytest.raises(RuntimeError, match="process_group: .*init_process_group"):
+        DistributedHashMap(None, 0, "int64", (), "int64", ())

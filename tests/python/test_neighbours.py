@@ -92,6 +92,14 @@ def test_batches_never_mix_whatever_their_order(kind):
     assert_same(found, brute_force(points, queries, np.inf, 9, batch, query_batch))
 
 
+def test_batches_whose_cells_share_a_name_are_told_apart():
+    # What names are made of (src/coords/cells.cpp): in this batch, cell 0 is named as cell 1 in batch 0.
+    step, batch_step = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+    other = np.uint64(step * pow(batch_step, -1, 2**64) % 2**64).astype(np.int64)
+    found = radius_search([[1.5], [0.75]], [[0.75]], 1.0, np.array([0, other]), np.array([other]))
+    assert found.indices.tolist() == [1]
+
+
 def test_cells_in_a_table_of_vector_keys_give_the_same_neighbours():
     rng = np.random.default_rng(10)
     points, queries, radius = rng.random((2000, 3)), rng.random((300, 3)), 0.1

@@ -232,9 +232,25 @@ def test_errors_say_what_was_expected():
         SparseConv3d(2, 3, 3, stride=0)
     with pytest.raises(TypeError, match="kernel_size: expected an int or three"):
         SparseConv3d(2, 3, 2.5)
+    with pytest.raises(TypeError, match="coords: expected a torch tensor of int32.*got ndarray"):
+        conv(torch.randn(rows, 2), coords.numpy())
+    with pytest.raises(TypeError, match="out_coords: expected a torch tensor.*got torch.float32"):
+        conv(torch.randn(rows, 2), coords, coords.float())
+    with pytest.raises(ValueError, match=r"coords: expected shape \(N, 4\).*got \(\d+, 3\)"):
+        conv(torch.randn(rows, 2), coords[:, :3])
     far = torch.tensor([[0, 2**30, 0, 0]], dtype=torch.int32)
     with pytest.raises(ValueError, match="coords: expected output coordinates within int32"):
         SparseConv3d(1, 1, 3, stride=2, transposed=True, generative=True)(torch.ones(1, 1), far)
+
+
+@pytest.mark.parametrize("options", [{}, {"stride": 2}, {"generative": True}], ids=str)
+def test_coordinates_may_be_int64(options):
+    coords = voxels(11)
+    conv = SparseConv3d(2, 3, 3, **options)
+    features = torch.randn(len(coords), 2)
+    narrow, wide = conv(features, coords), conv(features, coords.long())
+    assert torch.equal(narrow[0], wide[0])
+    assert wide[1].dtype == torch.int64 and torch.equal(narrow[1].long(), wide[1])
 
 
 def test_it_is_an_ordinary_module():

@@ -11,6 +11,8 @@
 
 namespace tensorhash::coords {
 
+class CoordTableBase;
+
 /// A box of offsets, one number per spatial axis. The first axis is the slowest, the last the fastest.
 struct Kernel {
     Shape size;
@@ -68,6 +70,13 @@ struct KernelMap {
 TH_API KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
                                      Shape const& stride, Kernel const& kernel,
                                      KernelMapOptions const& options = {});
+
+/// The hierarchical path over a table's rows, of equal ones the first: the table itself is probed. `stride`, the width
+/// of a coarse cell, is a power of two. An odd kernel over three axes, dilation 1.
+TH_API KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
+                                                   Tensor const& query_coords,
+                                                   Shape const& kernel_size,
+                                                   std::int64_t stride = 4);
 
 /// The map with in and out exchanged: what a transposed convolution needs.
 TH_API KernelMap transpose(KernelMap const& map);

@@ -58,6 +58,8 @@ public:
     Device device() const noexcept { return {}; }
     bool use_double_hash() const noexcept;
     CoordKey key() const;
+    /// For the library itself.
+    CoordStore const& store() const noexcept { return *store_; }
 
 protected:
     explicit CoordTableBase(std::unique_ptr<CoordStore> store);

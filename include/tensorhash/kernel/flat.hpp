@@ -93,6 +93,21 @@ TH_STEP LineAnswer ask_line(FlatSlot const* line, std::uint64_t key) {
 #endif
 }
 
+/// What the first line of a probe says.
+struct FirstLine {
+    std::uint32_t row;  // of no meaning unless decided
+    bool decided;
+};
+
+/// Asks the first line only, without a branch: hit or miss, and where in the line, nobody can predict. For tables of at
+/// least a line and without double hashing.
+TH_STEP FirstLine ask_first_line(FlatView const& table, std::uint64_t key, std::uint32_t start) {
+    FlatSlot const* const line = table.slots + (start & ~(kLineSlots - 1));
+    LineAnswer const answer = ask_line(line, key);
+    std::uint32_t const end = answer.with_key != 0 ? answer.with_key : answer.empty;
+    return {line[lowest_bit(end | 1u << (kLineSlots - 1))].row, end != 0};
+}
+
 /// The same answer as flat_find on a table without double hashing, `Lines` lines at a time. Hit or miss, and where in
 /// the line, costs no branch: an empty slot's row is the answer to a miss.
 template <std::uint32_t Lines>
@@ -100,7 +115,7 @@ TH_STEP std::uint32_t flat_find_lines(FlatView const& table, std::uint64_t key,
                                       std::uint32_t start) {
     constexpr std::uint32_t kSlots = Lines * kLineSlots;
     static_assert(kSlots <= 16);
-    if (table.mask + 1 < kSlots) {
+    if (table.mask < kSlots - 1) {  // mask + 1 may not fit 32 bits
         return flat_find(table, key, start);
     }
     std::uint32_t line = start & ~(kLineSlots - 1);

@@ -12,7 +12,7 @@ using VectorSlot = std::uint64_t;
 inline constexpr VectorSlot kEmptyVectorSlot = ~0ull;
 
 struct VectorView {
-    VectorSlot* slots;  // [mask + 1]
+    VectorSlot* slots;         // [mask + 1]
     std::int32_t const* rows;  // [rows, columns]: what slots point at
     std::uint32_t columns;
     std::uint32_t mask;
@@ -83,7 +83,8 @@ struct VectorClaim {
 /// Puts row number `row` of the table's rows into a slot; of equal rows the smallest stays. Relaxed orders suffice: the
 /// rows were written before the batch began, and a slot is one word.
 template <class Access>
-TH_STEP VectorClaim vector_claim(VectorView const& table, std::uint32_t row, std::uint32_t columns) {
+TH_STEP VectorClaim vector_claim(VectorView const& table, std::uint32_t row,
+                                 std::uint32_t columns) {
     std::int32_t const* const key = vector_row_at(table, row, columns);
     std::uint32_t at = murmur(key, columns) & table.mask;
     for (std::uint32_t steps = 0;; ++steps, at = (at + 1) & table.mask) {

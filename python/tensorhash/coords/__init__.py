@@ -15,6 +15,7 @@ from tensorhash.coords.int_coords import IntCoords
 from tensorhash.coords.kernel_map import (
     KernelMap,
     generate_kernel_map,
+    kernel_map_from_size_hierarchical,
     kernel_offsets_from_size,
 )
 from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
@@ -32,6 +33,7 @@ __all__ = [
     "Voxels",
     "expand_coords",
     "generate_kernel_map",
+    "kernel_map_from_size_hierarchical",
     "kernel_offsets_from_size",
     "knn_search",
     "radius_search",

@@ -131,9 +131,7 @@ class PackedHashTable(_CoordTable):
     COORD_MIN: ClassVar[int] = -131072
     COORD_MAX: ClassVar[int] = 131071
 
-    def __init__(
-        self, capacity: int, device: Any = "cpu", use_double_hash: bool = False
-    ) -> None:
+    def __init__(self, capacity: int, device: Any = "cpu", use_double_hash: bool = False) -> None:
         self._make(integer(capacity, "capacity"), device, use_double_hash)
 
     def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, take_array
-from tensorhash._lists import array_of
-from tensorhash._table import Array, ArrayLike
+from tensorhash._arrays import NUMPY, Framework
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._rows import take_rows
+from tensorhash.coords._tables import CoordTable, PackedHashTable
 
 
 class KernelMap:
@@ -150,12 +151,10 @@ def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
     return [number] * axes
 
 
-def take_coords(coords: ArrayLike, argument: str) -> tuple[Any, Framework, int]:
-    """(what the core reads, the framework, the number of axes)."""
-    taken = take_array(coords, None, argument)
-    rows, source = (array_of(coords, "int32", argument), NUMPY) if taken is None else taken
+def axes_of(rows: Any) -> int:
+    """The spatial axes of coordinates, 0 if they are none; what is wrong with them the core says."""
     shape = tuple(getattr(rows, "shape", ()))
-    return rows, source, max(shape[1] - 1, 0) if len(shape) == 2 else 0
+    return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
 
 def kernel_offsets_from_size(
@@ -203,8 +202,9 @@ def generate_kernel_map(
     >>> [(i.tolist(), o.tolist()) for i, o in m]
     [([0], [1]), ([0, 1], [0, 1]), ([1], [0])]
     """
-    rows_in, source, axes = take_coords(in_coords, "in_coords")
-    rows_out, _, _ = take_coords(out_coords, "out_coords")
+    rows_in, source = take_rows(in_coords, "in_coords", NUMPY)
+    rows_out, _ = take_rows(out_coords, "out_coords", NUMPY)
+    axes = axes_of(rows_in)
     if method not in ("size", "offset"):
         raise ValueError(f'method: expected "size" or "offset", got {method!r}')
     if duplicates not in ("error", "first"):
@@ -226,4 +226,25 @@ def generate_kernel_map(
         duplicates == "first",
         bool(skip_symmetric_kernel_map),
     )
+    return KernelMap(made, source)
+
+
+def kernel_map_from_size_hierarchical(
+    fine_ht: PackedHashTable | CoordTable,
+    query_coords: ArrayLike,
+    kernel_size: Any,
+    stride: int = 4,
+) -> KernelMap:
+    """The map from the rows of a table, of equal ones the first, to `query_coords`.
+
+    The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
+    `stride` is a power of two. Kernels are odd, over three axes, dilation 1.
+    """
+    if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
+        raise TypeError(
+            f"fine_ht: expected a PackedHashTable or a CoordTable, got {type(fine_ht).__name__}"
+        )
+    rows, source = take_rows(query_coords, "query_coords", NUMPY)
+    size = numbers_per_axis(kernel_size, 3, "kernel_size")
+    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, integer(stride, "stride"))
     return KernelMap(made, source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -125,12 +124,7 @@ def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
 
 
 def _kernel_offsets(sizes: list[int], dilations: list[int]) -> Any:
-    """int64 [K, D], the first axis slowest."""
-    if math.prod(sizes) > 2**24:
-        raise ValueError(f"kernel_size: expected at most 2**24 offsets, got {math.prod(sizes)}")
-    steps = [
-        (np.arange(size, dtype=np.int64) - ((size - 1) // 2 if size % 2 else 0)) * dilation
-        for size, dilation in zip(sizes, dilations, strict=True)
-    ]
-    grid = np.meshgrid(*steps, indexing="ij")
-    return np.stack([axis.reshape(-1) for axis in grid], axis=1)
+    """int64 [K, D]: the offsets of kernel maps, whose kernels have two axes or more."""
+    flat = [1] * (2 - len(sizes))
+    offsets = _core.kernel_offsets([*flat, *sizes], [*flat, *dilations], [])
+    return np.asarray(offsets)[:, 1 + len(flat) :].astype(np.int64)

@@ -161,6 +161,8 @@ def _read_manifest(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             facts = json.load(file)
         good = facts["format"] == 1 and facts["crc32"] == _manifest_sum(facts)
+        # Never a file outside the folder, whoever wrote the manifest.
+        good = good and all(os.path.basename(f["name"]) == f["name"] for f in facts["files"])
     except FileNotFoundError:
         raise ValueError(f"{path}: missing; this folder holds no complete checkpoint") from None
     except (KeyError, TypeError, ValueError):

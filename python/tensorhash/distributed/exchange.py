@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from tensorhash.distributed.routing import Bytes
+from tensorhash.distributed.routing import MOST_RANKS, Bytes
 
 
 class Exchange:
@@ -25,6 +25,10 @@ class Exchange:
         self.rank: int = dist.get_rank(self.group)
         self.ranks: int = dist.get_world_size(self.group)
         self._broken = ""
+        if self.ranks > MOST_RANKS:
+            raise ValueError(
+                f"process_group: expected at most {MOST_RANKS} ranks, got {self.ranks}"
+            )
 
     @property
     def is_broken(self) -> bool:

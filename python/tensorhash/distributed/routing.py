@@ -13,6 +13,7 @@ import numpy as np
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 POLICY: Final = "murmur64-v1"
+MOST_RANKS: Final = 1 << 16
 
 # Few enough rows that a block and its temporaries stay in a core's cache.
 _BLOCK: Final = 1 << 14

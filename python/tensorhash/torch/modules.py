@@ -74,6 +74,9 @@ class SparseConv3d(nn.Module):
         self, coords: torch.Tensor, out_coords: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, KernelMap]:
         """(output coordinates, kernel map), to be kept where the same voxels come again."""
+        for array, name in ((coords, "coords"), (out_coords, "out_coords")):
+            if array is not None:
+                _require_coords(array, name)
         if out_coords is None:
             out_coords = self._out_coords(coords)
         elif self.generative:
@@ -114,6 +117,16 @@ class SparseConv3d(nn.Module):
         words = f"{channels}, {out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         flags = [name for name in ("generative", "transposed") if getattr(self, name)]
         return ", ".join([words, f"dilation={self.dilation}", *(f"{flag}=True" for flag in flags)])
+
+
+def _require_coords(coords: Any, argument: str) -> None:
+    if not isinstance(coords, torch.Tensor) or coords.dtype not in (torch.int32, torch.int64):
+        kind = coords.dtype if isinstance(coords, torch.Tensor) else type(coords).__name__
+        raise TypeError(f"{argument}: expected a torch tensor of int32 or int64, got {kind}")
+    if coords.ndim != 2 or coords.shape[1] != 4:
+        raise ValueError(
+            f"{argument}: expected shape (N, 4): batch, x, y, z; got {tuple(coords.shape)}"
+        )
 
 
 def _moved(coords: torch.Tensor, factors: tuple[int, ...], back: tuple[int, ...]) -> torch.Tensor:

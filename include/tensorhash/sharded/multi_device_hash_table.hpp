@@ -1,0 +1,220 @@
+// MultiDeviceHashTable: a sharded table of one key and one value type, called with plain pointers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tensorhash/error.hpp"
+#include "tensorhash/sharded/sharded_map.hpp"
+
+namespace tensorhash {
+
+/// What one calling thread uses to talk to the devices. CPU devices need nothing; it says whose it is.
+struct Stream_event_resource {
+    int device_id = -1;  ///< -1: not created, or destroyed
+};
+
+/// The pointers are memory of the host for CPU devices. A batch acts as if its rows were applied one by one, in order, and
+/// a call that throws changed nothing. Every verb that changes something takes a `status`, one bool per row, or nullptr.
+/// Any thread may call anything at any time: readers together, a writer alone.
+///
+/// Key: a number, or a struct without padding, compared by its bytes. Value: anything trivially copyable. `Policy` is
+/// called as policy(shards, key) and says which shard a key belongs to. No key is reserved, and the table grows.
+template <class Key, class Value, class Policy = HashPolicy<Key>>
+class MultiDeviceHashTable {
+    static_assert(dtype_of<Key> != Dtype::Undefined ||
+                      std::has_unique_object_representations_v<Key>,
+                  "Key must be a number or a struct without padding");
+    static_assert(std::is_trivially_copyable_v<Value>, "Value must be trivially copyable");
+
+public:
+    /// One shard on each of the devices "cpu:<id>".
+    MultiDeviceHashTable(std::size_t capacity, int const* device_ids, int n,
+                         Policy policy = Policy())
+        : MultiDeviceHashTable(capacity, devices_of(device_ids, n), std::move(policy)) {}
+    /// One shard on each device, by name.
+    MultiDeviceHashTable(std::size_t capacity, std::vector<std::string> const& device_names,
+                         Policy policy = Policy())
+        : MultiDeviceHashTable(capacity, devices_of(device_names), std::move(policy)) {}
+
+    MultiDeviceHashTable(MultiDeviceHashTable const&) = delete;
+    MultiDeviceHashTable& operator=(MultiDeviceHashTable const&) = delete;
+
+    Stream_event_resource stream_event_resource_create(int device_id) const {
+        shard_of_device(device_id);
+        return {device_id};
+    }
+    /// Twice is no error.
+    void stream_event_resource_destroy(Stream_event_resource& resource) const noexcept {
+        resource.device_id = -1;
+    }
+
+    /// Adds the keys that are new, of equal keys the first; those that are there stay as they are. status: added.
+    void insert(Key const* keys, Value const* vals, std::size_t len,
+                Stream_event_resource& resource, bool* status = nullptr) {
+        check(resource);
+        give(map_.insert(key_rows(keys, len), {value_rows(vals, len)}).mask, status);
+    }
+    /// Overwrites the values of keys that are there, of equal keys the last row wins. status: was there.
+    void set(Key const* keys, Value const* vals, std::size_t len, Stream_event_resource& resource,
+             bool* status = nullptr) {
+        check(resource);
+        give(map_.assign(key_rows(keys, len), {value_rows(vals, len)}), status);
+    }
+    /// The values, and zeros where a key is not there. status: was there.
+    void get(Key const* keys, Value* vals, bool* status, std::size_t len,
+             Stream_event_resource& resource) const {
+        check(resource);
+        require(vals, len, "vals");
+        Tensor const rows = key_rows(keys, len);
+        if (status != nullptr) {
+            auto [found, mask] = map_.get_with_mask(rows);
+            copy_out(found.at(0), vals);
+            give(mask, status);
+        } else {
+            copy_out(map_.get(rows).at(0), vals);
+        }
+    }
+    /// Calls op.update(value, gradient) for each row whose key is there: rows of one key in order, different keys from
+    /// several threads at once, so op must allow that. It must not use this table. status: was there.
+    template <class Gradient, class Optimizer>
+    void update(Key const* keys, Gradient const* gradients, std::size_t len, Optimizer& op,
+                Stream_event_resource& resource, bool* status = nullptr) {
+        check(resource);
+        require(gradients, len, "gradients");
+        auto const change = [&](std::size_t row, void* const* values) {
+            op.update(*static_cast<Value*>(values[0]), gradients[row]);
+        };
+        give(map_.update(key_rows(keys, len), change), status);
+    }
+    /// Removes keys; one that is not there is no error. status: removed.
+    void remove(Key const* keys, std::size_t len, Stream_event_resource& resource,
+                bool* status = nullptr) {
+        check(resource);
+        give(map_.erase(key_rows(keys, len)), status);
+    }
+    void clear(Stream_event_resource& resource) {
+        check(resource);
+        map_.clear();
+    }
+
+    /// `insert` into one device's shard. Throws ValueError, naming the row, if a key belongs to another device. The buffers
+    /// are for devices that have memory of their own.
+    void insert_from_cpu(int device_id, Key const* keys, Value const* vals, std::size_t len,
+                         std::size_t buffer_len, int buffer_count = 2, bool* status = nullptr) {
+        check_buffers(buffer_len, buffer_count);
+        std::size_t const shard = shard_of_device(device_id);
+        give(map_.insert_into(shard, key_rows(keys, len), {value_rows(vals, len)}).mask, status);
+    }
+    /// All keys and values of one device's shard as they are at one moment, by index. Throws ValueError, nothing written,
+    /// unless `len` is get_size(device_id) at that moment.
+    void dump_to_cpu(int device_id, Key* keys, Value* vals, std::size_t len, std::size_t buffer_len,
+                     int buffer_count = 2) const {
+        check_buffers(buffer_len, buffer_count);
+        dump_to_device(device_id, keys, vals, len);
+    }
+    void dump_to_device(int device_id, Key* keys, Value* vals, std::size_t len) const {
+        Items const items = map_.items(shard_of_device(device_id));
+        auto const size = static_cast<std::size_t>(items.keys.shape()[0]);
+        if (size != len) {
+            throw ValueError("len: expected " + std::to_string(size) + ", the size of " +
+                             to_string(Device{Device::Type::Cpu, device_id}) + ", got " +
+                             std::to_string(len));
+        }
+        require(keys, len, "keys");
+        require(vals, len, "vals");
+        copy_out(items.keys, keys);
+        copy_out(items.values.at(0), vals);
+    }
+    void dump_to_gpu(int device_id, Key* keys, Value* vals, std::size_t len) const {
+        dump_to_device(device_id, keys, vals, len);
+    }
+
+    std::size_t get_size(int device_id) const {
+        return static_cast<std::size_t>(map_.size(shard_of_device(device_id)));
+    }
+    /// Of all devices.
+    std::size_t get_size() const { return static_cast<std::size_t>(map_.size()); }
+    /// The table beneath: HashMap's verbs, files, checks.
+    ShardedMap& map() noexcept { return map_; }
+    ShardedMap const& map() const noexcept { return map_; }
+
+private:
+    MultiDeviceHashTable(std::size_t capacity, std::vector<Device> devices, Policy policy)
+        : map_(Capacity{static_cast<std::int64_t>(capacity)}, element<Key>(), {element<Value>()},
+               std::move(devices), policy_of<Key>("typed", std::move(policy))) {}
+
+    static std::vector<Device> devices_of(int const* ids, int n) {
+        require(ids, n > 0 ? static_cast<std::size_t>(n) : 0, "device_ids");
+        std::vector<Device> devices;
+        for (int i = 0; i < n; ++i) devices.push_back({Device::Type::Cpu, ids[i]});
+        return devices;
+    }
+    static std::vector<Device> devices_of(std::vector<std::string> const& names) {
+        std::vector<Device> devices;
+        for (std::string const& name : names) devices.push_back(Device::parse(name));
+        return devices;
+    }
+    /// A number is its dtype, anything else so many bytes.
+    template <class T>
+    static Element element() {
+        if constexpr (dtype_of<T> != Dtype::Undefined) {
+            return {dtype_of<T>, {}};
+        } else {
+            return {Dtype::UInt8, {static_cast<std::int64_t>(sizeof(T))}};
+        }
+    }
+    template <class T>
+    static Tensor rows(T const* data, std::size_t len, char const* argument) {
+        require(data, len, argument);
+        Element const one = element<T>();
+        Shape shape{static_cast<std::int64_t>(len)};
+        shape.insert(shape.end(), one.shape.begin(), one.shape.end());
+        return Tensor::borrow(static_cast<void const*>(data), shape, one.dtype);
+    }
+    static Tensor key_rows(Key const* keys, std::size_t len) { return rows(keys, len, "keys"); }
+    static Tensor value_rows(Value const* vals, std::size_t len) { return rows(vals, len, "vals"); }
+
+    template <class T>
+    static void require(T const* data, std::size_t len, char const* argument) {
+        if (data == nullptr && len > 0) {
+            throw ValueError(std::string(argument) + ": expected memory of " + std::to_string(len) +
+                             " elements, got a null pointer");
+        }
+    }
+    void check(Stream_event_resource const& resource) const {
+        if (resource.device_id < 0) {
+            throw ValueError(
+                "s_e_resource: expected one of stream_event_resource_create(), got one that was "
+                "not created or is destroyed");
+        }
+    }
+    static void check_buffers(std::size_t buffer_len, int buffer_count) {
+        if (buffer_len == 0 || buffer_count < 1) {
+            throw ValueError("buffer_len: expected buffers of at least one row, got " +
+                             std::to_string(buffer_count) + " of " + std::to_string(buffer_len));
+        }
+    }
+    std::size_t shard_of_device(int device_id) const {
+        return map_.shard_on({Device::Type::Cpu, device_id});
+    }
+    static void give(Tensor const& mask, bool* status) {
+        if (status != nullptr) copy_out(mask, status);
+    }
+    template <class T>
+    static void copy_out(Tensor const& tensor, T* to) {
+        if (tensor.bytes() > 0) std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
+    }
+
+    ShardedMap map_;
+};
+
+/// The name it has where the devices are GPUs.
+template <class Key, class Value, class Policy = HashPolicy<Key>>
+using MultiGpuHashTable = MultiDeviceHashTable<Key, Value, Policy>;
+
+}  // namespace tensorhash

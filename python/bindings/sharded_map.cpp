@@ -1,0 +1,281 @@
+// The bound ShardedMap: HashMap's calls and those of shards; a policy may be a Python function.
+#include "tensorhash/sharded/sharded_map.hpp"
+
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "table_in.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A Python object that any thread may let go of.
+struct Held {
+    explicit Held(nb::object held) : object(std::move(held)) {}
+    ~Held() {
+        nb::gil_scoped_acquire gil;
+        object.reset();
+    }
+    Held(Held const&) = delete;
+    Held& operator=(Held const&) = delete;
+
+    nb::object object;
+};
+
+/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives int32 [N].
+ShardPolicy to_policy(nb::handle policy) {
+    if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
+    auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);
+    auto held = std::make_shared<Held>(function);
+    auto route = [held](Tensor const& keys, int shards, std::span<std::int32_t> shard) {
+        nb::gil_scoped_acquire gil;
+        nb::object const answer = held->object(keys, shards);
+        Tensor const given = to_tensor(answer, "policy", Dtype::Int32).contiguous();
+        auto const answers = given.as<std::int32_t>();
+        if (answers.size() != shard.size()) {
+            throw ValueError("policy: expected " + std::to_string(shard.size()) + " shards, got " +
+                             std::to_string(answers.size()));
+        }
+        std::copy(answers.begin(), answers.end(), shard.begin());
+    };
+    return {name, std::move(route)};
+}
+
+std::vector<Device> to_devices(Names const& names) {
+    std::vector<Device> devices;
+    for (std::string const& name : names) devices.push_back(Device::parse(name));
+    return devices;
+}
+
+void construct(ShardedMap* self, std::int64_t init_capacity, ElementSpec const& key,
+               std::vector<ElementSpec> const& values, Names const& devices, nb::handle policy) {
+    std::vector<Element> elements = to_elements(values);
+    ShardPolicy rule = to_policy(policy);
+    without_gil([&] {
+        new (self) ShardedMap(Capacity{init_capacity}, to_element(key), std::move(elements),
+                              to_devices(devices), std::move(rule));
+    });
+}
+
+template <auto verb>
+auto keys_and_values(ShardedMap& self, nb::handle keys, Arrays const& values) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
+    return without_gil([&] { return (self.*verb)(rows, columns); });
+}
+
+template <Located (ShardedMap::*verb)(Tensor const&, std::vector<Tensor> const&)>
+Pair located(ShardedMap& self, nb::handle keys, Arrays const& values) {
+    return to_pair(keys_and_values<verb>(self, keys, values));
+}
+
+Pair accumulate(ShardedMap& self, nb::handle keys, Arrays const& values, Names const& reduce) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
+    std::vector<Reduce> const reductions = to_reduces(reduce);
+    return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
+}
+
+Pair insert_into(ShardedMap& self, std::size_t shard, nb::handle keys, Arrays const& values) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
+    return to_pair(without_gil([&] { return self.insert_into(shard, rows, columns); }));
+}
+
+Pair activate(ShardedMap& self, nb::handle keys) {
+    Tensor const rows = key_rows(self, keys);
+    return to_pair(without_gil([&] { return self.activate(rows); }));
+}
+
+Pair find(ShardedMap const& self, nb::handle keys) {
+    Tensor const rows = key_rows(self, keys);
+    return to_pair(without_gil([&] { return self.find(rows); }));
+}
+
+Tensor contains(ShardedMap const& self, nb::handle keys) {
+    Tensor const rows = key_rows(self, keys);
+    return without_gil([&] { return self.contains(rows); });
+}
+
+Tensor shard_of(ShardedMap const& self, nb::handle keys) {
+    Tensor const rows = key_rows(self, keys);
+    return without_gil([&] { return self.shard_of(rows); });
+}
+
+Tensor erase(ShardedMap& self, nb::handle keys) {
+    Tensor const rows = key_rows(self, keys);
+    return without_gil([&] { return self.erase(rows); });
+}
+
+std::vector<Tensor> get(ShardedMap const& self, nb::handle keys, Arrays const& defaults) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const otherwise = to_tensors(defaults, "default", self.value_elements());
+    return without_gil([&] { return self.get(rows, otherwise); });
+}
+
+using BoundItems = std::pair<Tensor, std::vector<Tensor>>;
+
+BoundItems items(ShardedMap const& self, std::optional<std::size_t> shard) {
+    Items both = without_gil([&] { return shard ? self.items(*shard) : self.items(); });
+    return {std::move(both.keys), std::move(both.values)};
+}
+
+nb::typed<nb::dict, nb::str, nb::int_> memory_usage(ShardedMap const& self) {
+    MemoryUsage const usage = without_gil([&] { return self.memory_usage(); });
+    nb::dict bytes;
+    bytes["keys"] = usage.keys;
+    bytes["values"] = usage.values;
+    bytes["index"] = usage.index;
+    bytes["bookkeeping"] = usage.bookkeeping;
+    bytes["total"] = usage.total();
+    return bytes;
+}
+
+ShardedMap from_items(nb::handle keys, Arrays const& values, Names const& devices,
+                      nb::handle policy) {
+    Tensor const rows = to_tensor(keys, "keys");
+    std::vector<Tensor> const columns = to_tensors(values, "values");
+    ShardPolicy rule = to_policy(policy);
+    return without_gil([&] {
+        return ShardedMap::from_items(rows, columns, to_devices(devices), std::move(rule));
+    });
+}
+
+std::optional<ShardPolicy> to_optional_policy(nb::handle policy) {
+    return policy.is_none() ? std::nullopt : std::optional(to_policy(policy));
+}
+
+ShardedMap from_bytes(nb::handle bytes, Names const& devices, nb::handle policy) {
+    Tensor const image = to_tensor(bytes, "bytes");
+    auto rule = to_optional_policy(policy);
+    return without_gil(
+        [&] { return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule)); });
+}
+
+ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy) {
+    std::string const path = path_of(file_name);
+    auto rule = to_optional_policy(policy);
+    return without_gil(
+        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule)); });
+}
+
+Names device_names(ShardedMap const& self) {
+    Names names;
+    for (Device const device : self.devices()) names.push_back(to_string(device));
+    return names;
+}
+
+/// A number of its own or all of them.
+template <std::int64_t (ShardedMap::*one)(std::size_t) const,
+          std::int64_t (ShardedMap::*all)() const>
+std::int64_t count(ShardedMap const& self, std::optional<std::size_t> shard) {
+    return without_gil([&] { return shard ? (self.*one)(*shard) : (self.*all)(); });
+}
+
+void bind_shards(nb::class_<ShardedMap>& table) {
+    table.def("insert_into", &insert_into, nb::arg("shard"), nb::arg("keys"), nb::arg("values"))
+        .def("shard_of", &shard_of, nb::arg("keys"))
+        .def(
+            "shard_on",
+            [](ShardedMap const& self, std::string const& device) {
+                return self.shard_on(Device::parse(device));
+            },
+            nb::arg("device"))
+        .def_prop_ro("devices", &device_names)
+        .def_prop_ro("policy", [](ShardedMap const& self) { return self.policy().name; })
+        .def(
+            "key_tensor",
+            [](ShardedMap const& self, std::size_t shard) { return self.key_tensor(shard); },
+            nb::arg("shard"))
+        .def(
+            "value_tensor",
+            [](ShardedMap const& self, std::size_t shard, std::size_t column) {
+                return self.value_tensor(shard, column);
+            },
+            nb::arg("shard"), nb::arg("column"));
+}
+
+void bind_listings(nb::class_<ShardedMap>& table) {
+    table
+        .def("active_buf_indices",
+             [](ShardedMap const& self) {
+                 return without_gil([&] { return self.active_buf_indices(); });
+             })
+        .def("keys",
+             [](ShardedMap const& self) { return without_gil([&] { return self.keys(); }); })
+        .def("items", &items, nb::arg("shard") = nb::none())
+        .def("size",
+             &count<nb::overload_cast<std::size_t>(&ShardedMap::size, nb::const_),
+                    nb::overload_cast<>(&ShardedMap::size, nb::const_)>,
+             nb::arg("shard") = nb::none())
+        .def("capacity",
+             &count<nb::overload_cast<std::size_t>(&ShardedMap::capacity, nb::const_),
+                    nb::overload_cast<>(&ShardedMap::capacity, nb::const_)>,
+             nb::arg("shard") = nb::none())
+        .def_prop_ro("key_element",
+                     [](ShardedMap const& self) { return to_spec(self.key_element()); })
+        .def_prop_ro("value_elements",
+                     [](ShardedMap const& self) { return to_specs(self.value_elements()); })
+        .def("memory_usage", &memory_usage)
+        .def("validate", [](ShardedMap const& self) { without_gil([&] { self.validate(); }); });
+}
+
+void bind_storage(nb::class_<ShardedMap>& table) {
+    table
+        .def(
+            "reserve",
+            [](ShardedMap& self, std::int64_t rows) {
+                without_gil([&] { self.reserve(Capacity{rows}); });
+            },
+            nb::arg("capacity"))
+        .def("clear", [](ShardedMap& self) { without_gil([&] { self.clear(); }); })
+        .def("compact",
+             [](ShardedMap& self) { return without_gil([&] { return self.compact(); }); })
+        .def("clone",
+             [](ShardedMap const& self) { return without_gil([&] { return self.clone(); }); })
+        .def(
+            "save",
+            [](ShardedMap const& self, nb::bytes const& file_name) {
+                std::string const path = path_of(file_name);
+                without_gil([&] { self.save(path); });
+            },
+            nb::arg("file_name"))
+        .def("to_bytes",
+             [](ShardedMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
+        .def_static("load", &load, nb::arg("file_name"), nb::arg("devices"),
+                    nb::arg("policy").none())
+        .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("devices"),
+                    nb::arg("policy").none())
+        .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"),
+                    nb::arg("devices"), nb::arg("policy"));
+}
+
+}  // namespace
+
+void bind_sharded_map(nb::module_& m) {
+    nb::class_<ShardedMap> table(m, "ShardedMap", "Several tables that act as one.");
+    table
+        .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
+             nb::arg("devices"), nb::arg("policy"))
+        .def("insert", &located<&ShardedMap::insert>, nb::arg("keys"), nb::arg("values"))
+        .def("insert_or_assign", &located<&ShardedMap::insert_or_assign>, nb::arg("keys"),
+             nb::arg("values"))
+        .def("assign", &keys_and_values<&ShardedMap::assign>, nb::arg("keys"), nb::arg("values"))
+        .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
+        .def("activate", &activate, nb::arg("keys"))
+        .def("find", &find, nb::arg("keys"))
+        .def("contains", &contains, nb::arg("keys"))
+        .def("erase", &erase, nb::arg("keys"))
+        .def("get", &get, nb::arg("keys"), nb::arg("defaults"));
+    bind_shards(table);
+    bind_listings(table);
+    bind_storage(table);
+}
+
+}  // namespace tensorhash::bindings

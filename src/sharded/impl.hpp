@@ -1,0 +1,69 @@
+// What a ShardedMap is made of, for the files that implement it.
+#pragma once
+
+#include <exception>
+#include <vector>
+
+#include "runtime/lock.hpp"
+#include "runtime/parallel.hpp"
+#include "sharded/route.hpp"
+#include "table/table.hpp"
+#include "tensorhash/sharded/sharded_map.hpp"
+
+namespace tensorhash {
+namespace sharded {
+
+/// Throws unless there is at least one device, all are usable by shards, and none comes twice.
+void check_devices(std::vector<Device> const& devices);
+
+/// Rows for one of so many shards, when `capacity` keys fall on them at random.
+std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
+
+}  // namespace sharded
+
+struct ShardedMap::Impl {
+    Impl(Element key_element, std::vector<Element> value_elements, std::vector<Device> on,
+         ShardPolicy rule, std::vector<table::Table> shards);
+
+    Element const key;
+    std::vector<Element> const values;
+    std::vector<Device> const devices;
+    std::vector<int> pools;  // the devices' numbers
+    ShardPolicy const policy;
+    std::vector<table::Table> tables;
+    // One lock for all shards: a batch touches them together, and a reader sees all of a batch or nothing.
+    mutable runtime::ReadWriteLock lock;
+
+    Tensor shards_of(table::Batch const& keys) const {
+        return sharded::shards_of(keys, key, policy, tables.size());
+    }
+    void check_shard(std::size_t shard) const;
+
+    /// work(shard) on every shard's own threads, all at once. The lowest shard's exception is rethrown after all ended.
+    template <class Work>
+    void each_shard(Work&& work) const {
+        std::vector<std::exception_ptr> errors(tables.size());
+        runtime::run_on_devices(pools, [&](std::size_t shard) {
+            try {
+                work(shard);
+            } catch (...) {
+                errors[shard] = std::current_exception();
+            }
+        });
+        for (std::exception_ptr const& error : errors) {
+            if (error) {
+                std::rethrow_exception(error);
+            }
+        }
+    }
+    /// The same for work that cannot fail; needs no memory, so that a step begun on all shards is ended on all.
+    template <class Work>
+    void finish_shards(Work&& work) const noexcept {
+        runtime::run_on_devices(pools, [&](std::size_t shard) { work(shard); });
+    }
+
+    Located add(Tensor const& shard_of_row, table::Batch const& keys,
+                std::vector<table::Batch> const& columns, std::vector<Reduce> const* reduce);
+};
+
+}  // namespace tensorhash

@@ -1,0 +1,239 @@
+// ShardedMap apart from batches: listings, views, sizes, and what changes all shards at once.
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "sharded/impl.hpp"
+#include "table/results.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using table::Reading;
+using table::Writing;
+using table::listed;
+using table::with_rows;
+
+namespace {
+
+Items items_of(table::Table const& table, Element const& key, std::vector<Element> const& values) {
+    Tensor const indices = listed(table);
+    Items items{table::gathered(table.keys(), key, indices), {}};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        items.values.push_back(table::gathered(table.values()[i], values[i], indices));
+    }
+    return items;
+}
+
+/// The tensors of all shards, one behind the other.
+Tensor joined(std::vector<Tensor> const& parts, Element const& element) {
+    std::size_t rows = 0;
+    for (Tensor const& part : parts) {
+        rows += static_cast<std::size_t>(part.shape()[0]);
+    }
+    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
+    auto* at = static_cast<unsigned char*>(out.data());
+    for (Tensor const& part : parts) {
+        runtime::copy_bytes(at, part.data(), part.bytes());
+        at += part.bytes();
+    }
+    return out;
+}
+
+}  // namespace
+
+Tensor ShardedMap::active_buf_indices() const {
+    Reading const guard(impl_->lock);
+    std::vector<Tensor> parts(shards());
+    impl_->each_shard([&](std::size_t shard) {
+        Tensor const local = listed(impl_->tables[shard]);
+        parts[shard] = Tensor::empty(local.shape(), Dtype::Int64);
+        auto const global = parts[shard].as_mutable<std::int64_t>();
+        for (std::size_t i = 0; i < global.size(); ++i) {
+            global[i] = global_index(static_cast<std::int64_t>(shard), local.as<std::int32_t>()[i]);
+        }
+    });
+    return joined(parts, {Dtype::Int64, {}});
+}
+
+Tensor ShardedMap::keys() const {
+    Reading const guard(impl_->lock);
+    std::vector<Tensor> parts(shards());
+    impl_->each_shard([&](std::size_t shard) {
+        table::Table const& here = impl_->tables[shard];
+        parts[shard] = table::gathered(here.keys(), impl_->key, listed(here));
+    });
+    return joined(parts, impl_->key);
+}
+
+Items ShardedMap::items() const {
+    Reading const guard(impl_->lock);
+    std::vector<Items> parts(shards());
+    impl_->each_shard([&](std::size_t shard) {
+        parts[shard] = items_of(impl_->tables[shard], impl_->key, impl_->values);
+    });
+    std::vector<Tensor> column;
+    for (Items const& part : parts) {
+        column.push_back(part.keys);
+    }
+    Items all{joined(column, impl_->key), {}};
+    for (std::size_t i = 0; i < impl_->values.size(); ++i) {
+        for (std::size_t shard = 0; shard < shards(); ++shard) {
+            column[shard] = parts[shard].values[i];
+        }
+        all.values.push_back(joined(column, impl_->values[i]));
+    }
+    return all;
+}
+
+Items ShardedMap::items(std::size_t shard) const {
+    impl_->check_shard(shard);
+    Reading const guard(impl_->lock);
+    return items_of(impl_->tables[shard], impl_->key, impl_->values);
+}
+
+Tensor ShardedMap::key_tensor(std::size_t shard) const {
+    impl_->check_shard(shard);
+    Reading const guard(impl_->lock);
+    table::Table const& here = impl_->tables[shard];
+    return table::column_view(here.keys(), impl_->key, here.capacity()).as_read_only();
+}
+
+Tensor ShardedMap::value_tensor(std::size_t shard, std::size_t column) const {
+    impl_->check_shard(shard);
+    if (column >= impl_->values.size()) {
+        throw IndexError("value_buffer_id: expected less than the table's " +
+                         std::to_string(impl_->values.size()) + " value columns, got " +
+                         std::to_string(column));
+    }
+    Reading const guard(impl_->lock);
+    table::Table const& here = impl_->tables[shard];
+    return table::column_view(here.values()[column], impl_->values[column], here.capacity());
+}
+
+void ShardedMap::reserve(Capacity capacity) {
+    std::uint64_t const rows = sharded::capacity_of_shard(capacity, shards(), "capacity");
+    std::vector<table::Growth> growth(shards());
+    Writing const guard(impl_->lock);
+    impl_->each_shard(
+        [&](std::size_t shard) { growth[shard] = impl_->tables[shard].prepare_reserve(rows); });
+    impl_->finish_shards(
+        [&](std::size_t shard) { impl_->tables[shard].finish_reserve(std::move(growth[shard])); });
+}
+
+void ShardedMap::clear() {
+    Writing const guard(impl_->lock);
+    impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard].clear(); });
+}
+
+std::vector<Tensor> ShardedMap::compact() {
+    std::vector<table::Compacted> compacted(shards());
+    std::vector<Tensor> moved(shards());
+    Writing const guard(impl_->lock);
+    impl_->each_shard([&](std::size_t shard) {
+        table::Table const& here = impl_->tables[shard];
+        moved[shard] = Tensor::empty(with_rows(here.capacity(), {}), Dtype::Int32);
+        compacted[shard] = here.prepare_compact(static_cast<std::int32_t*>(moved[shard].data()));
+    });
+    impl_->finish_shards([&](std::size_t shard) {
+        impl_->tables[shard].finish_compact(std::move(compacted[shard]));
+    });
+    return moved;
+}
+
+ShardedMap ShardedMap::clone() const {
+    std::vector<std::optional<table::Table>> copies(shards());
+    Reading const guard(impl_->lock);
+    impl_->each_shard([&](std::size_t shard) { copies[shard].emplace(impl_->tables[shard]); });
+    std::vector<table::Table> tables;
+    for (auto& copy : copies) {
+        tables.push_back(std::move(*copy));
+    }
+    return ShardedMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
+                                             impl_->policy, std::move(tables)));
+}
+
+std::int64_t ShardedMap::size() const {
+    Reading const guard(impl_->lock);
+    std::uint64_t sum = 0;
+    for (table::Table const& table : impl_->tables) {
+        sum += table.size();
+    }
+    return static_cast<std::int64_t>(sum);
+}
+
+std::int64_t ShardedMap::size(std::size_t shard) const {
+    impl_->check_shard(shard);
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->tables[shard].size());
+}
+
+std::int64_t ShardedMap::capacity() const {
+    Reading const guard(impl_->lock);
+    std::uint64_t sum = 0;
+    for (table::Table const& table : impl_->tables) {
+        sum += table.capacity();
+    }
+    return static_cast<std::int64_t>(sum);
+}
+
+std::int64_t ShardedMap::capacity(std::size_t shard) const {
+    impl_->check_shard(shard);
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->tables[shard].capacity());
+}
+
+Element const& ShardedMap::key_element() const noexcept { return impl_->key; }
+std::vector<Element> const& ShardedMap::value_elements() const noexcept { return impl_->values; }
+std::size_t ShardedMap::shards() const noexcept { return impl_->tables.size(); }
+std::vector<Device> const& ShardedMap::devices() const noexcept { return impl_->devices; }
+ShardPolicy const& ShardedMap::policy() const noexcept { return impl_->policy; }
+
+std::size_t ShardedMap::shard_on(Device device) const {
+    std::string names;
+    for (std::size_t shard = 0; shard < shards(); ++shard) {
+        if (impl_->devices[shard] == device) {
+            return shard;
+        }
+        names += (shard == 0 ? "" : ", ") + to_string(impl_->devices[shard]);
+    }
+    throw ValueError("device: expected one of " + names + ", got " + to_string(device));
+}
+
+MemoryUsage ShardedMap::memory_usage() const {
+    Reading const guard(impl_->lock);
+    MemoryUsage sum;
+    for (table::Table const& table : impl_->tables) {
+        MemoryUsage const one = table.memory_usage();
+        sum.keys += one.keys;
+        sum.values += one.values;
+        sum.index += one.index;
+        sum.bookkeeping += one.bookkeeping;
+    }
+    return sum;
+}
+
+void ShardedMap::validate() const {
+    std::vector<Tensor> keys(shards());
+    {
+        Reading const guard(impl_->lock);
+        impl_->each_shard([&](std::size_t shard) {
+            table::Table const& here = impl_->tables[shard];
+            here.validate();
+            keys[shard] = table::gathered(here.keys(), impl_->key, listed(here));
+        });
+    }
+    // Outside the lock: a policy is the caller's code.
+    for (std::size_t shard = 0; shard < shards(); ++shard) {
+        Tensor const owner = shard_of(keys[shard]);
+        for (std::int32_t const at : owner.as<std::int32_t>()) {
+            if (at != static_cast<std::int32_t>(shard)) {
+                throw CorruptTable("table: shard " + std::to_string(shard) +
+                                   " holds a key that its policy gives to shard " +
+                                   std::to_string(at));
+            }
+        }
+    }
+}
+
+}  // namespace tensorhash

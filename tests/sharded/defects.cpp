@@ -1,0 +1,338 @@
+// MultiDeviceHashTable, verb by verb, and the mistakes that tables of its kind are known for.
+#include <limits>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+
+#include "sharded/support.hpp"
+
+namespace th_test {
+namespace {
+
+using tensorhash::HashPolicy;
+using tensorhash::ModPolicy;
+using tensorhash::MultiDeviceHashTable;
+using tensorhash::MultiGpuHashTable;
+using tensorhash::ValueError;
+
+using Key = std::int64_t;
+using Keys = std::vector<Key>;
+using Floats = std::vector<float>;
+using Mod = MultiGpuHashTable<Key, float, ModPolicy<Key>>;
+
+constexpr int ids[] = {0, 1, 2};
+
+/// The table with vectors for pointers.
+template <class Table>
+struct Use {
+    explicit Use(std::size_t capacity = 16)
+        : table(capacity, ids, 3), resource(table.stream_event_resource_create(0)) {}
+
+    std::vector<std::uint8_t> insert(Keys const& keys, Floats const& vals) {
+        return status(keys.size(), [&](bool* out) {
+            table.insert(keys.data(), vals.data(), keys.size(), resource, out);
+        });
+    }
+    std::vector<std::uint8_t> set(Keys const& keys, Floats const& vals) {
+        return status(keys.size(), [&](bool* out) {
+            table.set(keys.data(), vals.data(), keys.size(), resource, out);
+        });
+    }
+    std::vector<std::uint8_t> remove(Keys const& keys) {
+        return status(keys.size(),
+                      [&](bool* out) { table.remove(keys.data(), keys.size(), resource, out); });
+    }
+    /// -1 where the key is missing.
+    Floats get(Keys const& keys) {
+        Floats vals(keys.size(), -7);
+        auto const found = status(keys.size(), [&](bool* out) {
+            table.get(keys.data(), vals.data(), out, keys.size(), resource);
+        });
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            if (!found[i]) {
+                EXPECT_EQ(vals[i], 0.0f);
+                vals[i] = -1;
+            }
+        return vals;
+    }
+    template <class Call>
+    static std::vector<std::uint8_t> status(std::size_t rows, Call call) {
+        auto out = std::make_unique<bool[]>(rows);
+        call(out.get());
+        return {out.get(), out.get() + rows};
+    }
+
+    Table table;
+    tensorhash::Stream_event_resource resource;
+};
+
+using Bits = std::vector<std::uint8_t>;
+
+TEST(MultiDevice, status_says_what_happened_to_each_row) {
+    Use<Mod> use;
+    EXPECT_EQ(use.insert({1, 2, 1}, {10, 20, 30}), (Bits{1, 1, 0}));
+    EXPECT_EQ(use.insert({2, 3}, {99, 40}), (Bits{0, 1}));
+    EXPECT_EQ(use.set({1, 7, 1}, {11, 70, 12}), (Bits{1, 0, 1}));
+    EXPECT_EQ(use.get({1, 2, 3, 7}), (Floats{12, 20, 40, -1}));
+    EXPECT_EQ(use.remove({2, 2, 8}), (Bits{1, 0, 0}));
+    EXPECT_EQ(use.table.get_size(), 2u);
+    use.table.insert(Keys{5}.data(), Floats{5}.data(), 1, use.resource);  // status is optional
+    use.table.clear(use.resource);
+    EXPECT_EQ(use.table.get_size(), 0u);
+    EXPECT_EQ(use.get({1}), (Floats{-1}));
+}
+
+TEST(MultiDeviceDefect, c2_1_a_key_inserted_again_after_its_removal_is_found) {
+    Use<Mod> use;
+    for (float round = 1; round < 5; ++round) {
+        use.insert({9}, {round});
+        EXPECT_EQ(use.get({9}), (Floats{round}));
+        EXPECT_EQ(use.remove({9}), (Bits{1}));
+        EXPECT_EQ(use.get({9}), (Floats{-1}));
+    }
+}
+
+TEST(MultiDeviceDefect, c2_2_churn_never_makes_a_key_twice) {
+    Use<Mod> use;
+    std::unordered_map<Key, float> model;
+    Random random(5);
+    for (int step = 0; step < 3000; ++step) {
+        Key const key = static_cast<Key>(random.below(64)) * 3;  // all on one shard
+        if (random.one_in(2)) {
+            EXPECT_EQ(use.remove({key})[0], model.erase(key));
+        } else {
+            auto const value = static_cast<float>(step);
+            EXPECT_EQ(use.insert({key}, {value})[0], model.emplace(key, value).second);
+        }
+        ASSERT_EQ(use.table.get_size(), model.size());
+    }
+    for (auto const& [key, value] : model) EXPECT_EQ(use.get({key}), (Floats{value}));
+    use.table.map().validate();
+}
+
+TEST(MultiDeviceDefect, c2_3_remove_and_set_of_missing_keys_harm_nobody) {
+    Use<Mod> use;
+    use.insert({1, 4}, {1, 4});
+    EXPECT_EQ(use.remove({7, 10, 13}), (Bits{0, 0, 0}));
+    EXPECT_EQ(use.set({7, 10}, {0, 0}), (Bits{0, 0}));
+    EXPECT_EQ(use.table.get_size(), 2u);
+    use.insert({7, 10}, {7, 10});
+    EXPECT_EQ(use.get({1, 4, 7, 10}), (Floats{1, 4, 7, 10}));
+}
+
+TEST(MultiDeviceDefect, c2_4_a_full_shard_grows_and_loses_nothing) {
+    Use<Mod> use(3);
+    Keys keys;
+    Floats vals;
+    for (Key i = 0; i < 5000; ++i) {
+        keys.push_back(3 * i + 1);  // skewed: all belong to shard 1
+        vals.push_back(static_cast<float>(i));
+    }
+    EXPECT_EQ(use.insert(keys, vals), Bits(5000, 1));
+    EXPECT_EQ(use.get(keys), vals);
+    EXPECT_EQ(use.table.get_size(1), 5000u);
+    EXPECT_EQ(use.table.get_size(0), 0u);
+}
+
+struct Add {
+    void update(float& value, float gradient) const { value += gradient; }
+};
+
+TEST(MultiDeviceDefect, c2_5_update_adds_every_row_and_makes_no_key) {
+    Use<Mod> use;
+    use.insert({1, 2}, {100, 200});
+    Add add;
+    Keys const keys{1, 1, 3, 2, 1};
+    Floats const gradients{1, 2, 50, 4, 8};
+    auto const found = Use<Mod>::status(5, [&](bool* out) {
+        use.table.update(keys.data(), gradients.data(), 5, add, use.resource, out);
+    });
+    EXPECT_EQ(found, (Bits{1, 1, 0, 1, 1}));
+    EXPECT_EQ(use.get({1, 2, 3}), (Floats{111, 204, -1}));
+    EXPECT_EQ(use.table.get_size(), 2u);
+}
+
+struct Fails {
+    void update(float& value, float gradient) const {
+        value = 0;
+        if (gradient > 900) throw std::runtime_error("too steep");
+    }
+};
+
+TEST(MultiDeviceDefect, c2_6_an_update_that_throws_changes_nothing_and_blocks_nobody) {
+    Use<Mod> use;
+    Keys keys;
+    Floats vals;
+    for (Key i = 0; i < 1000; ++i) {
+        keys.push_back(i);
+        vals.push_back(static_cast<float>(i));
+    }
+    use.insert(keys, vals);
+    Fails fails;
+    auto const call = [&] {
+        use.table.update(keys.data(), vals.data(), keys.size(), fails, use.resource);
+    };
+    EXPECT_THROW(call(), std::runtime_error);
+    EXPECT_EQ(use.get(keys), vals);
+    EXPECT_EQ(use.set({5}, {50}), (Bits{1}));
+}
+
+TEST(MultiDeviceDefect, c2_6_and_7_readers_and_writers_together_see_whole_batches) {
+    Threads threads(4);
+    Use<Mod> use;
+    Keys keys;
+    for (Key i = 0; i < 6000; ++i) keys.push_back(i);
+    use.insert(keys, Floats(keys.size(), 0));
+    std::atomic<bool> stop{false};
+    std::atomic<int> torn{0};
+    std::vector<std::thread> readers;
+    for (int r = 0; r < 2; ++r)
+        readers.emplace_back([&] {
+            auto mine = use.table.stream_event_resource_create(1);
+            Floats vals(keys.size());
+            while (!stop.load()) {
+                use.table.get(keys.data(), vals.data(), nullptr, keys.size(), mine);
+                for (float const v : vals) torn += v != vals[0];
+                Keys dumped(2000);
+                Floats dumped_vals(2000);
+                use.table.dump_to_cpu(2, dumped.data(), dumped_vals.data(), 2000, 64);
+                for (float const v : dumped_vals) torn += v != dumped_vals[0];
+            }
+        });
+    for (int round = 1; round < 60; ++round)
+        use.set(keys, Floats(keys.size(), static_cast<float>(round)));
+    stop = true;
+    for (std::thread& reader : readers) reader.join();
+    EXPECT_EQ(torn.load(), 0);
+}
+
+TEST(MultiDeviceDefect, c2_8_negative_keys_have_a_shard) {
+    ModPolicy<Key> const mod;
+    for (Key key = -20; key <= 20; ++key) EXPECT_EQ(mod(3, key), ((key % 3) + 3) % 3);
+    EXPECT_EQ(mod(7, std::numeric_limits<Key>::min()), 6);  // -2^63 = -7 * k + 6
+    EXPECT_EQ(ModPolicy<std::uint64_t>()(10, ~std::uint64_t{0}), 5);
+    Use<Mod> use;
+    Keys const keys{-1, -2, -3, -4, std::numeric_limits<Key>::min()};
+    use.insert(keys, {1, 2, 3, 4, 5});
+    EXPECT_EQ(use.get(keys), (Floats{1, 2, 3, 4, 5}));
+    EXPECT_EQ(use.table.get_size(2), 2u);  // -1 and -4
+}
+
+TEST(MultiDeviceDefect, c2_8_strided_keys_spread_with_the_default_policy) {
+    Use<MultiDeviceHashTable<Key, float>> use;
+    for (Key stride : {Key{3}, Key{16}, Key{1} << 32}) {
+        use.table.clear(use.resource);
+        Keys keys;
+        for (Key i = 0; i < 3000; ++i) keys.push_back(i * stride);
+        use.insert(keys, Floats(keys.size(), 1));
+        for (int device : ids) {
+            EXPECT_GT(use.table.get_size(device), 850u);
+            EXPECT_LT(use.table.get_size(device), 1150u);
+        }
+    }
+}
+
+TEST(MultiDeviceDefect, c2_9_policies_and_optimizers_with_state_are_honoured) {
+    struct Above {
+        Key border;
+        int operator()(int, Key key) const { return key > border ? 1 : 0; }
+    };
+    MultiDeviceHashTable<Key, float, Above> table(10, ids, 2, Above{100});
+    auto resource = table.stream_event_resource_create(0);
+    Keys const keys{5, 500, 101, 100};
+    table.insert(keys.data(), Floats{1, 2, 3, 4}.data(), 4, resource);
+    EXPECT_EQ(table.get_size(0), 2u);
+    struct Count {
+        std::atomic<int> calls{0};
+        void update(float& value, float gradient) {
+            value -= gradient;
+            ++calls;
+        }
+    } count;
+    table.update(keys.data(), Floats{1, 1, 1, 1}.data(), 4, count, resource);
+    EXPECT_EQ(count.calls.load(), 4);
+}
+
+TEST(MultiDeviceDefect, c2_11_dumps_check_their_length_before_they_write) {
+    Use<Mod> use;
+    use.insert({0, 3, 6}, {1, 2, 3});
+    Keys keys(8, 77);
+    Floats vals(8, 77);
+    for (std::size_t len : {std::size_t{2}, std::size_t{4}, std::size_t{0}}) {
+        EXPECT_THROW(use.table.dump_to_cpu(0, keys.data(), vals.data(), len, 16), ValueError);
+        EXPECT_THROW(use.table.dump_to_gpu(0, keys.data(), vals.data(), len), ValueError);
+    }
+    EXPECT_EQ(keys, Keys(8, 77));
+    use.table.dump_to_cpu(0, keys.data(), vals.data(), 3, 16);
+    EXPECT_EQ((Keys{keys[0], keys[1], keys[2], keys[3]}), (Keys{0, 3, 6, 77}));
+    EXPECT_EQ((Floats{vals[0], vals[1], vals[2], vals[3]}), (Floats{1, 2, 3, 77}));
+}
+
+TEST(MultiDeviceDefect, c2_12_no_key_is_reserved) {
+    Use<Mod> use;
+    Keys const keys{std::numeric_limits<Key>::max(), std::numeric_limits<Key>::min(), -1, 0};
+    EXPECT_EQ(use.insert(keys, {1, 2, 3, 4}), (Bits{1, 1, 1, 1}));
+    EXPECT_EQ(use.get(keys), (Floats{1, 2, 3, 4}));
+    MultiDeviceHashTable<double, int> floats(4, std::vector<std::string>{"cpu:0", "cpu:1"});
+    auto resource = floats.stream_event_resource_create(1);
+    double const zeros[] = {0.0, -0.0, std::nan("1"), -std::nan("2")};
+    int const numbers[] = {1, 2, 3, 4};
+    floats.insert(zeros, numbers, 4, resource);
+    EXPECT_EQ(floats.get_size(), 2u) << "0 and -0 are one key, all NaNs are one";
+}
+
+TEST(MultiDeviceErrors, a_key_on_the_wrong_device_is_refused_by_row) {
+    Use<Mod> use;
+    Keys const keys{1, 4, 5, 7};
+    Floats const vals{1, 2, 3, 4};
+    try {
+        use.table.insert_from_cpu(1, keys.data(), vals.data(), 4, 16);
+        FAIL() << "row 2 belongs to cpu:2";
+    } catch (ValueError const& error) {
+        EXPECT_NE(std::string(error.what()).find("row 2 belongs to cpu:2"), std::string::npos);
+    }
+    EXPECT_EQ(use.table.get_size(), 0u);
+    use.table.insert_from_cpu(1, keys.data(), vals.data(), 2, 16);
+    EXPECT_EQ(use.get({1, 4}), (Floats{1, 2}));
+}
+
+TEST(MultiDeviceErrors, what_cannot_be_done_is_said) {
+    Use<Mod> use;
+    Keys const keys{1};
+    Floats vals{1};
+    EXPECT_THROW(use.table.get_size(9), ValueError);
+    EXPECT_THROW(use.table.stream_event_resource_create(3), ValueError);
+    EXPECT_THROW(use.table.insert(nullptr, vals.data(), 1, use.resource), ValueError);
+    EXPECT_THROW(use.table.insert(keys.data(), nullptr, 1, use.resource), ValueError);
+    EXPECT_THROW(use.table.get(keys.data(), nullptr, nullptr, 1, use.resource), ValueError);
+    EXPECT_THROW(use.table.insert_from_cpu(1, keys.data(), vals.data(), 1, 0), ValueError);
+    use.table.insert(nullptr, nullptr, 0, use.resource);
+    use.table.stream_event_resource_destroy(use.resource);
+    EXPECT_THROW(use.table.clear(use.resource), ValueError);
+    EXPECT_THROW(Mod(10, ids, 0), ValueError);
+    EXPECT_THROW(Mod(10, nullptr, 2), ValueError);
+    EXPECT_THROW(Mod(10, {"cpu:0", "gpu"}), ValueError);
+}
+
+TEST(MultiDeviceTypes, keys_and_values_may_be_structs) {
+    struct Cell {
+        std::int32_t x, y;
+    };
+    struct Weight {
+        double w;
+        char tag;
+    };
+    MultiDeviceHashTable<Cell, Weight> table(4, {"cpu:0", "cpu:1"});
+    auto resource = table.stream_event_resource_create(0);
+    Cell const cells[] = {{1, 2}, {-1, 2}, {1, 2}};
+    Weight const weights[] = {{0.5, 'a'}, {1.5, 'b'}, {2.5, 'c'}};
+    table.insert(cells, weights, 3, resource);
+    Weight got[3];
+    table.get(cells, got, nullptr, 3, resource);
+    EXPECT_EQ(table.get_size(), 2u);
+    EXPECT_EQ(got[1].tag, 'b');
+    EXPECT_EQ(got[2].w, 0.5);
+}
+
+}  // namespace
+}  // namespace th_test
