@@ -188,8 +188,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/victims.hpp",
-                "rank_of(heap_.front().number) != heap_.front().rank",
-                "heap_.front().number >= count && rank_of(0) == heap_.front().rank",
+                "return rank_of(item.number) != item.rank;",
+                "return item.number >= count && rank_of(0) != item.rank;",
             )
         ],
     ),
