@@ -4,7 +4,7 @@
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
 .PHONY: help demo test bench mutants lint format clean \
-        test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-examples
+        test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples
 
 SHELL := /bin/bash
 python := .venv/bin/python
@@ -18,13 +18,17 @@ demo:  ## voxelise a point cloud through the Python package, and say what happen
 	@tools/install-package
 	@$(python) examples/01_voxelize.py
 
-test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-examples  ## every test there is
+test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples  ## every test there is
 	$(call step,"all tests passed")
 
-bench:  ## speed beside Open3D (not a test)
-	@tools/setup package bench
+bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
+	@tools/setup package bench tensorflow
 	@tools/install-package
 	@$(python) bench/run.py --write
+	@$(python) bench/kernel_maps.py --write
+	@$(python) bench/distributed.py --write
+	@tools/install-tensorflow
+	@TENSORHASH_CACHE=build/tensorflow-cache .venv-tensorflow/bin/python bench/tensorflow_tables.py --write
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp
@@ -77,6 +81,12 @@ test-python:  ## Python tests
 	$(call step,"Python tests")
 	@$(python) -m pytest -q tests/python
 
+test-tensorflow:  ## the TensorFlow tables, with a TensorFlow of their own in .venv-tensorflow
+	@tools/setup package tensorflow
+	@tools/install-tensorflow
+	$(call step,"TensorFlow tests")
+	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 .venv-tensorflow/bin/python -m pytest -q tests/tensorflow
+
 test-examples:  ## the demo and every other example
 	@tools/setup package
 	@tools/install-package --strict
@@ -84,4 +94,4 @@ test-examples:  ## the demo and every other example
 	@for example in examples/*.py; do echo "--- $$example"; $(python) $$example || exit 1; done
 
 clean:  ## remove everything the commands made
-	rm -rf build .venv .ruff_cache .pytest_cache .hypothesis
+	rm -rf build .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis

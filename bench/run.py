@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import platform
-import sys
-from pathlib import Path
 
 import axes
 import measure
 from peers import open3d_cpu, ours
-
-import tensorhash
-from tensorhash import _core
+from report import Report, machine
 
 HEADER = "| key | rows | operation | tensorhash, ms | Open3D, ms | spread | ratio | goal |"
 RULE = "|---|--:|---|--:|--:|--:|--:|--:|"
-
-
-def machine() -> str:
-    """What the numbers were measured on."""
-    model = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
-    threads = tensorhash.get_num_threads()
-    return (
-        f"{model}, {threads} threads, {_core.instruction_set()}, Python {platform.python_version()}"
-    )
 
 
 def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]) -> list[str]:
@@ -55,7 +37,10 @@ def main() -> None:
     options = parser.parse_args()
 
     peers = [ours, open3d_cpu]
-    lines = [
+    report = Report("hash tables")
+    report.add(
+        "## Hash tables",
+        "",
         f"{ours.NAME} beside {open3d_cpu.NAME}: {machine()}.",
         "",
         "Random keys, one int64 value a key, `capacity = rows`. Medians of whole rounds, tensorhash",
@@ -63,20 +48,13 @@ def main() -> None:
         "",
         HEADER,
         RULE,
-    ]
-    print("\n".join(lines))
+    )
     for kind in axes.KEYS:
         for rows in options.rows:
             rounds = options.rounds or axes.ROUNDS.get(rows, 3)
-            new = rows_of_table(kind, rows, measure.interleaved(peers, kind, rows, rounds))
-            print("\n".join(new), flush=True)
-            lines += new
+            report.add(*rows_of_table(kind, rows, measure.interleaved(peers, kind, rows, rounds)))
     if options.write:
-        results = Path(__file__).parent / "results.md"
-        results.write_text(
-            "# Benchmark results\n\nMade by `make bench`.\n\n" + "\n".join(lines) + "\n"
-        )
-        print(f"\nwritten to {results}", file=sys.stderr)
+        report.write()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,35 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/coords/cells.cpp
+    src/coords/coord_index.cpp
+    src/coords/coord_store.cpp
+    src/coords/distinct.cpp
+    src/coords/flat_index.cpp
+    src/coords/grid_keys.cpp
+    src/coords/groups.cpp
+    src/coords/hierarchical.cpp
+    src/coords/kernel_map.cpp
+    src/coords/kernel_map_forms.cpp
+    src/coords/kernel_map_merge.cpp
+    src/coords/kernel_map_probe.cpp
+    src/coords/knn_search.cpp
+    src/coords/new_rows.cpp
+    src/coords/ops.cpp
+    src/coords/packed_hash_table.cpp
+    src/coords/pieces.cpp
+    src/coords/points.cpp
+    src/coords/question.cpp
+    src/coords/radius_search.cpp
+    src/coords/row_buffer.cpp
+    src/coords/rows.cpp
+    src/coords/search_space.cpp
+    src/coords/torch_hash_table.cpp
+    src/coords/sort.cpp
+    src/coords/tree.cpp
+    src/coords/vector_index.cpp
+    src/coords/voxel_coords.cpp
+    src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/io/bounded_format.cpp
     src/io/file.cpp
@@ -20,6 +49,7 @@ set(_core_sources
     src/table/bounded_batch.cpp
     src/table/bounded_map.cpp
     src/table/evict.cpp
+    src/table/exchange.cpp
     src/table/growth.cpp
     src/table/hash_map.cpp
     src/table/index.cpp
@@ -71,7 +101,8 @@ endif()
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
-    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp)
+    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
+        src/cpu/vector_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

@@ -25,3 +25,9 @@ install(TARGETS tensorhash
     LIBRARY DESTINATION tensorhash COMPONENT python NAMELINK_SKIP
     RUNTIME DESTINATION tensorhash COMPONENT python)
 install(FILES "${PROJECT_BINARY_DIR}/_core.pyi" DESTINATION tensorhash COMPONENT python)
+# The op library is compiled on the user's machine, against the TensorFlow that is there: sources and headers go along.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tensorhash"
+    DESTINATION tensorhash/include COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/integrations/tensorflow/"
+    DESTINATION tensorhash/tensorflow/ops COMPONENT python
+    FILES_MATCHING PATTERN "*.cc" PATTERN "*.h")

@@ -30,4 +30,4 @@ is_done() { [ "$(cat "$STAMPS/$1" 2>/dev/null)" = "$2" ]; }
 mark_done() { mkdir -p "$STAMPS" && printf '%s\n' "$2" >"$STAMPS/$1"; }
 
 # What the Python package is made from.
-package_hash() { hash_of include src python cmake CMakeLists.txt pyproject.toml README.md LICENSE; }
+package_hash() { hash_of include src python integrations cmake CMakeLists.txt pyproject.toml README.md LICENSE; }

@@ -15,8 +15,10 @@
 extern "C" {
 #endif
 
-/* Raised whenever a signature or a meaning below changes. Check th_abi_version() == TH_ABI_VERSION after loading. */
-#define TH_ABI_VERSION 1
+/* Raised whenever a signature or a meaning below changes. Check th_abi_version() == TH_ABI_VERSION after loading.
+ * 2: th_map_get has `mask` and writes in place; th_map_gather, th_map_replace,
+ * th_map_export, th_map_memory. */
+#define TH_ABI_VERSION 2
 
 typedef enum th_status {
     TH_OK = 0,
@@ -59,7 +61,9 @@ TH_API th_status th_map_reserve(th_map* map, int64_t capacity);
 TH_API th_status th_map_clear(th_map* map);
 TH_API th_status th_map_validate(th_map const* map);
 
-/* Adds new keys; rows of keys that were there are joined by `reduce`, one per column. values: one array per column. */
+/* Indices and masks are written in the caller's memory; each may be null where it is not wanted.
+ *
+ * Adds new keys; rows of keys that were there are joined by `reduce`, one per column. values: one array per column. */
 TH_API th_status th_map_upsert(th_map* map, void const* keys, int64_t rows,
                                void const* const* values, th_reduce const* reduce, int32_t* indices,
                                uint8_t* mask);
@@ -73,13 +77,35 @@ TH_API th_status th_map_activate(th_map* map, void const* keys, int64_t rows, in
 TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices,
                              uint8_t* mask);
 TH_API th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask);
-/* The values of each key in one column; missing keys get `missing` [row bytes, or rows * row bytes if per_row is not 0],
- * or zeros if it is null. */
+/* The values of each key in one column, gathered straight into `values`; missing keys get `missing` [row bytes, or
+ * rows * row bytes if per_row is not 0], or zeros if it is null. `mask`, if not null: which rows are there. */
 TH_API th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column,
-                            void const* missing, int32_t per_row, void* values);
+                            void const* missing, int32_t per_row, void* values, uint8_t* mask);
+/* One column's rows at buffer indices as found before; -1 gives `missing`, as in th_map_get. */
+TH_API th_status th_map_gather(th_map const* map, int32_t const* indices, int64_t rows,
+                               int32_t column, void const* missing, int32_t per_row, void* values);
+/* Everything out, these rows in; of equal keys the last wins. Others see the old table or the new one. */
+TH_API th_status th_map_replace(th_map* map, void const* keys, int64_t rows,
+                                void const* const* values);
 /* Live keys and values in ascending buffer index. Room for `limit` rows; fails with TH_VALUE_ERROR if there are more. */
 TH_API th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values,
                               int64_t* rows);
+
+/* Room for exported rows; null where not wanted. */
+typedef struct th_room {
+    void* keys;
+    void* const* values; /* one address per column, or null for none */
+    int32_t* indices;
+} th_room;
+/* Makes room for `rows` rows; anything but 0 ends the export with TH_VALUE_ERROR. Called once, under the map's lock: it
+ * must not call the map. */
+typedef int (*th_make_room)(void* context, int64_t rows, th_room* room);
+/* Up to `limit` live entries from buffer index `begin` on, ascending, straight into the room that the caller makes when
+ * their number is known. *next: where to go on, -1 when there are no more. */
+TH_API th_status th_map_export(th_map const* map, int64_t begin, int64_t limit,
+                               th_make_room make_room, void* context, int64_t* next);
+/* Bytes held by keys, values, index and bookkeeping. */
+TH_API th_status th_map_memory(th_map const* map, int64_t* bytes);
 
 TH_API th_status th_map_save(th_map const* map, char const* file_name);
 TH_API th_status th_map_load(char const* file_name, th_map** map);

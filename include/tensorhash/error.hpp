@@ -60,6 +60,12 @@ private:
     int code_;
 };
 
+/// A table of fixed capacity has no room for a batch. Python: RuntimeError.
+class TH_API TableFull : public Error {
+public:
+    using Error::Error;
+};
+
 /// `validate()` found the table inconsistent. Python: RuntimeError.
 class TH_API CorruptTable : public Error {
 public:

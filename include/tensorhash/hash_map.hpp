@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,14 @@ struct Items {
     Tensor keys;
     std::vector<Tensor> values;
 };
+
+/// Memory of the caller's for exported rows; what is null or absent is not wanted.
+struct ExportRoom {
+    void* keys = nullptr;
+    std::vector<void*> values;
+    std::int32_t* indices = nullptr;
+};
+using MakeRoom = std::function<ExportRoom(std::int64_t rows)>;
 
 /// Bytes held, beyond the object itself.
 struct MemoryUsage {
@@ -89,6 +98,15 @@ public:
     /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros).
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
+    /// The same into memory of the caller's, one address a column, [N, *shape]; null columns are skipped.
+    /// `found`, if not null, gets which rows are there.
+    void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                  std::vector<void*> const& out, bool* found) const;
+    /// One column's rows at buffer indices, int32 [N], into memory of the caller's; -1 gives a row of `missing` (as in
+    /// get; a tensor without a dtype means zeros). Throws IndexError for indices that were never given out.
+    void gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
+                     void* out) const;
+
     /// int32 [size], ascending. All listings are in this order.
     Tensor active_buf_indices() const;
     /// Copies of the live keys, and of their values.
@@ -103,6 +121,12 @@ public:
     /// Makes room for `capacity` keys; never shrinks, never moves an entry.
     void reserve(Capacity capacity);
     void clear();
+    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table or the new one.
+    void replace(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Copies up to `limit` live entries, from buffer index `begin` on, ascending, into memory that `make_room` gives
+    /// once it is told how many; returns where to go on, or -1. `make_room` must not call the table.
+    std::int64_t export_from(std::int64_t begin, std::int64_t limit,
+                             MakeRoom const& make_room) const;
     /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
     Tensor compact();
     /// An independent copy, indices and free stack included.

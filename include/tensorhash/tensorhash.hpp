@@ -2,6 +2,9 @@
 #pragma once
 
 #include "tensorhash/bounded_map.hpp"
+#include "tensorhash/coords/neighbours.hpp"
+#include "tensorhash/coords/ops.hpp"
+#include "tensorhash/coords/voxels.hpp"
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"

@@ -11,7 +11,10 @@ namespace nb = nanobind;
 
 void bind_errors(nb::module_& m);
 void bind_tensor(nb::module_& m);
+void bind_geometry(nb::module_& m);
 void bind_hash_map(nb::module_& m);
+void bind_coords_tables(nb::module_& m);
+void bind_kernel_maps(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);

@@ -31,7 +31,7 @@ void translate(std::exception_ptr const& pointer, void*) {
         PyErr_SetString(PyExc_ValueError, error.what());
     } catch (SystemError const& error) {
         set_os_error(error);
-    } catch (Error const& error) {  // DeviceError, CorruptTable
+    } catch (Error const& error) {  // DeviceError, TableFull, CorruptTable
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }
 }

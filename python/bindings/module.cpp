@@ -13,6 +13,9 @@ NB_MODULE(_core, m) {
     bind_errors(m);
     bind_tensor(m);
     bind_hash_map(m);
+    bind_coords_tables(m);
+    bind_geometry(m);
+    bind_kernel_maps(m);
     bind_update(m);
     bind_bounded_map(m);
     bind_sharded_map(m);

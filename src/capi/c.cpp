@@ -97,6 +97,25 @@ std::vector<Tensor> columns_of(HashMap const& map, void const* const* values, st
     return columns;
 }
 
+Element const& column_of(HashMap const& map, std::int32_t column) {
+    auto const& elements = map.value_elements();
+    if (column < 0 || static_cast<std::size_t>(column) >= elements.size()) {
+        throw IndexError("column: expected 0 to " + std::to_string(elements.size()) +
+                         " less one, got " + std::to_string(column));
+    }
+    return elements[static_cast<std::size_t>(column)];
+}
+
+/// What missing keys get: one row for all, or one each; null is no tensor, which means zeros.
+Tensor missing_of(void const* missing, std::int32_t per_row, std::int64_t rows,
+                  Element const& element) {
+    if (missing == nullptr) {
+        return {};
+    }
+    return per_row != 0 ? rows_of(missing, rows, element, "missing")
+                        : Tensor::borrow(missing, element.shape, element.dtype);
+}
+
 void copy_out(Tensor const& from, void* to) {
     if (from.bytes() > 0) {
         std::memcpy(to, from.data(), from.bytes());
@@ -201,26 +220,69 @@ th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mas
 }
 
 th_status th_map_get(th_map const* map, void const* keys, int64_t rows, int32_t column,
-                     void const* missing, int32_t per_row, void* values) {
+                     void const* missing, int32_t per_row, void* values, uint8_t* mask) {
     return guarded([&] {
-        auto const& elements = map->map.value_elements();
-        if (column < 0 || static_cast<std::size_t>(column) >= elements.size()) {
-            throw IndexError("column: expected 0 to " + std::to_string(elements.size()) +
-                             " less one, got " + std::to_string(column));
-        }
-        Element const& element = elements[static_cast<std::size_t>(column)];
+        Element const& element = column_of(map->map, column);
         Tensor const batch = rows_of(keys, rows, map->map.key_element(), "keys");
+        if (rows > 0) {
+            require(values, "values");
+        }
+        auto const at = static_cast<std::size_t>(column);
         std::vector<Tensor> defaults;
         if (missing != nullptr) {
-            for (Element const& other : elements) {
+            for (Element const& other : map->map.value_elements()) {
                 defaults.push_back(Tensor::zeros(other.shape, other.dtype));
             }
-            defaults[static_cast<std::size_t>(column)] =
-                per_row != 0 ? rows_of(missing, rows, element, "missing")
-                             : Tensor::borrow(missing, element.shape, element.dtype);
+            defaults[at] = missing_of(missing, per_row, rows, element);
         }
-        copy_out(map->map.get(batch, defaults)[static_cast<std::size_t>(column)], values);
+        std::vector<void*> out(map->map.value_elements().size(), nullptr);
+        out[at] = values;
+        static_assert(sizeof(bool) == 1);
+        map->map.get_into(batch, defaults, out, reinterpret_cast<bool*>(mask));
     });
+}
+
+th_status th_map_gather(th_map const* map, int32_t const* indices, int64_t rows, int32_t column,
+                        void const* missing, int32_t per_row, void* values) {
+    return guarded([&] {
+        Element const& element = column_of(map->map, column);
+        Tensor const batch = rows_of(indices, rows, Element{Dtype::Int32, {}}, "indices");
+        if (rows > 0) {
+            require(values, "values");
+        }
+        map->map.gather_into(batch, static_cast<std::size_t>(column),
+                             missing_of(missing, per_row, rows, element), values);
+    });
+}
+
+th_status th_map_replace(th_map* map, void const* keys, int64_t rows, void const* const* values) {
+    return guarded([&] {
+        Tensor const batch = rows_of(keys, rows, map->map.key_element(), "keys");
+        map->map.replace(batch, columns_of(map->map, values, rows));
+    });
+}
+
+th_status th_map_export(th_map const* map, int64_t begin, int64_t limit, th_make_room make_room,
+                        void* context, int64_t* next) {
+    return guarded([&] {
+        require(reinterpret_cast<void const*>(make_room), "make_room");
+        require(next, "next");
+        *next = map->map.export_from(begin, limit, [&](std::int64_t rows) {
+            th_room room{nullptr, nullptr, nullptr};
+            if (make_room(context, rows, &room) != 0) {
+                throw ValueError("make_room: no room for " + std::to_string(rows) + " rows");
+            }
+            ExportRoom made{room.keys, {}, room.indices};
+            if (room.values != nullptr) {
+                made.values.assign(room.values, room.values + map->map.value_elements().size());
+            }
+            return made;
+        });
+    });
+}
+
+th_status th_map_memory(th_map const* map, int64_t* bytes) {
+    return guarded([&] { *bytes = static_cast<std::int64_t>(map->map.memory_usage().total()); });
 }
 
 th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const* values,

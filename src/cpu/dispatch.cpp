@@ -3,17 +3,27 @@
 #include <string_view>
 
 #include "cpu/engine.hpp"
+#include "cpu/flat_engine.hpp"
+#include "cpu/vector_engine.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::cpu {
 
 using KernelsFor = Kernels const& (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
+using FlatKernelsOf = FlatKernels const& (*)();
+using VectorKernelsOf = VectorKernels const& (*)();
 
 #if defined(__x86_64__)
 Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
 Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FlatKernels const& flat_kernels_v2();
+VectorKernels const& vector_kernels_v2();
+FlatKernels const& flat_kernels_v3();
+VectorKernels const& vector_kernels_v3();
 #else
 Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FlatKernels const& flat_kernels_generic();
+VectorKernels const& vector_kernels_generic();
 #endif
 
 namespace {
@@ -21,6 +31,8 @@ namespace {
 struct Level {
     char const* name;
     KernelsFor kernels;
+    FlatKernelsOf flat_kernels;
+    VectorKernelsOf vector_kernels;
 };
 
 Level choose() noexcept {
@@ -29,11 +41,11 @@ Level choose() noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
     bool const baseline = wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
     if (!baseline && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
-        return {"x86-64-v3", kernels_v3};
+        return {"x86-64-v3", kernels_v3, flat_kernels_v3, vector_kernels_v3};
     }
-    return {"x86-64-v2", kernels_v2};
+    return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};
 #else
-    return {"generic", kernels_generic};
+    return {"generic", kernels_generic, flat_kernels_generic, vector_kernels_generic};
 #endif
 }
 
@@ -47,6 +59,10 @@ Level const& level() noexcept {
 Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes) {
     return level().kernels(key_bytes, float_bytes);
 }
+
+FlatKernels const& flat_kernels() { return level().flat_kernels(); }
+
+VectorKernels const& vector_kernels() { return level().vector_kernels(); }
 
 }  // namespace tensorhash::cpu
 

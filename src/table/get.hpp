@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "table/results.hpp"
@@ -9,32 +10,58 @@
 
 namespace tensorhash::table {
 
-class Values {
+/// What the values of keys that are not there read as.
+class Defaults {
 public:
-    /// Room for `rows` rows of each column; `defaults` as HashMap::get takes them.
-    Values(std::vector<Element> const& elements, std::vector<Tensor> const& defaults,
-           std::size_t rows)
+    /// `given` as HashMap::get takes them: none for zeros, or one for each column.
+    Defaults(std::vector<Element> const& elements, std::vector<Tensor> const& given,
+             std::size_t rows)
         : rows_(rows) {
-        if (!defaults.empty() && defaults.size() != elements.size()) {
+        if (!given.empty() && given.size() != elements.size()) {
             throw ValueError("default: expected one for each of " +
                              std::to_string(elements.size()) + " columns, got " +
-                             std::to_string(defaults.size()));
+                             std::to_string(given.size()));
         }
-        for (std::size_t i = 0; i < elements.size(); ++i) {
-            if (!defaults.empty()) {
-                missing_.push_back(check_fill(defaults[i], elements[i], rows, "default"));
-            }
-            out_.push_back(Tensor::empty(with_rows(rows, elements[i].shape), elements[i].dtype));
+        for (std::size_t i = 0; i < given.size(); ++i) {
+            fills_.push_back(check_fill(given[i], elements[i], rows, "default"));
+        }
+    }
+
+    /// Column `i` of the table at `numbers`, to `out`.
+    void gather(Table const& table, std::size_t i, std::uint32_t const* numbers, void* out) const {
+        Column const& column = table.values()[i];
+        gather_rows(static_cast<unsigned char*>(out), column.block->data(), column.row_bytes,
+                    numbers, rows_, fills_.empty() ? nullptr : fills_[i].batch.data(),
+                    fills_.empty() ? 0 : fills_[i].step);
+    }
+    /// The same for some rows of a batch: number k is that of row places[k] of `out`.
+    void gather_part(Table const& table, std::size_t i, std::uint32_t const* numbers,
+                     std::uint32_t const* places, std::size_t rows, void* out) const {
+        Column const& column = table.values()[i];
+        gather_to(static_cast<unsigned char*>(out), places, column.block->data(), column.row_bytes,
+                  numbers, rows, fills_.empty() ? nullptr : fills_[i].batch.data(),
+                  fills_.empty() ? 0 : fills_[i].step);
+    }
+
+private:
+    std::size_t rows_;
+    std::vector<Fill> fills_;
+};
+
+/// The same into tensors of its own.
+class Values {
+public:
+    Values(std::vector<Element> const& elements, std::vector<Tensor> const& defaults,
+           std::size_t rows)
+        : defaults_(elements, defaults, rows) {
+        for (Element const& element : elements) {
+            out_.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype));
         }
     }
 
     std::vector<Tensor> gather(Table const& table, std::uint32_t const* numbers) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
-            Column const& column = table.values()[i];
-            gather_rows(static_cast<unsigned char*>(out_[i].data()), column.block->data(),
-                        column.row_bytes, numbers, rows_,
-                        missing_.empty() ? nullptr : missing_[i].batch.data(),
-                        missing_.empty() ? 0 : missing_[i].step);
+            defaults_.gather(table, i, numbers, out_[i].data());
         }
         return std::move(out_);
     }
@@ -43,19 +70,14 @@ public:
     void gather_part(Table const& table, std::uint32_t const* numbers, std::uint32_t const* places,
                      std::size_t rows) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
-            Column const& column = table.values()[i];
-            gather_to(static_cast<unsigned char*>(out_[i].data()), places, column.block->data(),
-                      column.row_bytes, numbers, rows,
-                      missing_.empty() ? nullptr : missing_[i].batch.data(),
-                      missing_.empty() ? 0 : missing_[i].step);
+            defaults_.gather_part(table, i, numbers, places, rows, out_[i].data());
         }
     }
     /// After the parts of all tables.
     std::vector<Tensor> take() { return std::move(out_); }
 
 private:
-    std::size_t rows_;
-    std::vector<Fill> missing_;
+    Defaults defaults_;
     std::vector<Tensor> out_;
 };
 

@@ -114,17 +114,17 @@ TEST(CInterface, get_gives_values_or_defaults) {
               TH_OK);
     std::int32_t asked[] = {4, 5, 6, 9, 9, 9, 1, 2, 3};
     double got[3];
-    EXPECT_EQ(th_map_get(c.map, asked, 3, 0, nullptr, 0, got), TH_OK);
+    EXPECT_EQ(th_map_get(c.map, asked, 3, 0, nullptr, 0, got, nullptr), TH_OK);
     EXPECT_EQ(std::vector<double>(got, got + 3), (std::vector<double>{1.5, 0, 0.5}));
     std::int64_t missing[] = {-1, -2}, pairs[6];
-    EXPECT_EQ(th_map_get(c.map, asked, 3, 1, missing, 0, pairs), TH_OK);
+    EXPECT_EQ(th_map_get(c.map, asked, 3, 1, missing, 0, pairs, nullptr), TH_OK);
     EXPECT_EQ(std::vector<std::int64_t>(pairs, pairs + 6),
               (std::vector<std::int64_t>{20, 21, -1, -2, 10, 11}));
     double each[] = {7, 8, 9};
-    EXPECT_EQ(th_map_get(c.map, asked, 3, 0, each, 1, got), TH_OK);
+    EXPECT_EQ(th_map_get(c.map, asked, 3, 0, each, 1, got, nullptr), TH_OK);
     EXPECT_EQ(std::vector<double>(got, got + 3), (std::vector<double>{1.5, 8, 0.5}));
-    EXPECT_EQ(th_map_get(c.map, asked, 3, 2, nullptr, 0, got), TH_INDEX_ERROR);
-    EXPECT_EQ(th_map_get(c.map, asked, 3, -1, nullptr, 0, got), TH_INDEX_ERROR);
+    EXPECT_EQ(th_map_get(c.map, asked, 3, 2, nullptr, 0, got, nullptr), TH_INDEX_ERROR);
+    EXPECT_EQ(th_map_get(c.map, asked, 3, -1, nullptr, 0, got, nullptr), TH_INDEX_ERROR);
 }
 
 TEST(CInterface, no_rows_and_no_columns_are_ordinary) {

@@ -2,7 +2,9 @@
 // run or shipped: the CUDA back end, when it comes, has its own launches.
 #include "tensorhash/kernel/erase.hpp"
 #include "tensorhash/kernel/find.hpp"
+#include "tensorhash/kernel/flat.hpp"
 #include "tensorhash/kernel/insert.hpp"
+#include "tensorhash/kernel/vector_key.hpp"
 
 namespace {
 
@@ -96,5 +98,51 @@ TH_INSTANTIATE(NarrowAny)
 TH_INSTANTIATE(Wide12)
 TH_INSTANTIATE(Wide16)
 TH_INSTANTIATE(WideAny)
+
+template <std::uint32_t Lines>
+__global__ void find_flat(FlatView table, std::uint64_t const* keys, std::uint32_t* rows,
+                          std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        std::uint32_t const at = Splitmix64Hash::hash(keys[i], table.mask);
+        rows[i] = table.double_hash ? flat_find(table, keys[i], at)
+                                    : flat_find_lines<Lines>(table, keys[i], at);
+    });
+}
+
+template <class Int>
+__global__ void claim_flat(FlatView table, Int const* coords, std::uint32_t* positions,
+                           std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        Int const* const c = coords + 4 * i;
+        std::uint64_t const key = packed_or_empty(c[0], c[1], c[2], c[3]);
+        positions[i] = flat_claim<Shared>(table, key, static_cast<std::uint32_t>(i)).position;
+    });
+}
+
+template <class Access>
+__global__ void claim_vectors(VectorView table, std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        vector_claim<Access>(table, static_cast<std::uint32_t>(i), table.columns);
+    });
+}
+
+template <std::uint32_t Columns>
+__global__ void find_vectors(VectorView table, std::int32_t const* queries, std::uint32_t* rows,
+                             std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        std::int32_t const* const query = queries + i * Columns;
+        rows[i] = vector_find(table, query, Columns, murmur(query, Columns) & table.mask);
+    });
+}
+
+template __global__ void claim_vectors<Shared>(VectorView, std::size_t);
+template __global__ void find_vectors<4>(VectorView, std::int32_t const*, std::uint32_t*,
+                                         std::size_t);
+template __global__ void find_flat<1>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
+template __global__ void find_flat<4>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
+template __global__ void claim_flat<std::int32_t>(FlatView, std::int32_t const*, std::uint32_t*,
+                                                  std::size_t);
+template __global__ void claim_flat<std::int64_t>(FlatView, std::int64_t const*, std::uint32_t*,
+                                                  std::size_t);
 
 }  // namespace

@@ -18,7 +18,18 @@ MAX_BYTES = 5_000_000
 ALLOWED_LIBRARIES = re.compile(
     r"lib(tensorhash|stdc\+\+|gcc_s|c|m|pthread|dl|rt)\.so(\.\d+)?|ld-linux.*|libc\+\+(abi)?\.so.*"
 )
-REQUIRED = ["tensorhash/__init__.py", "tensorhash/_core.pyi", "tensorhash/py.typed"]
+REQUIRED = [
+    "tensorhash/__init__.py",
+    "tensorhash/_core.pyi",
+    "tensorhash/py.typed",
+    "tensorhash/include/tensorhash/c.h",
+    "tensorhash/include/tensorhash/export.hpp",
+    "tensorhash/tensorflow/__init__.py",
+    "tensorhash/tensorflow/ops/kernels.cc",
+    "tensorhash/tensorflow/ops/ops.cc",
+]
+# The TensorFlow ops are compiled on the user's machine: they and the public headers go along, no other source does.
+SOURCE_FOLDERS = re.compile(r"tensorhash/(include/tensorhash|tensorflow/ops)/")
 
 
 def check_contents(names: list[str]) -> list[str]:
@@ -29,8 +40,12 @@ def check_contents(names: list[str]) -> list[str]:
         problems.append("tensorhash/libtensorhash.so is missing")
     foreign = [name for name in names if not re.match(r"tensorhash(-[^/]*\.dist-info)?/", name)]
     problems += [f"{name} does not belong into the wheel" for name in foreign]
-    sources = [name for name in names if re.search(r"\.(cpp|hpp|h|cmake|pyc)$", name)]
-    problems += [f"{name} does not belong into the wheel" for name in sources]
+    sources = [name for name in names if re.search(r"\.(cpp|cc|hpp|h|cmake|pyc)$", name)]
+    problems += [
+        f"{name} does not belong into the wheel"
+        for name in sources
+        if not SOURCE_FOLDERS.match(name)
+    ]
     return problems
 
 

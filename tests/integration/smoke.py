@@ -31,4 +31,10 @@ assert tensorhash.unique(keys).tolist() == [7, -1, 0]
 table.validate()
 loaded = [m for m in ("torch", "jax", "tensorflow") if m in sys.modules]
 assert not loaded, loaded
+try:
+    import tensorhash.tensorflow
+except ImportError as error:
+    assert "needs TensorFlow" in str(error), error
+else:
+    raise AssertionError("tensorhash.tensorflow was imported without TensorFlow")
 print(f"    tensorhash {tensorhash.__version__} works in a clean environment: {table!r}")

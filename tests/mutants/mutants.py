@@ -143,9 +143,9 @@ MUTANTS = [
         "*Rule01Accumulate*",
         [
             Edit(
-                "src/table/values.cpp",
-                "if (where.mask[row] == 0 && is_mine(where.numbers[row])) {",
-                "if (where.mask[row] == 0 && (is_mine(where.numbers[row]) || true)) {",
+                "src/table/row_order.hpp",
+                "if (is_mine(numbers[row])) {",
+                "if (is_mine(numbers[row]) || true) {",
             )
         ],
     ),
@@ -179,6 +179,44 @@ MUTANTS = [
                 "src/io/format.cpp",
                 "if (checksum.value() != stored) {",
                 "if (checksum.value() == stored + 1) {",
+            )
+        ],
+    ),
+    Mutant(
+        "what was used since leaves all the same",
+        "*Bounded*",
+        [
+            Edit(
+                "src/table/victims.hpp",
+                "rank_of(heap_.front().number) != heap_.front().rank",
+                "heap_.front().number >= count && rank_of(0) == heap_.front().rank",
+            )
+        ],
+    ),
+    Mutant(
+        "a low score that comes later is forgotten",
+        "*Bounded*",
+        [Edit("src/table/victims.hpp", "if (rank < bound_) {", "if (rank < kNothing) {")],
+    ),
+    Mutant(
+        "a key that left is still thought to be there",
+        "*Bounded*",
+        [
+            Edit(
+                "src/table/evict.cpp",
+                "where_[visit.distinct] = kNone;",
+                "visited_.push_back(lowest.number);",
+            )
+        ],
+    ),
+    Mutant(
+        "Adam takes every step for the first",
+        "*Update*",
+        [
+            Edit(
+                "src/table/steps.cpp",
+                "++*row.value<std::int64_t>(3)",
+                "*row.value<std::int64_t>(3) = 1",
             )
         ],
     ),

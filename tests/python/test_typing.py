@@ -24,7 +24,19 @@ def test_the_stub_of_the_extension_lists_its_methods():
         assert f"def {name}(" in text
 
 
-@pytest.mark.parametrize("cls", [tensorhash.HashMap, tensorhash.HashSet, o3c.HashMap, o3c.HashSet])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        tensorhash.HashMap,
+        tensorhash.HashSet,
+        tensorhash.BoundedHashMap,
+        tensorhash.optim.SGD,
+        tensorhash.optim.Adagrad,
+        tensorhash.optim.Adam,
+        o3c.HashMap,
+        o3c.HashSet,
+    ],
+)
 def test_every_public_method_has_hints_and_a_docstring(cls):
     assert cls.__doc__
     for name, member in inspect.getmembers(cls):
@@ -59,7 +71,14 @@ def test_the_examples_in_docstrings_are_true():
 
     import numpy
 
-    for module in (tensorhash, tensorhash.hash_map, tensorhash.hash_set):
+    modules = (
+        tensorhash,
+        tensorhash.hash_map,
+        tensorhash.hash_set,
+        tensorhash.bounded,
+        tensorhash.optim,
+    )
+    for module in modules:
         names = {"np": numpy, "tensorhash": tensorhash}
         failed, tried = doctest.testmod(module, extraglobs=names)
         assert failed == 0

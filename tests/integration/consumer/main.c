@@ -39,7 +39,7 @@ int main(void) {
     expect(th_map_find(map, wanted, 2, indices, mask) == TH_OK, "keys are looked up");
     expect(indices[0] == 1 && mask[0] == 1, "a stored key is found at its index");
     expect(indices[1] == -1 && mask[1] == 0, "a missing key gives -1");
-    expect(th_map_get(map, wanted, 2, 0, NULL, 0, found) == TH_OK, "values are read");
+    expect(th_map_get(map, wanted, 2, 0, NULL, 0, found, NULL) == TH_OK, "values are read");
     expect(found[0] > 1.4f && found[0] < 1.6f, "get gives the value");
     expect(th_map_validate(map) == TH_OK, "the table is sound");
 

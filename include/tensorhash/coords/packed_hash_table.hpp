@@ -1,0 +1,92 @@
+// PackedHashTable and CoordTable: batches of integer coordinates in, the rows where they first came out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "tensorhash/coords/packed_key.hpp"
+#include "tensorhash/hash_map.hpp"
+#include "tensorhash/tensor.hpp"
+
+namespace tensorhash::coords {
+
+class CoordStore;
+
+/// How `search` reads slots. Every mode gives the same answer on every table: a table is always probed the way it was
+/// filled. WarpCoop looks at sixteen slots at a time.
+enum class SearchMode : int { Linear = 0, DoubleHash = 1, WarpCoop = 2 };
+
+/// What stands for a coordinate in a table's index.
+enum class CoordKey : unsigned char {
+    Packed64,   ///< up to 4 columns within the packed key's range
+    Packed128,  ///< 4 columns over all of int32
+    Wide,       ///< 5 to 7 columns, or fewer than 4 out of the packed key's range
+};
+
+/// What PackedHashTable and CoordTable have in common. Coordinates are int32 or int64 [N, columns], any strides.
+/// Rows are numbered as they come, duplicates too; `search` gives the first row of equal ones. A call that throws
+/// changes nothing. Many threads may search at once; a writer waits for them and excludes them.
+class TH_API CoordTableBase {
+public:
+    CoordTableBase(CoordTableBase&&) noexcept;
+    CoordTableBase& operator=(CoordTableBase&&) noexcept;
+    ~CoordTableBase();
+
+    /// Appends the rows. TableFull if a table of fixed capacity has no room for the new keys.
+    void insert(Tensor const& coords);
+    /// int32 [M]: the row of each query, or -1, as for queries out of range.
+    Tensor search(Tensor const& query_coords, SearchMode mode = SearchMode::Linear) const;
+    /// Appends base_coords[n] + offsets[k] where that is new, offset by offset.
+    void expand_with_offsets(Tensor const& base_coords, Tensor const& offsets);
+
+    /// int32 [num_entries, key_dim]: every row inserted, in order. Later inserts do not change a view.
+    Tensor vector_keys() const;
+    /// int32: the first row of each key, ascending.
+    Tensor unique_index() const;
+    /// The slots: int64 [capacity], 0 where empty, and int32 [capacity], -1 where empty; read-only views, 16 bytes
+    /// apart. Where in the slots a key lies is storage, not a result. ValueError if keys are wider than 64 bits.
+    Tensor keys_tensor() const;
+    Tensor values_tensor() const;
+
+    /// Slots, a power of two.
+    std::int64_t capacity() const;
+    std::int64_t num_entries() const;
+    std::int64_t num_distinct() const;
+    /// Columns; 0 for a CoordTable that has met no rows.
+    int key_dim() const;
+    Device device() const noexcept { return {}; }
+    bool use_double_hash() const noexcept;
+    CoordKey key() const;
+    /// For the library itself.
+    CoordStore const& store() const noexcept { return *store_; }
+
+protected:
+    explicit CoordTableBase(std::unique_ptr<CoordStore> store);
+
+private:
+    std::unique_ptr<CoordStore> store_;
+};
+
+/// Coordinates (b, x, y, z), b from 0 to kBatchMax, the others from kCoordMin to kCoordMax; ValueError for others.
+class TH_API PackedHashTable : public CoordTableBase {
+public:
+    /// Takes `capacity` distinct keys, rounded up to a power of two, and refuses more. Without one the table grows, and
+    /// stays at most half full.
+    explicit PackedHashTable(std::optional<Capacity> capacity, Device device = {},
+                             bool use_double_hash = false);
+    static PackedHashTable from_coords(Tensor const& coords, std::optional<Capacity> capacity = {},
+                                       bool use_double_hash = false);
+};
+
+/// Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
+class TH_API CoordTable : public CoordTableBase {
+public:
+    /// Without a capacity the table grows. Without `key_dim` the first batch says how many columns there are.
+    explicit CoordTable(std::optional<Capacity> capacity = {}, Device device = {},
+                        bool use_double_hash = false, std::optional<int> key_dim = {});
+    static CoordTable from_coords(Tensor const& coords, std::optional<Capacity> capacity = {},
+                                  bool use_double_hash = false);
+};
+
+}  // namespace tensorhash::coords

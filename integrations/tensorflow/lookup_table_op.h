@@ -1,0 +1,116 @@
+// The ops that make a table: named, kept by TensorFlow's resource manager, or anonymous, kept by its handle.
+// Handle and resource are typed as LookupInterface: by that type TensorFlow's own kernels look them up.
+#ifndef TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
+#define TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
+
+#include <mutex>
+
+#include "table.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/platform/refcount.h"
+
+namespace tensorhash_tf {
+
+using Interface = tf::lookup::LookupInterface;
+
+/// A new Container, or what is wrong with its attributes; a half-built one is given back.
+template <class Container>
+absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* kernel, Interface** table) {
+    auto* const made = new Container(ctx, kernel);
+    if (!ctx->status().ok()) {
+        made->Unref();
+        return ctx->status();
+    }
+    if (ctx->track_allocations()) {
+        ctx->record_persistent_memory_allocation(made->MemoryUsed());
+    }
+    *table = made;
+    return absl::OkStatus();
+}
+
+/// Finds the table of this name, or makes it.
+template <class Container>
+class LookupTableOp : public tf::OpKernel {
+public:
+    explicit LookupTableOp(tf::OpKernelConstruction* ctx) : tf::OpKernel(ctx) {
+        OP_REQUIRES_OK(ctx, ctx->GetAttr("use_node_name_sharing", &use_node_name_sharing_));
+    }
+
+    void Compute(tf::OpKernelContext* ctx) override {
+        std::lock_guard<std::mutex> const guard(lock_);
+        if (!named_) {
+            OP_REQUIRES_OK(ctx, info_.Init(ctx->resource_manager(), def(), use_node_name_sharing_));
+        }
+        Interface* table = nullptr;
+        OP_REQUIRES_OK(ctx, info_.resource_manager()->template LookupOrCreate<Interface>(
+                                info_.container(), info_.name(), &table, [&](Interface** made) {
+                                    return make_table<Container>(ctx, this, made);
+                                }));
+        tf::core::ScopedUnref const unref(table);
+        OP_REQUIRES_OK(ctx, check_same(*table));
+        tf::Tensor* handle = nullptr;
+        OP_REQUIRES_OK(ctx, ctx->allocate_output(0, {}, &handle));
+        handle->scalar<tf::ResourceHandle>()() =
+            tf::MakeResourceHandle<Interface>(ctx, info_.container(), info_.name());
+        named_ = true;
+    }
+
+    ~LookupTableOp() override {
+        if (named_ && info_.resource_is_private_to_kernel()) {
+            // A session's reset may have deleted it before.
+            info_.resource_manager()
+                ->template Delete<Interface>(info_.container(), info_.name())
+                .IgnoreError();
+        }
+    }
+
+private:
+    /// A table of this name that somebody else made must be of this kind.
+    absl::Status check_same(Interface const& table) const {
+        tf::DataType key_dtype, value_dtype;
+        tf::TensorShape key_shape, value_shape;
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "key_dtype", &key_dtype));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_dtype", &value_dtype));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "key_shape", &key_shape));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_shape", &value_shape));
+        if (dynamic_cast<Container const*>(&table) != nullptr && table.key_dtype() == key_dtype &&
+            table.value_dtype() == value_dtype && table.key_shape() == key_shape &&
+            table.value_shape() == value_shape) {
+            return absl::OkStatus();
+        }
+        return invalid("shared_name: \"", info_.name(), "\" is another table: expected ",
+                       tf::DataTypeString(key_dtype), key_shape.DebugString(), " to ",
+                       tf::DataTypeString(value_dtype), value_shape.DebugString(), ", got ",
+                       table.DebugString());
+    }
+
+    std::mutex lock_;
+    tf::ContainerInfo info_;
+    bool use_node_name_sharing_ = false;
+    bool named_ = false;
+};
+
+/// Makes a table at every call; it goes when its last handle goes.
+template <class Container>
+class AnonymousLookupTableOp : public tf::OpKernel {
+public:
+    using tf::OpKernel::OpKernel;
+
+    void Compute(tf::OpKernelContext* ctx) override {
+        Interface* table = nullptr;
+        OP_REQUIRES_OK(ctx, make_table<Container>(ctx, this, &table));
+        tf::Tensor* handle = nullptr;
+        auto const status = ctx->allocate_output(0, {}, &handle);
+        if (!status.ok()) {
+            table->Unref();
+        }
+        OP_REQUIRES_OK(ctx, status);
+        handle->scalar<tf::ResourceHandle>()() =
+            tf::ResourceHandle::MakeRefCountingHandle<Interface>(table, ctx->device()->name());
+    }
+};
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_

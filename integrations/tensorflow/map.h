@@ -1,0 +1,175 @@
+// The engine as the op library sees it: the C interface, owned by a C++ object, its codes turned into TensorFlow's.
+// Only C crosses the border, so that TensorFlow's compiler and ours may differ.
+#ifndef TENSORHASH_TENSORFLOW_MAP_H_
+#define TENSORHASH_TENSORFLOW_MAP_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "status.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorhash/c.h"
+
+namespace tensorhash_tf {
+
+namespace tf = ::tensorflow;
+
+inline absl::Status to_status(th_status code) {
+    switch (code) {
+        case TH_OK:
+            return absl::OkStatus();
+        case TH_TYPE_ERROR:
+        case TH_VALUE_ERROR:
+        case TH_INDEX_ERROR:
+            return invalid(th_last_error());
+        case TH_OUT_OF_MEMORY:
+            return absl::ResourceExhaustedError(absl::StrCat("tensorhash: ", th_last_error()));
+        default:
+            return absl::InternalError(absl::StrCat("tensorhash: ", th_last_error()));
+    }
+}
+
+/// The engine's number for a dtype, 0 where it has none.
+inline std::int32_t engine_dtype(tf::DataType dtype) {
+    switch (dtype) {
+        case tf::DT_BOOL:
+            return 1;
+        case tf::DT_INT8:
+            return 2;
+        case tf::DT_INT16:
+            return 3;
+        case tf::DT_INT32:
+            return 4;
+        case tf::DT_INT64:
+            return 5;
+        case tf::DT_UINT8:
+            return 6;
+        case tf::DT_UINT16:
+            return 7;
+        case tf::DT_UINT32:
+            return 8;
+        case tf::DT_UINT64:
+            return 9;
+        case tf::DT_HALF:
+            return 10;
+        case tf::DT_BFLOAT16:
+            return 11;
+        case tf::DT_FLOAT:
+            return 12;
+        case tf::DT_DOUBLE:
+            return 13;
+        default:
+            return 0;
+    }
+}
+
+/// A dtype and the shape of one key or one value.
+struct Element {
+    tf::DataType dtype = tf::DT_INVALID;
+    tf::TensorShape shape;
+};
+
+/// What keys that are not there get: one value for all of them or one a row.
+struct Missing {
+    void const* data;
+    bool per_row;
+};
+
+/// Owns one map with one value column. Empty until create() succeeded.
+class Map {
+public:
+    Map() = default;
+    Map(Map&& other) noexcept : map_(std::exchange(other.map_, nullptr)) {}
+    Map& operator=(Map&& other) noexcept {
+        std::swap(map_, other.map_);
+        return *this;
+    }
+    ~Map() { th_map_destroy(map_); }
+
+    absl::Status create(Element const& key, Element const& value, std::int64_t capacity) {
+        if (th_abi_version() != TH_ABI_VERSION) {
+            return refused("tensorhash: the op library was built for version ", TH_ABI_VERSION,
+                           " of the C interface, libtensorhash has ", th_abi_version());
+        }
+        auto const key_sizes = key.shape.dim_sizes();
+        auto const value_sizes = value.shape.dim_sizes();
+        std::vector<std::int64_t> const key_shape(key_sizes.begin(), key_sizes.end());
+        std::vector<std::int64_t> const value_shape(value_sizes.begin(), value_sizes.end());
+        th_element const key_element{engine_dtype(key.dtype), key.shape.dims(), key_shape.data()};
+        th_element const value_element{engine_dtype(value.dtype), value.shape.dims(),
+                                       value_shape.data()};
+        return to_status(th_map_create(capacity, key_element, &value_element, 1, &map_));
+    }
+
+    std::int64_t size() const {
+        std::int64_t size = 0;
+        th_map_size(map_, &size);
+        return size;
+    }
+    std::int64_t capacity() const {
+        std::int64_t capacity = 0;
+        th_map_capacity(map_, &capacity);
+        return capacity;
+    }
+    std::int64_t memory() const {
+        std::int64_t bytes = 0;
+        th_map_memory(map_, &bytes);
+        return bytes;
+    }
+
+    absl::Status upsert(void const* keys, std::int64_t rows, void const* values, th_reduce reduce,
+                        std::int32_t* indices = nullptr, std::uint8_t* added = nullptr) {
+        return to_status(th_map_upsert(map_, keys, rows, &values, &reduce, indices, added));
+    }
+    absl::Status get(void const* keys, std::int64_t rows, Missing missing, void* values,
+                     std::uint8_t* found) const {
+        return to_status(
+            th_map_get(map_, keys, rows, 0, missing.data, missing.per_row, values, found));
+    }
+    absl::Status find(void const* keys, std::int64_t rows, std::int32_t* indices) const {
+        return to_status(th_map_find(map_, keys, rows, indices, nullptr));
+    }
+    absl::Status gather(std::int32_t const* indices, std::int64_t rows, Missing missing,
+                        void* values) const {
+        return to_status(
+            th_map_gather(map_, indices, rows, 0, missing.data, missing.per_row, values));
+    }
+    absl::Status erase(void const* keys, std::int64_t rows) {
+        return to_status(th_map_erase(map_, keys, rows, nullptr));
+    }
+    absl::Status replace(void const* keys, std::int64_t rows, void const* values) {
+        return to_status(th_map_replace(map_, keys, rows, &values));
+    }
+    absl::Status clear() { return to_status(th_map_clear(map_)); }
+    absl::Status reserve(std::int64_t capacity) {
+        return to_status(th_map_reserve(map_, capacity));
+    }
+
+    /// Calls make_room(rows, room) once, under the map's lock; its failure is returned.
+    template <class MakeRoom>
+    absl::Status export_from(std::int64_t begin, std::int64_t limit, std::int64_t* next,
+                             MakeRoom&& make_room) const {
+        struct Context {
+            MakeRoom& make_room;
+            absl::Status status;
+        } context{make_room, absl::OkStatus()};
+        th_status const code = th_map_export(
+            map_, begin, limit,
+            [](void* opaque, std::int64_t rows, th_room* room) {
+                auto& here = *static_cast<Context*>(opaque);
+                here.status = here.make_room(rows, room);
+                return here.status.ok() ? 0 : 1;
+            },
+            &context, next);
+        return context.status.ok() ? to_status(code) : context.status;
+    }
+
+private:
+    th_map* map_ = nullptr;
+};
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_MAP_H_

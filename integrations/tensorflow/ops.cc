@@ -1,0 +1,247 @@
+// The ops' signatures and shape functions: keys, values and defaults are checked when a graph is traced. Handles that
+// were made eagerly tell a graph nothing, so every op carries the table's key and value shape as attributes.
+#include <vector>
+
+#include "status.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace {
+
+namespace tf = ::tensorflow;
+using tensorhash_tf::invalid;
+using tf::shape_inference::DimensionHandle;
+using tf::shape_inference::InferenceContext;
+using tf::shape_inference::ShapeAndType;
+using tf::shape_inference::ShapeHandle;
+
+/// The shapes of one key and one value, from the attributes.
+struct Spec {
+    ShapeHandle key;
+    ShapeHandle value;
+};
+
+absl::Status shape_attribute(InferenceContext* c, char const* name, ShapeHandle* shape) {
+    tf::PartialTensorShape given;
+    TF_RETURN_IF_ERROR(c->GetAttr(name, &given));
+    if (!given.IsFullyDefined()) {
+        return invalid(name, ": expected sizes that are all known, got ", given.DebugString());
+    }
+    return c->MakeShapeFromPartialTensorShape(given, shape);
+}
+
+absl::Status attributes(InferenceContext* c, Spec* spec) {
+    TF_RETURN_IF_ERROR(shape_attribute(c, "key_shape", &spec->key));
+    return shape_attribute(c, "value_shape", &spec->value);
+}
+
+absl::Status make_handle(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(attributes(c, &spec));
+    tf::DataType key, value;
+    TF_RETURN_IF_ERROR(c->GetAttr("key_dtype", &key));
+    TF_RETURN_IF_ERROR(c->GetAttr("value_dtype", &value));
+    c->set_output(0, c->Scalar());
+    c->set_output_handle_shapes_and_types(
+        0, std::vector<ShapeAndType>{{spec.key, key}, {spec.value, value}});
+    return absl::OkStatus();
+}
+
+/// The attributes, held against what the handle says of itself if it says something.
+absl::Status open_table(InferenceContext* c, Spec* spec) {
+    ShapeHandle unused;
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &unused));
+    TF_RETURN_IF_ERROR(attributes(c, spec));
+    auto const* const known = c->input_handle_shapes_and_types(0);
+    if (known == nullptr || known->size() != 2) {
+        return absl::OkStatus();
+    }
+    tf::DataType key, value;
+    TF_RETURN_IF_ERROR(c->GetAttr("Tin", &key));
+    TF_RETURN_IF_ERROR(c->GetAttr("Tout", &value));
+    if ((*known)[0].dtype != key || (*known)[1].dtype != value) {
+        return invalid("table: expected one of ", tf::DataTypeString(key), " to ",
+                       tf::DataTypeString(value), ", got ", tf::DataTypeString((*known)[0].dtype),
+                       " to ", tf::DataTypeString((*known)[1].dtype));
+    }
+    TF_RETURN_IF_ERROR(c->Merge(spec->key, (*known)[0].shape, &spec->key));
+    return c->Merge(spec->value, (*known)[1].shape, &spec->value);
+}
+
+/// What is left of the keys' shape without that of one key: the shape of the batch.
+absl::Status batch_shape(InferenceContext* c, ShapeHandle keys, Spec const& spec,
+                         ShapeHandle* batch) {
+    if (!c->RankKnown(keys)) {
+        *batch = c->UnknownShape();
+        return absl::OkStatus();
+    }
+    int const key_rank = c->Rank(spec.key);
+    ShapeHandle last, unused;
+    if (c->Rank(keys) < key_rank || !c->Subshape(keys, c->Rank(keys) - key_rank, &last).ok() ||
+        !c->Merge(last, spec.key, &unused).ok()) {
+        return invalid("keys: expected a shape that ends in the key's, ", c->DebugString(spec.key),
+                       ", got ", c->DebugString(keys));
+    }
+    return c->Subshape(keys, 0, c->Rank(keys) - key_rank, batch);
+}
+
+/// The shape of the values of a batch.
+absl::Status value_rows(InferenceContext* c, ShapeHandle batch, Spec const& spec,
+                        ShapeHandle* rows) {
+    return c->Concatenate(batch, spec.value, rows);
+}
+
+absl::Status find_shapes(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle batch, rows, unused;
+    TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
+    TF_RETURN_IF_ERROR(value_rows(c, batch, spec, &rows));
+    ShapeHandle const given = c->input(2);
+    if (!c->Merge(given, spec.value, &unused).ok() && !c->Merge(given, rows, &unused).ok()) {
+        return invalid("default_value: expected shape ", c->DebugString(spec.value), " or ",
+                       c->DebugString(rows), ", got ", c->DebugString(given));
+    }
+    c->set_output(0, rows);
+    c->set_output(1, batch);
+    return absl::OkStatus();
+}
+
+absl::Status check_keys(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle batch;
+    return batch_shape(c, c->input(1), spec, &batch);
+}
+
+absl::Status check_items(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle batch, rows, unused;
+    TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
+    TF_RETURN_IF_ERROR(value_rows(c, batch, spec, &rows));
+    if (!c->Merge(c->input(2), rows, &unused).ok()) {
+        return invalid("values: expected shape ", c->DebugString(rows), " for keys of shape ",
+                       c->DebugString(c->input(1)), ", got ", c->DebugString(c->input(2)));
+    }
+    return absl::OkStatus();
+}
+
+/// As check_items; a checkpoint's keys are one list.
+absl::Status check_import(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(attributes(c, &spec));
+    ShapeHandle unused;
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1 + c->Rank(spec.key), &unused));
+    return check_items(c);
+}
+
+absl::Status check_scalars(InferenceContext* c) {
+    ShapeHandle unused;
+    for (int i = 0; i < c->num_inputs(); ++i) {
+        TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
+    }
+    return absl::OkStatus();
+}
+
+absl::Status export_shapes(InferenceContext* c) {
+    TF_RETURN_IF_ERROR(check_scalars(c));
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle const rows = c->Vector(c->UnknownDim());
+    ShapeHandle keys, values;
+    TF_RETURN_IF_ERROR(c->Concatenate(rows, spec.key, &keys));
+    TF_RETURN_IF_ERROR(c->Concatenate(rows, spec.value, &values));
+    c->set_output(0, keys);
+    c->set_output(1, values);
+    c->set_output(2, c->Scalar());
+    return absl::OkStatus();
+}
+
+}  // namespace
+
+#define TH_NUMBERS "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double"
+#define TH_KEYS "{string, " TH_NUMBERS "}"
+#define TH_VALUES "{half, bfloat16, " TH_NUMBERS "}"
+
+// hash_bits: how many bits of a string's hash count; fewer than 64 make strings collide, which is for tests.
+#define TH_TABLE_ATTRIBUTES               \
+    Attr("key_dtype: " TH_KEYS)           \
+        .Attr("value_dtype: " TH_VALUES)  \
+        .Attr("key_shape: shape = {}")    \
+        .Attr("value_shape: shape = {}")  \
+        .Attr("capacity: int >= 0 = 0")   \
+        .Attr("hash_bits: int >= 0 = 64") \
+        .SetIsStateful()                  \
+        .SetShapeFn(make_handle)
+#define TH_NAME_ATTRIBUTES                \
+    Attr("container: string = ''")        \
+        .Attr("shared_name: string = ''") \
+        .Attr("use_node_name_sharing: bool = false")
+
+REGISTER_OP("TensorhashTable").Output("table: resource").TH_NAME_ATTRIBUTES.TH_TABLE_ATTRIBUTES;
+REGISTER_OP("TensorhashStaticTable")
+    .Output("table: resource")
+    .TH_NAME_ATTRIBUTES.TH_TABLE_ATTRIBUTES;
+REGISTER_OP("TensorhashAnonymousTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
+REGISTER_OP("TensorhashAnonymousStaticTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
+
+#define TH_TYPES                       \
+    Attr("Tin: " TH_KEYS)              \
+        .Attr("Tout: " TH_VALUES)      \
+        .Attr("key_shape: shape = {}") \
+        .Attr("value_shape: shape = {}")
+
+REGISTER_OP("TensorhashFind")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("default_value: Tout")
+    .Output("values: Tout")
+    .Output("exists: bool")
+    .TH_TYPES.SetShapeFn(find_shapes);
+
+REGISTER_OP("TensorhashUpsert")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("values: Tout")
+    .Attr("reduce: {'first', 'last', 'sum', 'min', 'max'} = 'last'")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(check_items);
+
+REGISTER_OP("TensorhashRemove")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(check_keys);
+
+REGISTER_OP("TensorhashImport")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("values: Tout")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(check_import);
+
+REGISTER_OP("TensorhashInitialize")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("values: Tout")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(check_items);
+
+REGISTER_OP("TensorhashClear").Input("table: resource").SetIsStateful().SetShapeFn(check_scalars);
+
+REGISTER_OP("TensorhashReserve")
+    .Input("table: resource")
+    .Input("capacity: int64")
+    .SetIsStateful()
+    .SetShapeFn(check_scalars);
+
+REGISTER_OP("TensorhashExport")
+    .Input("table: resource")
+    .Input("begin: int64")
+    .Input("limit: int64")
+    .Output("keys: Tin")
+    .Output("values: Tout")
+    .Output("next: int64")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(export_shapes);

@@ -1,0 +1,110 @@
+// A table that is filled once, by its initialiser, and refuses changes from then on.
+#ifndef TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
+#define TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "table.h"
+
+namespace tensorhash_tf {
+
+template <class Container>
+class ReadOnly final : public Container {
+public:
+    using Container::Container;
+
+    /// Equal keys must have equal values. A second call is fine if it brings what is there already, as happens when
+    /// a shared table is opened twice.
+    absl::Status initialize(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                            tf::Tensor const& values) override {
+        std::lock_guard<std::mutex> const guard(filling_);
+        bool const filled = filled_.load(std::memory_order_relaxed);  // only written under the lock
+        if (!filled) {
+            TF_RETURN_IF_ERROR(Container::upsert(ctx, keys, values, TH_FIRST));
+        }
+        std::int64_t const differs = first_difference(ctx, keys, values);
+        if (differs < 0) {
+            filled_.store(true, std::memory_order_release);  // pairs with the acquire in ready()
+            return absl::OkStatus();
+        }
+        if (filled) {
+            return refused(
+                "table: expected to be initialised once, or with what it holds already; row ",
+                differs, " of keys and values differs");
+        }
+        TF_RETURN_IF_ERROR(Container::clear());
+        return invalid("keys: expected distinct keys, or equal values for equal keys; row ",
+                       differs, " has the key of an earlier row and another value");
+    }
+
+    absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
+                     tf::Tensor* values, bool* exists) override {
+        TF_RETURN_IF_ERROR(ready());
+        return Container::get(ctx, keys, missing, values, exists);
+    }
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
+                             std::int64_t* next) override {
+        TF_RETURN_IF_ERROR(ready());
+        return Container::export_from(ctx, begin, limit, next);
+    }
+
+    absl::Status upsert(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
+                        th_reduce) override {
+        return refusal();
+    }
+    absl::Status erase(tf::OpKernelContext*, tf::Tensor const&) override { return refusal(); }
+    absl::Status replace(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&) override {
+        return refusal();
+    }
+    absl::Status clear() override { return refusal(); }
+    absl::Status reserve(std::int64_t) override { return refusal(); }
+
+private:
+    absl::Status ready() const {
+        // Pairs with the release in initialize().
+        if (filled_.load(std::memory_order_acquire)) {
+            return absl::OkStatus();
+        }
+        return refused("table: it is not initialised yet");
+    }
+    static absl::Status refusal() {
+        return refused(
+            "table: it is read-only; a table that changes is tensorhash.tensorflow.HashTable");
+    }
+
+    /// The first row whose value in the table is not the given one; -1 if there is none. A read that fails differs.
+    std::int64_t first_difference(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                  tf::Tensor const& values) {
+        std::int64_t const rows = this->rows_of(keys);
+        if (rows == 0) {
+            return -1;
+        }
+        tf::Tensor stored(values.dtype(), values.shape());
+        std::vector<std::uint8_t> exists(static_cast<size_t>(rows));
+        if (!Container::get(ctx, keys, {nullptr, false}, &stored,
+                            reinterpret_cast<bool*>(exists.data()))
+                 .ok()) {
+            return 0;
+        }
+        auto const* const have = static_cast<char const*>(stored.data());
+        auto const* const want = static_cast<char const*>(values.data());
+        size_t const bytes = values.TotalBytes() / static_cast<size_t>(rows);
+        for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
+            if (exists[row] == 0 ||
+                std::memcmp(have + row * bytes, want + row * bytes, bytes) != 0) {
+                return static_cast<std::int64_t>(row);
+            }
+        }
+        return -1;
+    }
+
+    std::mutex filling_;
+    std::atomic<bool> filled_{false};
+};
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_

@@ -1,0 +1,24 @@
+// Errors of the op library: a code, and a sentence made of parts.
+#ifndef TENSORHASH_TENSORFLOW_STATUS_H_
+#define TENSORHASH_TENSORFLOW_STATUS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace tensorhash_tf {
+
+/// An argument that cannot be honoured.
+template <class... Parts>
+absl::Status invalid(Parts const&... parts) {
+    return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+/// A call that the table's state forbids.
+template <class... Parts>
+absl::Status refused(Parts const&... parts) {
+    return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_STATUS_H_

@@ -1,0 +1,311 @@
+// A table whose keys are strings: the engine holds a 64-bit hash, the bytes are kept beside it and compared, so that
+// two strings of one hash are two keys.
+#ifndef TENSORHASH_TENSORFLOW_STRING_TABLE_H_
+#define TENSORHASH_TENSORFLOW_STRING_TABLE_H_
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lock.h"
+#include "table.h"
+#include "tensorflow/core/platform/hash.h"
+#include "tensorflow/core/platform/tstring.h"
+#include "tensorflow/core/util/work_sharder.h"
+
+namespace tensorhash_tf {
+
+/// Strings to entries, without a lock. A string's engine key is its hash. If another string has that already, it is a
+/// stray: it gets an engine key that nobody has, and `strays_` remembers which.
+class StringStore {
+public:
+    /// Rows of one batch, and the threads to go over them with.
+    struct Batch {
+        tf::tstring const* strings;
+        std::int64_t rows;
+        tf::OpKernelContext* ctx;
+
+        template <class Body>
+        void for_rows(std::int64_t cost, Body&& body) const {
+            auto const& workers = *ctx->device()->tensorflow_cpu_worker_threads();
+            tf::Shard(workers.num_threads, workers.workers, rows, cost,
+                      [&](std::int64_t begin, std::int64_t end) {
+                          for (std::int64_t row = begin; row < end; ++row) {
+                              body(static_cast<size_t>(row));
+                          }
+                      });
+        }
+    };
+
+    absl::Status create(Element const& value, std::int64_t capacity, int hash_bits) {
+        mask_ = hash_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
+        return map_.create({tf::DT_UINT64, {}}, value, capacity);
+    }
+
+    /// Buffer indices, -1 for strings that are not there.
+    absl::Status find(Batch const& batch, std::vector<std::int32_t>* indices) const {
+        return find(batch, engine_keys(batch), indices);
+    }
+    absl::Status gather(std::vector<std::int32_t> const& indices, Missing missing,
+                        void* values) const {
+        return map_.gather(indices.data(), static_cast<std::int64_t>(indices.size()), missing,
+                           values);
+    }
+
+    absl::Status upsert(Batch const& batch, void const* values, th_reduce reduce) {
+        std::vector<std::uint64_t> keys = engine_keys(batch);
+        std::unordered_map<std::string, std::uint64_t> strays;
+        TF_RETURN_IF_ERROR(part_collisions(batch, &keys, &strays));
+        std::vector<std::int32_t> indices(keys.size());
+        std::vector<std::uint8_t> added(keys.size());
+        strays_.reserve(strays_.size() + strays.size());
+        TF_RETURN_IF_ERROR(
+            map_.upsert(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
+        strays_.merge(strays);
+        bytes_.resize(static_cast<size_t>(map_.capacity()));
+        batch.for_rows(50, [&](size_t row) {
+            if (added[row] != 0) {
+                bytes_[static_cast<size_t>(indices[row])] = batch.strings[row];
+            }
+        });
+        return absl::OkStatus();
+    }
+
+    absl::Status erase(Batch const& batch) {
+        std::vector<std::uint64_t> const keys = engine_keys(batch);
+        std::vector<std::int32_t> indices;
+        TF_RETURN_IF_ERROR(find(batch, keys, &indices));
+        std::vector<std::uint64_t>
+            there;  // the hash of a string that is not there may be another's
+        for (size_t row = 0; row < keys.size(); ++row) {
+            if (indices[row] >= 0) {
+                there.push_back(keys[row]);
+            }
+        }
+        TF_RETURN_IF_ERROR(map_.erase(there.data(), static_cast<std::int64_t>(there.size())));
+        for (size_t row = 0; row < keys.size(); ++row) {
+            if (indices[row] >= 0) {
+                bytes_[static_cast<size_t>(indices[row])] = tf::tstring();
+                if (!strays_.empty()) {
+                    strays_.erase(std::string(batch.strings[row]));
+                }
+            }
+        }
+        return absl::OkStatus();
+    }
+
+    absl::Status clear() {
+        TF_RETURN_IF_ERROR(map_.clear());
+        bytes_.clear();
+        strays_.clear();
+        return absl::OkStatus();
+    }
+    absl::Status reserve(std::int64_t capacity) {
+        TF_RETURN_IF_ERROR(map_.reserve(capacity));
+        bytes_.reserve(static_cast<size_t>(capacity));
+        return absl::OkStatus();
+    }
+
+    Map const& map() const { return map_; }
+    tf::tstring const& bytes(std::int32_t index) const {
+        return bytes_[static_cast<size_t>(index)];
+    }
+    std::int64_t memory() const {
+        std::int64_t bytes = map_.memory();
+        for (tf::tstring const& one : bytes_) {
+            bytes += static_cast<std::int64_t>(sizeof(one) + one.capacity());
+        }
+        return bytes;
+    }
+
+private:
+    std::vector<std::uint64_t> engine_keys(Batch const& batch) const {
+        std::vector<std::uint64_t> keys(static_cast<size_t>(batch.rows));
+        batch.for_rows(100, [&](size_t row) {
+            tf::tstring const& string = batch.strings[row];
+            keys[row] = tf::Hash64(string.data(), string.size()) & mask_;
+            if (!strays_.empty()) {
+                auto const stray = strays_.find(std::string(string));
+                keys[row] = stray == strays_.end() ? keys[row] : stray->second;
+            }
+        });
+        return keys;
+    }
+
+    absl::Status find(Batch const& batch, std::vector<std::uint64_t> const& keys,
+                      std::vector<std::int32_t>* indices) const {
+        indices->resize(keys.size());
+        TF_RETURN_IF_ERROR(map_.find(keys.data(), batch.rows, indices->data()));
+        batch.for_rows(100, [&](size_t row) {
+            std::int32_t& index = (*indices)[row];
+            if (index >= 0 && bytes(index) != batch.strings[row]) {
+                index = -1;
+            }
+        });
+        return absl::OkStatus();
+    }
+
+    /// Gives strings whose engine key is another's, in the table or earlier in the batch, one of their own.
+    absl::Status part_collisions(Batch const& batch, std::vector<std::uint64_t>* keys,
+                                 std::unordered_map<std::string, std::uint64_t>* strays) const {
+        std::vector<std::int32_t> indices(keys->size());
+        TF_RETURN_IF_ERROR(map_.find(keys->data(), batch.rows, indices.data()));
+        // The new ones among themselves: a map of their own says which row came first with a key.
+        std::vector<std::uint64_t> fresh;
+        std::vector<size_t> rows;
+        std::vector<size_t> collided;
+        for (size_t row = 0; row < keys->size(); ++row) {
+            if (indices[row] < 0) {
+                fresh.push_back((*keys)[row]);
+                rows.push_back(row);
+            } else if (bytes(indices[row]) != batch.strings[row]) {
+                collided.push_back(row);
+            }
+        }
+        std::vector<std::int32_t> ranks(fresh.size());
+        std::vector<std::uint8_t> first(fresh.size());
+        Map seen;
+        TF_RETURN_IF_ERROR(seen.create({tf::DT_UINT64, {}}, {tf::DT_BOOL, {}}, 0));
+        std::vector<std::uint8_t> const nothing(fresh.size());
+        TF_RETURN_IF_ERROR(seen.upsert(fresh.data(), static_cast<std::int64_t>(fresh.size()),
+                                       nothing.data(), TH_FIRST, ranks.data(), first.data()));
+        std::vector<size_t> owner;
+        for (size_t i = 0; i < fresh.size(); ++i) {
+            if (first[i] != 0) {
+                owner.push_back(rows[i]);  // ranks are given in row order
+            } else if (batch.strings[owner[static_cast<size_t>(ranks[i])]] !=
+                       batch.strings[rows[i]]) {
+                collided.push_back(rows[i]);
+            }
+        }
+        return collided.empty() ? absl::OkStatus() : make_strays(batch, collided, keys, strays);
+    }
+
+    absl::Status make_strays(Batch const& batch, std::vector<size_t> const& collided,
+                             std::vector<std::uint64_t>* keys,
+                             std::unordered_map<std::string, std::uint64_t>* strays) const {
+        std::unordered_set<std::uint64_t> taken(keys->begin(), keys->end());
+        for (size_t const row : collided) {
+            auto const [stray, is_new] = strays->try_emplace(std::string(batch.strings[row]), 0);
+            if (is_new) {
+                std::uint64_t key = (*keys)[row];
+                std::int32_t index = 0;
+                do {
+                    // Odd step: every key is tried. Far from the hashes in use, also where these are few.
+                    key += 0x9e3779b97f4a7c15u;
+                    TF_RETURN_IF_ERROR(map_.find(&key, 1, &index));
+                } while (index >= 0 || taken.count(key) != 0);
+                taken.insert(key);
+                stray->second = key;
+            }
+            (*keys)[row] = stray->second;
+        }
+        return absl::OkStatus();
+    }
+
+    Map map_;
+    std::vector<tf::tstring> bytes_;  // by buffer index
+    std::unordered_map<std::string, std::uint64_t> strays_;
+    std::uint64_t mask_ = ~std::uint64_t{0};
+};
+
+/// The store behind a lock: readers together, writers alone.
+class StringTable : public Table {
+public:
+    StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
+        auto const status = ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
+        if (!status.ok()) {
+            ctx->SetStatus(status);
+        }
+    }
+
+    absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
+                     tf::Tensor* values, bool* exists) override {
+        std::vector<std::int32_t> indices;
+        Reading const guard(lock_);
+        TF_RETURN_IF_ERROR(store_.find(batch_of(ctx, keys), &indices));
+        TF_RETURN_IF_ERROR(store_.gather(indices, missing, values->data()));
+        for (size_t row = 0; exists != nullptr && row < indices.size(); ++row) {
+            exists[row] = indices[row] >= 0;
+        }
+        return absl::OkStatus();
+    }
+    absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
+                        th_reduce reduce) override {
+        Writing const guard(lock_);
+        return store_.upsert(batch_of(ctx, keys), values.data(), reduce);
+    }
+    absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) override {
+        Writing const guard(lock_);
+        return store_.erase(batch_of(ctx, keys));
+    }
+    absl::Status replace(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                         tf::Tensor const& values) override {
+        StringStore made;
+        TF_RETURN_IF_ERROR(made.create(value_, capacity_, hash_bits_));
+        TF_RETURN_IF_ERROR(made.upsert(batch_of(ctx, keys), values.data(), TH_LAST));
+        Writing const guard(lock_);
+        std::swap(store_, made);
+        return absl::OkStatus();
+    }
+    absl::Status clear() override {
+        Writing const guard(lock_);
+        return store_.clear();
+    }
+    absl::Status reserve(std::int64_t capacity) override {
+        Writing const guard(lock_);
+        return store_.reserve(capacity);
+    }
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
+                             std::int64_t* next) override {
+        Reading const guard(lock_);
+        void* column = nullptr;
+        tf::Tensor* keys = nullptr;
+        std::vector<std::int32_t> indices;
+        TF_RETURN_IF_ERROR(
+            store_.map().export_from(begin, limit, next, [&](std::int64_t rows, th_room* room) {
+                tf::Tensor* values = nullptr;
+                TF_RETURN_IF_ERROR(make_outputs(ctx, rows, &keys, &values));
+                indices.resize(static_cast<size_t>(rows));
+                column = values->data();
+                *room = {nullptr, &column, indices.data()};
+                return absl::OkStatus();
+            }));
+        auto strings = keys->flat<tf::tstring>();
+        for (size_t row = 0; row < indices.size(); ++row) {
+            strings(static_cast<std::int64_t>(row)) = store_.bytes(indices[row]);
+        }
+        return absl::OkStatus();
+    }
+
+    size_t size() const override {
+        Reading const guard(lock_);
+        return static_cast<size_t>(store_.map().size());
+    }
+    std::int64_t MemoryUsed() const override {
+        Reading const guard(lock_);
+        return sizeof(*this) + store_.memory();
+    }
+
+private:
+    absl::Status create(tf::NodeDef const& def) {
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "hash_bits", &hash_bits_));
+        if (key_.shape.dims() != 0) {
+            return invalid("key_shape: expected [] for string keys, got ",
+                           key_.shape.DebugString());
+        }
+        return store_.create(value_, capacity_, hash_bits_);
+    }
+    static StringStore::Batch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
+        return {keys.flat<tf::tstring>().data(), keys.NumElements(), ctx};
+    }
+
+    mutable Lock lock_;
+    StringStore store_;
+    int hash_bits_ = 64;
+};
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_STRING_TABLE_H_

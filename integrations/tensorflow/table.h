@@ -1,0 +1,176 @@
+// Our tables as TensorFlow's lookup tables: TensorFlow's own LookupTable*V2 kernels work on them, ours do more.
+// Table has what all share; PlainTable is the engine as it is, for keys that are numbers.
+#ifndef TENSORHASH_TENSORFLOW_TABLE_H_
+#define TENSORHASH_TENSORFLOW_TABLE_H_
+
+#include <limits>
+#include <string>
+
+#include "map.h"
+#include "pages.h"
+#include "tensorflow/core/framework/lookup_interface.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensorhash_tf {
+
+/// A lookup table over the engine. TensorFlow's verbs are final here and end in the few that a table implements, which
+/// may be called from any thread. Arguments were checked when those are called.
+class Table : public tf::lookup::LookupInterface {
+public:
+    /// A table's constructor reads its kernel's attributes; what is wrong with them is ctx->status() afterwards.
+    Table(tf::OpKernelContext* ctx, tf::OpKernel* kernel) {
+        auto const status = read_attributes(kernel->def());
+        if (!status.ok()) {
+            ctx->SetStatus(status);
+        }
+    }
+
+    /// Values of keys, `missing` where there is none; `exists`, if not null, says which are there.
+    virtual absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
+                             tf::Tensor* values, bool* exists) = 0;
+    /// Adds new keys, joins the rows of others by `reduce`, in row order.
+    virtual absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                tf::Tensor const& values, th_reduce reduce) = 0;
+    virtual absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) = 0;
+    virtual absl::Status replace(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                 tf::Tensor const& values) = 0;
+    virtual absl::Status clear() = 0;
+    virtual absl::Status reserve(std::int64_t capacity) = 0;
+    /// Up to `limit` entries from `begin` on to the outputs "keys" and "values".
+    virtual absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin,
+                                     std::int64_t limit, std::int64_t* next) = 0;
+    /// Fills a read-only table, once.
+    virtual absl::Status initialize(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&) {
+        return refused(
+            "table: expected one that is initialised once, got a mutable table; use insert");
+    }
+
+    /// Find, which may also say which keys are there.
+    absl::Status read(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                      tf::Tensor const& default_value, tf::Tensor* values, bool* exists) {
+        Missing const missing{default_value.data(), default_value.shape() != value_.shape};
+        want_huge_pages(values->data(), static_cast<std::int64_t>(values->TotalBytes()));
+        return get(ctx, keys, missing, values, exists);
+    }
+    absl::Status Find(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor* values,
+                      tf::Tensor const& default_value) final {
+        return read(ctx, keys, default_value, values, nullptr);
+    }
+    absl::Status Insert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                        tf::Tensor const& values) final {
+        return upsert(ctx, keys, values, TH_LAST);
+    }
+    absl::Status Remove(tf::OpKernelContext* ctx, tf::Tensor const& keys) final {
+        return erase(ctx, keys);
+    }
+    absl::Status ExportValues(tf::OpKernelContext* ctx) final {
+        std::int64_t next = 0;
+        return export_from(ctx, 0, std::numeric_limits<std::int64_t>::max(), &next);
+    }
+    absl::Status ImportValues(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                              tf::Tensor const& values) final {
+        return replace(ctx, keys, values);
+    }
+
+    tf::DataType key_dtype() const final { return key_.dtype; }
+    tf::DataType value_dtype() const final { return value_.dtype; }
+    tf::TensorShape key_shape() const final { return key_.shape; }
+    tf::TensorShape value_shape() const final { return value_.shape; }
+    std::string DebugString() const override {
+        return absl::StrCat("tensorhash table of ", size(), " entries, ",
+                            tf::DataTypeString(key_.dtype), key_.shape.DebugString(), " to ",
+                            tf::DataTypeString(value_.dtype), value_.shape.DebugString());
+    }
+
+protected:
+    std::int64_t rows_of(tf::Tensor const& keys) const {
+        return keys.NumElements() / key_.shape.num_elements();
+    }
+
+    /// The outputs of an export of `rows` rows.
+    absl::Status make_outputs(tf::OpKernelContext* ctx, std::int64_t rows, tf::Tensor** keys,
+                              tf::Tensor** values) const {
+        tf::TensorShape key_rows({rows});
+        key_rows.AppendShape(key_.shape);
+        tf::TensorShape value_rows({rows});
+        value_rows.AppendShape(value_.shape);
+        TF_RETURN_IF_ERROR(ctx->allocate_output("keys", key_rows, keys));
+        TF_RETURN_IF_ERROR(ctx->allocate_output("values", value_rows, values));
+        want_huge_pages((*values)->data(), static_cast<std::int64_t>((*values)->TotalBytes()));
+        return absl::OkStatus();
+    }
+
+    Element key_;
+    Element value_;
+    std::int64_t capacity_ = 0;
+
+private:
+    absl::Status read_attributes(tf::NodeDef const& def) {
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "key_dtype", &key_.dtype));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "value_dtype", &value_.dtype));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "key_shape", &key_.shape));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "value_shape", &value_.shape));
+        TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "capacity", &capacity_));
+        if (key_.shape.num_elements() == 0 || value_.shape.num_elements() == 0) {
+            return invalid("key_shape, value_shape: expected at least one element each, got ",
+                           key_.shape.DebugString(), " and ", value_.shape.DebugString());
+        }
+        return absl::OkStatus();
+    }
+};
+
+/// Keys that are numbers, one or several: batches go to the engine where they lie. The lock is the engine's own.
+class PlainTable : public Table {
+public:
+    PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
+        if (ctx->status().ok()) {
+            auto const status = map_.create(key_, value_, capacity_);
+            if (!status.ok()) {
+                ctx->SetStatus(status);
+            }
+        }
+    }
+
+    absl::Status get(tf::OpKernelContext*, tf::Tensor const& keys, Missing missing,
+                     tf::Tensor* values, bool* exists) override {
+        return map_.get(keys.data(), rows_of(keys), missing, values->data(),
+                        reinterpret_cast<std::uint8_t*>(exists));
+    }
+    absl::Status upsert(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
+                        th_reduce reduce) override {
+        return map_.upsert(keys.data(), rows_of(keys), values.data(), reduce);
+    }
+    absl::Status erase(tf::OpKernelContext*, tf::Tensor const& keys) override {
+        return map_.erase(keys.data(), rows_of(keys));
+    }
+    absl::Status replace(tf::OpKernelContext*, tf::Tensor const& keys,
+                         tf::Tensor const& values) override {
+        return map_.replace(keys.data(), rows_of(keys), values.data());
+    }
+    absl::Status clear() override { return map_.clear(); }
+    absl::Status reserve(std::int64_t capacity) override { return map_.reserve(capacity); }
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
+                             std::int64_t* next) override {
+        void* column = nullptr;
+        return map_.export_from(begin, limit, next, [&](std::int64_t rows, th_room* room) {
+            tf::Tensor* keys = nullptr;
+            tf::Tensor* values = nullptr;
+            TF_RETURN_IF_ERROR(make_outputs(ctx, rows, &keys, &values));
+            column = values->data();
+            *room = {keys->data(), &column, nullptr};
+            return absl::OkStatus();
+        });
+    }
+
+    size_t size() const override { return static_cast<size_t>(map_.size()); }
+    std::int64_t MemoryUsed() const override { return sizeof(*this) + map_.memory(); }
+
+private:
+    Map map_;
+};
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_TABLE_H_

@@ -1,0 +1,160 @@
+// The bound coordinate tables: Python arrays in, bound tensors out, the GIL released around the core's work.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "array_in.hpp"
+#include "bindings.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/coords/torch_hash_table.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+using coords::CoordKey;
+using coords::CoordTable;
+using coords::CoordTableBase;
+using coords::PackedHashTable;
+using coords::SearchMode;
+using coords::TorchHashTable;
+
+std::optional<Capacity> to_capacity(std::optional<std::int64_t> rows) {
+    return rows ? std::optional(Capacity{*rows}) : std::nullopt;
+}
+
+/// A method without arguments, the GIL released around it.
+template <auto method, class Table>
+auto without_arguments(Table const& self) {
+    return without_gil([&] { return (self.*method)(); });
+}
+
+void insert(CoordTableBase& self, nb::handle coords) {
+    Tensor const rows = to_tensor(coords, "coords");
+    without_gil([&] { self.insert(rows); });
+}
+
+Tensor search(CoordTableBase const& self, nb::handle query_coords, int mode) {
+    Tensor const rows = to_tensor(query_coords, "query_coords");
+    return without_gil([&] { return self.search(rows, static_cast<SearchMode>(mode)); });
+}
+
+void expand_with_offsets(CoordTableBase& self, nb::handle base_coords, nb::handle offsets) {
+    Tensor const base = to_tensor(base_coords, "base_coords");
+    Tensor const by = to_tensor(offsets, "offsets");
+    without_gil([&] { self.expand_with_offsets(base, by); });
+}
+
+char const* key_name(CoordTableBase const& self) {
+    switch (self.key()) {
+        case CoordKey::Packed64:
+            return "packed64";
+        case CoordKey::Packed128:
+            return "packed128";
+        default:
+            return "wide";
+    }
+}
+
+void bind_base(nb::module_& m) {
+    using Base = CoordTableBase;
+    nb::class_<Base>(m, "CoordTableBase", "What the tables of coordinates have in common.")
+        .def("insert", &insert, nb::arg("coords"))
+        .def("search", &search, nb::arg("query_coords"), nb::arg("mode"))
+        .def("expand_with_offsets", &expand_with_offsets, nb::arg("base_coords"),
+             nb::arg("offsets"))
+        .def("vector_keys", &without_arguments<&Base::vector_keys, Base>)
+        .def("unique_index", &without_arguments<&Base::unique_index, Base>)
+        .def("keys_tensor", &without_arguments<&Base::keys_tensor, Base>)
+        .def("values_tensor", &without_arguments<&Base::values_tensor, Base>)
+        .def("capacity", &without_arguments<&Base::capacity, Base>)
+        .def("num_entries", &without_arguments<&Base::num_entries, Base>)
+        .def("num_distinct", &without_arguments<&Base::num_distinct, Base>)
+        .def("key_dim", &without_arguments<&Base::key_dim, Base>)
+        .def("use_double_hash", &Base::use_double_hash)
+        .def("key", &key_name);
+}
+
+void bind_packed(nb::module_& m) {
+    nb::class_<PackedHashTable, CoordTableBase>(m, "PackedHashTable")
+        .def(
+            "__init__",
+            [](PackedHashTable* self, std::optional<std::int64_t> capacity,
+               std::string const& device, bool use_double_hash) {
+                without_gil([&] {
+                    new (self) PackedHashTable(to_capacity(capacity), Device::parse(device),
+                                               use_double_hash);
+                });
+            },
+            nb::arg("capacity").none(), nb::arg("device"), nb::arg("use_double_hash"));
+    nb::class_<CoordTable, CoordTableBase>(m, "CoordTable")
+        .def(
+            "__init__",
+            [](CoordTable* self, std::optional<std::int64_t> capacity, std::string const& device,
+               bool use_double_hash, std::optional<int> key_dim) {
+                without_gil([&] {
+                    new (self) CoordTable(to_capacity(capacity), Device::parse(device),
+                                          use_double_hash, key_dim);
+                });
+            },
+            nb::arg("capacity").none(), nb::arg("device"), nb::arg("use_double_hash"),
+            nb::arg("key_dim").none());
+}
+
+void bind_torch(nb::module_& m) {
+    using Table = TorchHashTable;
+    nb::class_<Table>(m, "TorchHashTable")
+        .def(
+            "__init__",
+            [](Table* self, std::int64_t capacity, std::string const& device) {
+                without_gil([&] { new (self) Table(Capacity{capacity}, Device::parse(device)); });
+            },
+            nb::arg("capacity"), nb::arg("device"))
+        .def_static(
+            "from_keys",
+            [](nb::handle vec_keys, std::optional<std::int64_t> capacity) {
+                Tensor const rows = to_tensor(vec_keys, "vec_keys");
+                return without_gil([&] { return Table::from_keys(rows, to_capacity(capacity)); });
+            },
+            nb::arg("vec_keys"), nb::arg("capacity").none())
+        .def_static(
+            "restore",
+            [](nb::handle vec_keys, std::int64_t capacity, bool grows) {
+                Tensor const rows = to_tensor(vec_keys, "vec_keys");
+                return without_gil([&] { return Table::restore(rows, Capacity{capacity}, grows); });
+            },
+            nb::arg("vec_keys"), nb::arg("capacity"), nb::arg("grows"))
+        .def(
+            "insert",
+            [](Table& self, nb::handle vec_keys) {
+                Tensor const rows = to_tensor(vec_keys, "vec_keys");
+                without_gil([&] { self.insert(rows); });
+            },
+            nb::arg("vec_keys"))
+        .def(
+            "search",
+            [](Table const& self, nb::handle search_keys) {
+                Tensor const rows = to_tensor(search_keys, "search_keys");
+                return without_gil([&] { return self.search(rows); });
+            },
+            nb::arg("search_keys"))
+        .def("vector_keys", &without_arguments<&Table::vector_keys, Table>)
+        .def("unique_index", &without_arguments<&Table::unique_index, Table>)
+        .def("table_kvs", &without_arguments<&Table::table_kvs, Table>)
+        .def("grows", &Table::grows)
+        .def("capacity", &without_arguments<&Table::capacity, Table>)
+        .def("num_entries", &without_arguments<&Table::num_entries, Table>)
+        .def("num_distinct", &without_arguments<&Table::num_distinct, Table>)
+        .def("key_dim", &without_arguments<&Table::key_dim, Table>);
+}
+
+}  // namespace
+
+void bind_coords_tables(nb::module_& m) {
+    bind_base(m);
+    bind_packed(m);
+    bind_torch(m);
+}
+
+}  // namespace tensorhash::bindings

@@ -1,0 +1,109 @@
+// Voxels, neighbours and operations on coordinates: the free functions of the core behind tensorhash.coords.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "array_in.hpp"
+#include "bindings.hpp"
+#include "tensorhash/coords/neighbours.hpp"
+#include "tensorhash/coords/ops.hpp"
+#include "tensorhash/coords/voxels.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+std::optional<Tensor> optional_tensor(nb::handle object, char const* argument) {
+    if (object.is_none()) return std::nullopt;
+    return to_tensor(object, argument);
+}
+
+coords::Cloud to_cloud(nb::handle points, nb::handle batch, char const* argument,
+                       char const* batch_argument) {
+    return {to_tensor(points, argument), optional_tensor(batch, batch_argument)};
+}
+
+using Csr = std::tuple<Tensor, Tensor, Tensor>;
+
+Csr to_csr(coords::Neighbors&& found) {
+    return {std::move(found.indices), std::move(found.distances), std::move(found.offsets)};
+}
+
+Tensor voxel_coords(nb::handle points, std::vector<double> const& voxel_size,
+                    std::vector<double> const& origin, nb::handle batch, std::string const& dtype) {
+    Tensor const rows = to_tensor(points, "points");
+    std::optional<Tensor> const batches = optional_tensor(batch, "batch");
+    return without_gil([&] {
+        return coords::voxel_coords(rows, voxel_size, origin, batches, dtype_from_name(dtype));
+    });
+}
+
+Tensor reduce_voxels(nb::handle values, nb::handle inverse, std::int64_t voxels,
+                     std::string const& reduce) {
+    Tensor const rows = to_tensor(values, "features");
+    Tensor const numbers = to_tensor(inverse, "inverse");
+    return without_gil([&] {
+        return coords::reduce_voxels(rows, numbers, voxels, coords::voxel_reduce_from_name(reduce));
+    });
+}
+
+Csr radius_search(nb::handle points, nb::handle queries, double radius, nb::handle batch,
+                  nb::handle query_batch, std::optional<std::int64_t> max_neighbors) {
+    coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
+    coords::Cloud const asked = to_cloud(queries, query_batch, "queries", "query_batch");
+    return to_csr(
+        without_gil([&] { return coords::radius_search(cloud, asked, radius, max_neighbors); }));
+}
+
+Csr knn_search(nb::handle points, nb::handle queries, std::int64_t k, nb::handle batch,
+               nb::handle query_batch) {
+    coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
+    coords::Cloud const asked = to_cloud(queries, query_batch, "queries", "query_batch");
+    return to_csr(without_gil([&] { return coords::knn_search(cloud, asked, k); }));
+}
+
+using Pair = std::pair<Tensor, Tensor>;
+
+Pair expand_coords(nb::handle coordinates, nb::handle offsets, std::int64_t chunk,
+                   std::optional<std::int64_t> batches) {
+    Tensor const rows = to_tensor(coordinates, "coords");
+    Tensor const shifts = to_tensor(offsets, "offsets");
+    coords::BatchedCoords out =
+        without_gil([&] { return coords::expand_coords(rows, shifts, chunk, batches); });
+    return {std::move(out.coords), std::move(out.offsets)};
+}
+
+Pair stride_coords(nb::handle coordinates, std::vector<std::int64_t> const& stride,
+                   std::optional<std::int64_t> batches) {
+    Tensor const rows = to_tensor(coordinates, "coords");
+    coords::BatchedCoords out =
+        without_gil([&] { return coords::stride_coords(rows, stride, batches); });
+    return {std::move(out.coords), std::move(out.offsets)};
+}
+
+}  // namespace
+
+void bind_geometry(nb::module_& m) {
+    m.def("voxel_coords", &voxel_coords, nb::arg("points"), nb::arg("voxel_size"),
+          nb::arg("origin"), nb::arg("batch").none(), nb::arg("dtype"));
+    m.def("reduce_voxels", &reduce_voxels, nb::arg("values"), nb::arg("inverse"), nb::arg("voxels"),
+          nb::arg("reduce"));
+    m.def("radius_search", &radius_search, nb::arg("points"), nb::arg("queries"), nb::arg("radius"),
+          nb::arg("batch").none(), nb::arg("query_batch").none(), nb::arg("max_neighbors").none(),
+          "(indices, distances, offsets).");
+    m.def("knn_search", &knn_search, nb::arg("points"), nb::arg("queries"), nb::arg("k"),
+          nb::arg("batch").none(), nb::arg("query_batch").none(), "(indices, distances, offsets).");
+    m.def("expand_coords", &expand_coords, nb::arg("coords"), nb::arg("offsets"), nb::arg("chunk"),
+          nb::arg("batches").none(), "(coords, batch offsets).");
+    m.def("stride_coords", &stride_coords, nb::arg("coords"), nb::arg("stride"),
+          nb::arg("batches").none(), "(coords, batch offsets).");
+}
+
+}  // namespace tensorhash::bindings

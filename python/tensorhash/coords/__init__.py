@@ -1,0 +1,44 @@
+"""Coordinates: tables, kernel maps and operations on integer ones, voxels and neighbours of points.
+
+>>> import numpy as np
+>>> from tensorhash.coords import PackedHashTable, voxelize
+>>> table = PackedHashTable.from_coords(np.int32([[0, 1, 2, 3], [0, 4, 5, 6], [0, 1, 2, 3]]))
+>>> table.search(np.int32([[0, 4, 5, 6], [0, 1, 2, 3], [0, 9, 9, 9]]))
+array([ 1,  0, -1], dtype=int32)
+>>> voxelize(np.array([[0.2], [0.7], [-0.1]]), 0.5).coords.tolist()
+[[0], [1], [-1]]
+"""
+
+from tensorhash.coords._tables import CoordTable, PackedHashTable, SearchMode
+from tensorhash.coords._torch_table import TorchHashTable
+from tensorhash.coords.int_coords import IntCoords
+from tensorhash.coords.kernel_map import (
+    KernelMap,
+    generate_kernel_map,
+    kernel_map_from_size_hierarchical,
+    kernel_offsets_from_size,
+)
+from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
+from tensorhash.coords.ops import expand_coords, stride_coords, unique_coords
+from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
+
+__all__ = [
+    "CoordTable",
+    "IntCoords",
+    "KernelMap",
+    "Neighbors",
+    "PackedHashTable",
+    "SearchMode",
+    "TorchHashTable",
+    "Voxels",
+    "expand_coords",
+    "generate_kernel_map",
+    "kernel_map_from_size_hierarchical",
+    "kernel_offsets_from_size",
+    "knn_search",
+    "radius_search",
+    "stride_coords",
+    "unique_coords",
+    "voxel_downsample",
+    "voxelize",
+]

@@ -1,0 +1,194 @@
+"""PackedHashTable and CoordTable: from a coordinate to the row where it first came."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework
+from tensorhash._device import usable_device
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._rows import take_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class SearchMode(enum.IntEnum):
+    """How `search` reads slots; the answer is the same on every table.
+
+    A table is always probed the way it was filled, whatever the mode. WARP_COOP looks at sixteen
+    slots at a time.
+    """
+
+    LINEAR = 0
+    DOUBLE_HASH = 1
+    WARP_COOP = 2
+
+
+class _CoordTable:
+    """What both tables do. Coordinates are int32 or int64 [N, key_dim], of any framework."""
+
+    _table: _core.CoordTableBase
+    _framework: Framework
+
+    def insert(self, coords: ArrayLike) -> None:
+        """Appends the rows; a key that is there already keeps its first row.
+
+        RuntimeError if the table has a fixed capacity and the new keys do not fit. A call that
+        raises changes nothing.
+        """
+        rows, source = take_rows(coords, "coords", self._framework)
+        self._table.insert(rows)
+        if self._table.num_entries():
+            self._framework = source
+
+    def search(self, query_coords: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
+        """int32 [M]: the row where each coordinate first came, -1 where it never did.
+
+        A coordinate out of range is simply not there.
+        """
+        rows, source = take_rows(query_coords, "query_coords", self._framework)
+        return source.give(self._table.search(rows, integer(mode, "mode")))
+
+    def expand_with_offsets(self, base_coords: ArrayLike, offsets: ArrayLike) -> None:
+        """Appends `base_coords[n] + offsets[k]` where that is new, offset by offset."""
+        base, source = take_rows(base_coords, "base_coords", self._framework)
+        by, _ = take_rows(offsets, "offsets", self._framework)
+        self._table.expand_with_offsets(base, by)
+        if self._table.num_entries():
+            self._framework = source
+
+    @property
+    def vector_keys(self) -> Array:
+        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order."""
+        return self._framework.give(self._table.vector_keys())
+
+    @property
+    def unique_index(self) -> Array:
+        """int32: the first row of each key, ascending."""
+        return self._framework.give(self._table.unique_index())
+
+    @property
+    def keys_tensor(self) -> Array:
+        """int64 [capacity]: the key of each slot, 0 where empty; a view with strides."""
+        return self._framework.give(self._table.keys_tensor())
+
+    @property
+    def values_tensor(self) -> Array:
+        """int32 [capacity]: the row of each slot, -1 where empty; a view with strides."""
+        return self._framework.give(self._table.values_tensor())
+
+    @property
+    def capacity(self) -> int:
+        """Slots, a power of two."""
+        return self._table.capacity()
+
+    @property
+    def num_entries(self) -> int:
+        """Rows inserted, duplicates too."""
+        return self._table.num_entries()
+
+    @property
+    def key_dim(self) -> int:
+        """Columns of a coordinate."""
+        return self._table.key_dim()
+
+    @property
+    def use_double_hash(self) -> bool:
+        """Whether keys step by a stride of their own."""
+        return self._table.use_double_hash()
+
+    @property
+    def device(self) -> str:
+        """Where the table lives, "cpu:0"."""
+        return "cpu:0"
+
+    def __len__(self) -> int:
+        return self.num_entries
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(num_entries={self.num_entries}, capacity={self.capacity}, "
+            f"key_dim={self.key_dim}, use_double_hash={self.use_double_hash})"
+        )
+
+
+def _capacity(capacity: Any) -> int | None:
+    return None if capacity is None else integer(capacity, "capacity")
+
+
+class PackedHashTable(_CoordTable):
+    """Coordinates (b, x, y, z), each a 64-bit key.
+
+    `BATCH_MAX`, `COORD_MIN` and `COORD_MAX` are the limits; ValueError names the row, column and
+    value that is beyond. A table made with a capacity takes that many distinct keys, rounded up to
+    a power of two, and raises RuntimeError on the next; `from_coords` without one grows.
+    """
+
+    BATCH_MAX: ClassVar[int] = 511
+    COORD_MIN: ClassVar[int] = -131072
+    COORD_MAX: ClassVar[int] = 131071
+
+    def __init__(self, capacity: int, device: Any = "cpu", use_double_hash: bool = False) -> None:
+        self._make(integer(capacity, "capacity"), device, use_double_hash)
+
+    def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:
+        self._table = _core.PackedHashTable(capacity, usable_device(device), bool(use_double_hash))
+        self._framework = NUMPY
+
+    @classmethod
+    def from_coords(
+        cls,
+        coords: ArrayLike,
+        device: Any = None,
+        capacity: int | None = None,
+        use_double_hash: bool = False,
+    ) -> Self:
+        """A table of these rows."""
+        self = cls.__new__(cls)
+        self._make(_capacity(capacity), device or "cpu", use_double_hash)
+        self.insert(coords)
+        return self
+
+
+class CoordTable(_CoordTable):
+    """Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
+
+    64 bits while everything fits PackedHashTable's limits, else 128 bits for four columns, else
+    the engine's wide keys. Without `key_dim` the first rows say how many columns there are.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None = None,
+        device: Any = "cpu",
+        use_double_hash: bool = False,
+        key_dim: int | None = None,
+    ) -> None:
+        columns = None if key_dim is None else integer(key_dim, "key_dim")
+        if columns is not None and not 1 <= columns <= 7:
+            raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
+        self._table = _core.CoordTable(
+            _capacity(capacity), usable_device(device), bool(use_double_hash), columns
+        )
+        self._framework = NUMPY
+
+    @classmethod
+    def from_coords(
+        cls,
+        coords: ArrayLike,
+        device: Any = None,
+        capacity: int | None = None,
+        use_double_hash: bool = False,
+    ) -> Self:
+        """A table of these rows."""
+        self = cls(capacity, device or "cpu", use_double_hash)
+        self.insert(coords)
+        return self
+
+    @property
+    def key(self) -> str:
+        """What stands for a coordinate: "packed64", "packed128" or "wide"."""
+        return self._table.key()

@@ -1,0 +1,136 @@
+"""TorchHashTable: keys are rows of integers of any width, hashed with Murmur."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework, to_numpy
+from tensorhash._device import usable_device
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._rows import take_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_FIELDS = ("table_kvs", "vec_keys", "capacity", "key_dim", "num_entries")
+
+
+class TorchHashTable:
+    """From a row of integers to the number of the row where it first came.
+
+    Any number of columns, all of int32. For coordinates `PackedHashTable` and `CoordTable` are
+    faster. A capacity is honoured as `PackedHashTable` does; `from_keys` without one grows.
+    """
+
+    _table: _core.TorchHashTable
+    _framework: Framework
+
+    def __init__(self, capacity: int, device: Any = "cpu") -> None:
+        rows = integer(capacity, "capacity")
+        self._table = _core.TorchHashTable(rows, usable_device(device))
+        self._framework = NUMPY
+
+    @classmethod
+    def from_keys(
+        cls, vec_keys: ArrayLike, device: Any = None, capacity: int | None = None
+    ) -> Self:
+        """A table of these rows."""
+        usable_device(device or "cpu")
+        self = cls.__new__(cls)
+        rows, self._framework = take_rows(vec_keys, "vec_keys", NUMPY)
+        wanted = None if capacity is None else integer(capacity, "capacity")
+        self._table = _core.TorchHashTable.from_keys(rows, wanted)
+        return self
+
+    def insert(self, vec_keys: ArrayLike) -> None:
+        """Appends the rows; a key that is there already keeps its first row."""
+        rows, source = take_rows(vec_keys, "vec_keys", self._framework)
+        self._table.insert(rows)
+        if self._table.num_entries():
+            self._framework = source
+
+    def search(self, search_keys: ArrayLike) -> Array:
+        """int32 [M]: the row where each key first came, -1 where it never did."""
+        rows, source = take_rows(search_keys, "search_keys", self._framework)
+        return source.give(self._table.search(rows))
+
+    @property
+    def vector_keys(self) -> Array:
+        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order."""
+        return self._framework.give(self._table.vector_keys())
+
+    @property
+    def unique_index(self) -> Array:
+        """int32: the first row of each key, ascending."""
+        return self._framework.give(self._table.unique_index())
+
+    @property
+    def unique_vector_keys(self) -> Array:
+        """int32 [distinct, key_dim]: the rows of `vector_keys` at `unique_index`."""
+        return self.vector_keys[self.unique_index]
+
+    @property
+    def capacity(self) -> int:
+        """Slots, a power of two."""
+        return self._table.capacity()
+
+    @property
+    def num_entries(self) -> int:
+        """Rows inserted, duplicates too."""
+        return self._table.num_entries()
+
+    @property
+    def key_dim(self) -> int:
+        """Columns of a key; -1 as long as there are none."""
+        return self._table.key_dim()
+
+    @property
+    def device(self) -> str:
+        """Where the table lives, "cpu:0"."""
+        return "cpu:0"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole table as plain numbers and NumPy arrays; `from_dict` takes it."""
+        keys = to_numpy(self._table.vector_keys())
+        return {
+            "table_kvs": to_numpy(self._table.table_kvs()),
+            "vec_keys": keys.copy() if self.key_dim > 0 else None,
+            "hash_method": "murmur",
+            "capacity": self.capacity,
+            "key_dim": self.key_dim,
+            "device": self.device,
+            "num_entries": self.num_entries,
+            "grows": self._table.grows(),
+        }
+
+    def from_dict(self, data: Mapping[str, Any]) -> Self:
+        """Becomes the table that `to_dict` told of, and returns itself."""
+        missing = [name for name in _FIELDS if name not in data]
+        if missing:
+            raise ValueError(f"data: expected what to_dict gave; it has no {', '.join(missing)}")
+        keys = data["vec_keys"]
+        rows = np.empty((0, 1), np.int32) if keys is None else np.asarray(keys)
+        capacity = integer(data["capacity"], "data['capacity']")
+        restored = _core.TorchHashTable.restore(rows, capacity, bool(data.get("grows", False)))
+        told = (restored.capacity(), restored.key_dim(), restored.num_entries())
+        expected = tuple(int(data[name]) for name in ("capacity", "key_dim", "num_entries"))
+        kvs = np.asarray(data["table_kvs"])
+        if told != expected or kvs.shape != (capacity, 2):
+            raise ValueError(
+                "data: capacity, key_dim, num_entries and table_kvs do not belong to vec_keys"
+            )
+        self._table = restored
+        return self
+
+    def __len__(self) -> int:
+        return self.num_entries
+
+    def __repr__(self) -> str:
+        return (
+            f"TorchHashTable(num_entries={self.num_entries}, capacity={self.capacity}, "
+            f"key_dim={self.key_dim})"
+        )

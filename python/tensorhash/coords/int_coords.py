@@ -1,0 +1,223 @@
+"""Integer coordinates of several batch items, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import Framework, to_numpy
+from tensorhash._table import Array, ArrayLike
+from tensorhash.coords._points import take_rows
+from tensorhash.coords._tables import CoordTable
+from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
+
+
+class IntCoords:
+    """Coordinates [N, D] whose rows `offsets[b]:offsets[b + 1]` are batch item b.
+
+    Holds a copy of its own: nothing done to the arrays that came in or went out changes it.
+    `tensor_stride` says how many units of the finest grid one step is, per axis.
+
+    >>> coords = IntCoords(np.array([[0, 1], [2, 3], [9, 9]]), [0, 2, 3])
+    >>> coords.batch_indexed_coordinates.tolist()
+    [[0, 0, 1], [0, 2, 3], [1, 9, 9]]
+    >>> coords.stride(2).coordinates.tolist()
+    [[0, 0], [1, 1], [4, 4]]
+    """
+
+    def __init__(
+        self,
+        coords: ArrayLike | Sequence[ArrayLike],
+        offsets: ArrayLike | None = None,
+        tensor_stride: int | Sequence[int] = 1,
+    ) -> None:
+        if isinstance(coords, (list, tuple)) and _are_arrays(coords):
+            if offsets is not None:
+                raise ValueError("offsets: expected None with a list of arrays, one per batch item")
+            rows, self._source, bounds = _joined(coords)
+        else:
+            taken, self._source = take_rows(coords, "coords")
+            rows = np.array(_as_numpy(taken))
+            bounds = np.array([0, len(rows)] if offsets is None else _bounds(offsets))
+        _check_rows(rows)
+        _check_bounds(bounds, len(rows))
+        batch = np.repeat(np.arange(len(bounds) - 1, dtype=rows.dtype), np.diff(bounds))
+        self._set(np.column_stack([batch, rows]), bounds, tensor_stride)
+
+    def _set(self, batched: Any, bounds: Any, tensor_stride: int | Sequence[int]) -> None:
+        self._batched = np.ascontiguousarray(batched)
+        self._bounds = np.ascontiguousarray(bounds, np.int64)
+        self._tensor_stride = tuple(axis_ints(tensor_stride, self.num_axes, "tensor_stride"))
+        self._table: CoordTable | None = None
+
+    @classmethod
+    def from_batched(
+        cls,
+        coords: ArrayLike,
+        num_batches: int | None = None,
+        tensor_stride: int | Sequence[int] = 1,
+    ) -> IntCoords:
+        """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs."""
+        taken, source = take_rows(coords, "coords")
+        rows = _as_numpy(taken)
+        # Checks the rows, too, and knows how many batches there are.
+        bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), num_batches)[1]
+        counts = np.bincount(rows[:, 0], minlength=bounds.shape[0] - 1)
+        order = np.argsort(rows[:, 0], kind="stable")
+        return cls._made(source, rows[order], np.cumsum([0, *counts]), tensor_stride)
+
+    @classmethod
+    def _made(cls, source: Framework, batched: Any, bounds: Any, tensor_stride: Any) -> IntCoords:
+        self = cls.__new__(cls)
+        self._source = source
+        self._set(batched, bounds, tensor_stride)
+        return self
+
+    def _give(self, array: Any) -> Array:
+        return self._source.give(_core.Tensor.wrap(np.array(array, order="C"), "coords"))
+
+    @property
+    def coordinates(self) -> Array:
+        """[N, D], a copy."""
+        return self._give(self._batched[:, 1:])
+
+    @property
+    def batch_indexed_coordinates(self) -> Array:
+        """[N, 1 + D] with the batch in column 0, a copy."""
+        return self._give(self._batched)
+
+    @property
+    def offsets(self) -> Array:
+        """int64 [B + 1], a copy."""
+        return self._give(self._bounds)
+
+    @property
+    def batch_size(self) -> int:
+        """Batch items, empty ones too."""
+        return len(self._bounds) - 1
+
+    @property
+    def num_axes(self) -> int:
+        """Columns without the batch."""
+        return int(self._batched.shape[1]) - 1
+
+    @property
+    def tensor_stride(self) -> tuple[int, ...]:
+        """Units of the finest grid per step, for each axis."""
+        return self._tensor_stride
+
+    def __len__(self) -> int:
+        return len(self._batched)
+
+    def __getitem__(self, item: int) -> Array:
+        """The coordinates of one batch item, a copy."""
+        if not -self.batch_size <= item < self.batch_size:
+            raise IndexError(
+                f"item: expected {-self.batch_size} <= item < {self.batch_size}, got {item}"
+            )
+        item %= self.batch_size
+        return self._give(self._batched[self._bounds[item] : self._bounds[item + 1], 1:])
+
+    def expand(
+        self,
+        kernel_size: int | Sequence[int],
+        kernel_dilation: int | Sequence[int] = 1,
+        kernel_batch: int | None = None,
+    ) -> IntCoords:
+        """All coordinates that a kernel reaches, distinct; see `expand_coords`."""
+        made = expand_coords(
+            self._batched, kernel_size, kernel_dilation, kernel_batch, self.batch_size
+        )
+        return self._made(self._source, *made, self._tensor_stride)
+
+    def stride(self, stride: int | Sequence[int]) -> IntCoords:
+        """Divided and rounded down, distinct; the tensor stride grows with it."""
+        steps = axis_ints(stride, self.num_axes, "stride")
+        made = stride_coords(self._batched, steps, self.batch_size)
+        grown = [old * by for old, by in zip(self._tensor_stride, steps, strict=True)]
+        return self._made(self._source, *made, grown)
+
+    def unique(self) -> IntCoords:
+        """Distinct coordinates, in order of first occurrence inside each item."""
+        made = stride_coords(self._batched, 1, self.batch_size)
+        return self._made(self._source, *made, self._tensor_stride)
+
+    @property
+    def hashmap(self) -> CoordTable:
+        """A table from [b, *coordinate] to its row in here, made when first asked for.
+
+        >>> IntCoords(np.array([[5, 6], [7, 8]])).hashmap.search(np.array([[0, 7, 8], [1, 7, 8]]))
+        array([ 1, -1], dtype=int32)
+        """
+        if self._table is None:
+            self._table = CoordTable.from_coords(self.batch_indexed_coordinates)
+        return self._table
+
+    def __repr__(self) -> str:
+        return (
+            f"IntCoords({len(self)} rows, {self.num_axes} axes, batch_size={self.batch_size}, "
+            f"{self._batched.dtype}, tensor_stride={self._tensor_stride}, {self._source.name})"
+        )
+
+
+def _as_numpy(rows: Any) -> Any:
+    """In this machine's byte order; not a copy unless that costs one."""
+    array = to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _are_arrays(items: Any) -> bool:
+    return len(items) > 0 and all(hasattr(item, "shape") and len(item.shape) > 0 for item in items)
+
+
+def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
+    """(rows of all items, the framework of the first, bounds)."""
+    taken = [take_rows(item, f"coords[{i}]") for i, item in enumerate(items)]
+    arrays = [_as_numpy(rows) for rows, _ in taken]
+    for i, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1]:
+            raise ValueError(
+                f"coords[{i}]: expected shape (N, {arrays[0].shape[-1]}), got {array.shape}"
+            )
+        if array.dtype != arrays[0].dtype:
+            raise TypeError(f"coords[{i}]: expected {arrays[0].dtype}, got {array.dtype}")
+    bounds = np.cumsum([0, *(len(array) for array in arrays)])
+    return np.concatenate(arrays), taken[0][1], bounds
+
+
+def _columns(rows: Any) -> int:
+    return int(rows.shape[1]) if rows.ndim == 2 else 0
+
+
+def _check_rows(rows: Any) -> None:
+    if rows.dtype not in (np.int32, np.int64):
+        raise TypeError(f"coords: expected int32 or int64, got {rows.dtype}")
+    if rows.ndim != 2 or rows.shape[1] < 1:
+        raise ValueError(f"coords: expected shape (N, D), got {rows.shape}")
+
+
+def _bounds(offsets: ArrayLike) -> Any:
+    bounds = _as_numpy(take_rows(offsets, "offsets")[0])
+    if bounds.dtype.kind not in "iu":
+        raise TypeError(f"offsets: expected integers, got {bounds.dtype}")
+    return bounds
+
+
+def _check_bounds(bounds: Any, rows: int) -> None:
+    if bounds.ndim != 1 or len(bounds) < 1:
+        raise ValueError(f"offsets: expected shape (B + 1,), got {bounds.shape}")
+    if bounds[0] != 0 or bounds[-1] != rows:
+        raise ValueError(
+            f"offsets: expected 0 first and {rows}, the number of rows, last, "
+            f"got {bounds[0]} and {bounds[-1]}"
+        )
+    falling = np.flatnonzero(bounds[1:] < bounds[:-1])
+    if len(falling) > 0:
+        at = int(falling[0])
+        raise ValueError(
+            f"offsets: expected numbers that never fall, "
+            f"got {bounds[at]} and then {bounds[at + 1]} at {at + 1}"
+        )

@@ -1,0 +1,250 @@
+"""Kernel maps: for every offset of a kernel, the pairs (in row, out row) that the offset joins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._rows import take_rows
+from tensorhash.coords._tables import CoordTable, PackedHashTable
+
+
+class KernelMap:
+    """Pairs grouped by offset, ascending by out row within an offset.
+
+    `in_maps` and `out_maps` are int32, `offsets` int64 [K + 1]: group k is
+    `in_maps[offsets[k]:offsets[k + 1]]`. All arrays are of the framework of the coordinates.
+    `identity_map_index` is the group that joins every row with itself, or None; it is set only for
+    odd kernels over equal coordinates. `strategy` is the path that was taken.
+    """
+
+    def __init__(self, made: _core.KernelMap, source: Framework) -> None:
+        self._made = made
+        self._source = source
+        self.in_maps: Array = source.give(made.in_maps)
+        self.out_maps: Array = source.give(made.out_maps)
+        self.offsets: Array = source.give(made.offsets)
+        # Ours alone: what a user writes into `offsets` must not lead a slice astray.
+        self._bounds = np.array(made.offsets)
+        self._table: Array | None = None
+
+    @property
+    def identity_map_index(self) -> int | None:
+        """The group that joins every row with itself, or None."""
+        return self._made.identity_map_index
+
+    @property
+    def strategy(self) -> str:
+        """The path that was taken: "flat", "hierarchical" or "merge"."""
+        return self._made.strategy
+
+    @property
+    def num_in(self) -> int:
+        """Rows of in_coords."""
+        return self._made.num_in
+
+    @property
+    def num_out(self) -> int:
+        """Rows of out_coords."""
+        return self._made.num_out
+
+    @property
+    def probes(self) -> tuple[int, int]:
+        """Lookups that were made: (of coarse cells, of coordinates); the merge path makes none."""
+        return self._made.coarse_probes, self._made.fine_probes
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def _group(self, k: Any) -> int:
+        try:
+            index = operator.index(k)
+        except TypeError:
+            raise TypeError(f"k: expected an int, got {type(k).__name__}") from None
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"k: expected {-len(self)} <= k < {len(self)}, got {index}")
+        return index % len(self)
+
+    def numel(self, k: int) -> int:
+        """How many pairs offset k has."""
+        group = self._group(k)
+        return int(self._bounds[group + 1] - self._bounds[group])
+
+    def __getitem__(self, k: int) -> tuple[Array, Array]:
+        """(in rows, out rows) of offset k."""
+        group = self._group(k)
+        pairs = slice(int(self._bounds[group]), int(self._bounds[group + 1]))
+        return self.in_maps[pairs], self.out_maps[pairs]
+
+    def __iter__(self) -> Iterator[tuple[Array, Array]]:
+        return (self[k] for k in range(len(self)))
+
+    def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
+        """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
+        arrays [end - start, most pairs], filled up with -1."""
+        first, last = operator.index(start), operator.index(end)
+        if not 0 <= first <= last <= len(self):
+            raise ValueError(
+                f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
+            )
+        if out_format not in ("list", "tensor"):
+            raise ValueError(f'out_format: expected "list" or "tensor", got {out_format!r}')
+        groups = [self[k] for k in range(first, last)]
+        if out_format == "list":
+            return [pair[0] for pair in groups], [pair[1] for pair in groups]
+        widest = max((len(pair[0]) for pair in groups), default=0)
+        padded = np.full((2, len(groups), widest), -1, dtype=np.int64)
+        for row, pair in enumerate(groups):
+            for side in range(2):
+                padded[side, row, : len(pair[side])] = np.asarray(pair[side])
+        ins, outs = (_core.Tensor.wrap(np.ascontiguousarray(side)) for side in padded)
+        return self._source.give(ins), self._source.give(outs)
+
+    def pair_table(self) -> Array:
+        """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first access."""
+        if self._table is None:
+            self._table = self._source.give(self._made.pair_table())
+        return self._table
+
+    @property
+    def _pair_table(self) -> Array:
+        return self.pair_table()
+
+    def pair_mask(self) -> Array:
+        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there."""
+        return self._source.give(self._made.pair_mask())
+
+    def to_csr(self) -> tuple[Array, Array, Array]:
+        """The pairs by out row: (in rows, out rows that have any, int64 offsets [U + 1])."""
+        ins, rows, offsets = self._made.to_csr()
+        give = self._source.give
+        return give(ins), give(rows), give(offsets)
+
+    def transpose(self) -> KernelMap:
+        """The map with in and out exchanged, as a transposed convolution needs it."""
+        return KernelMap(self._made.transpose(), self._source)
+
+    def __repr__(self) -> str:
+        return (
+            f"KernelMap(offsets={len(self)}, pairs={int(self._bounds[-1])}, in={self.num_in}, "
+            f"out={self.num_out}, {self.strategy}, {self._source.name})"
+        )
+
+
+def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
+    """One int per axis: a sequence of them, or one for all axes where their number is known."""
+    try:
+        if hasattr(value, "__len__") and not isinstance(value, str):
+            return [operator.index(number) for number in value]
+        number = operator.index(value)
+    except TypeError:
+        kind = "an int or a sequence of ints" if axes else "a sequence of ints"
+        raise TypeError(f"{argument}: expected {kind}, got {value!r}") from None
+    if axes is None:
+        raise TypeError(f"{argument}: expected a sequence of ints, one per axis, got {value!r}")
+    return [number] * axes
+
+
+def axes_of(rows: Any) -> int:
+    """The spatial axes of coordinates, 0 if they are none; what is wrong with them the core says."""
+    shape = tuple(getattr(rows, "shape", ()))
+    return max(shape[1] - 1, 0) if len(shape) == 2 else 0
+
+
+def kernel_offsets_from_size(
+    kernel_size: Any, kernel_dilation: Any = 1, center_offset: Any = None
+) -> Array:
+    """int32 [K, axes + 1]: the offsets of a kernel in the order of its groups.
+
+    The first axis is the slowest, the last the fastest; column 0, the batch, is zero. Odd axes are
+    centered, even ones begin at 0, unless `center_offset` says which place is offset 0.
+
+    >>> kernel_offsets_from_size((2, 1), (1, 1)).tolist()
+    [[0, 0, 0], [0, 1, 0]]
+    """
+    size = numbers_per_axis(kernel_size, None, "kernel_size")
+    dilation = numbers_per_axis(kernel_dilation, len(size), "kernel_dilation")
+    center = (
+        [] if center_offset is None else numbers_per_axis(center_offset, len(size), "center_offset")
+    )
+    return NUMPY.give(_core.kernel_offsets(size, dilation, center))
+
+
+def generate_kernel_map(
+    in_coords: ArrayLike,
+    out_coords: ArrayLike,
+    in_to_out_stride_ratio: Any,
+    kernel_size: Any,
+    kernel_dilation: Any = None,
+    kernel_center_offset: Any = None,
+    method: str = "size",
+    skip_symmetric_kernel_map: bool = False,
+    strategy: str | None = None,
+    *,
+    duplicates: str = "error",
+) -> KernelMap:
+    """All pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
+
+    Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes. Numbers per axis may be one
+    int for all. `method` is "size" or "offset": both give the same map. With
+    `skip_symmetric_kernel_map` only the groups before the middle one are made: the others mirror
+    them. `strategy` forces a path ("flat", "hierarchical", "merge"; "seed" for the rule of size);
+    None takes the fastest, and all give the same map. Repeated rows of in_coords are an error,
+    unless `duplicates="first"`.
+
+    >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
+    >>> [(i.tolist(), o.tolist()) for i, o in m]
+    [([0], [1]), ([0, 1], [0, 1]), ([1], [0])]
+    """
+    rows_in, source = take_rows(in_coords, "in_coords", NUMPY)
+    rows_out, _ = take_rows(out_coords, "out_coords", NUMPY)
+    axes = axes_of(rows_in)
+    if method not in ("size", "offset"):
+        raise ValueError(f'method: expected "size" or "offset", got {method!r}')
+    if duplicates not in ("error", "first"):
+        raise ValueError(f'duplicates: expected "error" or "first", got {duplicates!r}')
+    if not (strategy is None or isinstance(strategy, str)):
+        raise TypeError(f"strategy: expected a str or None, got {type(strategy).__name__}")
+
+    def per_axis(value: Any, argument: str) -> list[int]:
+        return [] if value is None else numbers_per_axis(value, axes, argument)
+
+    made = _core.generate_kernel_map(
+        rows_in,
+        rows_out,
+        numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio"),
+        numbers_per_axis(kernel_size, axes, "kernel_size"),
+        per_axis(kernel_dilation, "kernel_dilation"),
+        per_axis(kernel_center_offset, "kernel_center_offset"),
+        strategy,
+        duplicates == "first",
+        bool(skip_symmetric_kernel_map),
+    )
+    return KernelMap(made, source)
+
+
+def kernel_map_from_size_hierarchical(
+    fine_ht: PackedHashTable | CoordTable,
+    query_coords: ArrayLike,
+    kernel_size: Any,
+    stride: int = 4,
+) -> KernelMap:
+    """The map from the rows of a table, of equal ones the first, to `query_coords`.
+
+    The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
+    `stride` is a power of two. Kernels are odd, over three axes, dilation 1.
+    """
+    if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
+        raise TypeError(
+            f"fine_ht: expected a PackedHashTable or a CoordTable, got {type(fine_ht).__name__}"
+        )
+    rows, source = take_rows(query_coords, "query_coords", NUMPY)
+    size = numbers_per_axis(kernel_size, 3, "kernel_size")
+    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, integer(stride, "stride"))
+    return KernelMap(made, source)

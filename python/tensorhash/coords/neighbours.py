@@ -1,0 +1,92 @@
+"""Neighbours of points: all within a radius, or the k nearest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tensorhash import _core
+from tensorhash._arrays import Framework
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._points import number, take_optional, take_rows
+
+
+class Neighbors(NamedTuple):
+    """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`, and so `distances`."""
+
+    indices: Array  #: int64 [P]: rows of the points; nearest first, equally near ones by row
+    distances: Array  #: float64 [P]
+    offsets: Array  #: int64 [M + 1]
+
+
+def radius_search(
+    points: ArrayLike,
+    queries: ArrayLike,
+    radius: float,
+    batch: ArrayLike | None = None,
+    query_batch: ArrayLike | None = None,
+    max_neighbors: int | None = None,
+) -> Neighbors:
+    """Every point at a distance of at most `radius` from each query, nearest first.
+
+    Exact: the rule is `distance <= radius` for the distance in float64 that is returned; a point
+    equal to the query counts. `max_neighbors` keeps the nearest so many. With `batch` and
+    `query_batch`, an integer a row in any order, rows of different batches never meet. Results
+    come in the framework of the queries, the same bits on any number of threads.
+
+    >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
+    array([1, 0])
+    """
+    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors")
+    rows, asked, source = _take_clouds(points, queries)
+    return _give(
+        source,
+        _core.radius_search(
+            rows,
+            asked,
+            number(radius, "radius"),
+            take_optional(batch, "batch"),
+            take_optional(query_batch, "query_batch"),
+            most,
+        ),
+    )
+
+
+def knn_search(
+    points: ArrayLike,
+    queries: ArrayLike,
+    k: int,
+    batch: ArrayLike | None = None,
+    query_batch: ArrayLike | None = None,
+) -> Neighbors:
+    """The k nearest points of each query, nearest first; all of them where there are fewer than k.
+
+    Exact, any k, any number of columns; the rest is as in `radius_search`. Where every query has k
+    points to find, `indices.reshape(-1, k)` has a row a query.
+
+    >>> knn_search([[0.0], [1.0], [3.0]], [[0.9], [9.0]], 2).indices.reshape(-1, 2)
+    array([[1, 0],
+           [2, 1]])
+    """
+    count = integer(k, "k")
+    rows, asked, source = _take_clouds(points, queries)
+    return _give(
+        source,
+        _core.knn_search(
+            rows,
+            asked,
+            count,
+            take_optional(batch, "batch"),
+            take_optional(query_batch, "query_batch"),
+        ),
+    )
+
+
+def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Framework]:
+    rows, _ = take_rows(points, "points")
+    asked, source = take_rows(queries, "queries")
+    return rows, asked, source
+
+
+def _give(source: Framework, found: tuple[_core.Tensor, _core.Tensor, _core.Tensor]) -> Neighbors:
+    indices, distances, offsets = found
+    return Neighbors(source.give(indices), source.give(distances), source.give(offsets))

@@ -1,0 +1,130 @@
+"""Integer coordinates [N, 1 + D], the batch in column 0: distinct, expanded, strided."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._points import take_rows
+
+
+def unique_coords(
+    coords: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Array | tuple[Array, ...]:
+    """The distinct rows of integer coordinates, in order of first occurrence.
+
+    On request also, int64 and in this order: the first row of each, which of them each row is, and
+    how often each occurs.
+
+    >>> unique_coords(np.array([[0, 5, 5], [0, 1, 1], [0, 5, 5]])).tolist()
+    [[0, 5, 5], [0, 1, 1]]
+    """
+    rows, source = take_rows(coords, "coords")
+    shape = tuple(rows.shape)
+    dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
+    if dtype not in ("int32", "int64"):
+        raise TypeError(f"coords: expected int32 or int64, got {dtype}")
+    if len(shape) != 2:
+        raise ValueError(f"coords: expected shape (N, columns), got {shape}")
+    distinct, index, inverse, counts = _core.unique(rows)
+    wanted = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
+    extras = [source.give(tensor) for tensor, wish in wanted if wish]
+    given = source.give(distinct)
+    return (given, *extras) if extras else given
+
+
+def stride_coords(
+    coords: ArrayLike, stride: int | Sequence[int], num_batches: int | None = None
+) -> tuple[Array, Array]:
+    """(coords [M, 1 + D], batch offsets int64 [B + 1]): every axis divided by its stride, rounded
+    down, distinct.
+
+    Batches ascend; inside one, rows are in order of first occurrence, and batch b is rows
+    `offsets[b]:offsets[b + 1]`. `num_batches` keeps empty batches at the end; without it the
+    largest batch is the last.
+
+    >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
+    [[0, -1], [0, 1]]
+    """
+    rows, source = take_rows(coords, "coords")
+    made = _core.stride_coords(
+        rows, axis_ints(stride, _axes(rows), "stride"), _batches(num_batches)
+    )
+    return source.give(made[0]), source.give(made[1])
+
+
+def expand_coords(
+    coords: ArrayLike,
+    kernel_size: int | Sequence[int],
+    kernel_dilation: int | Sequence[int] = 1,
+    kernel_batch: int | None = None,
+    num_batches: int | None = None,
+) -> tuple[Array, Array]:
+    """(coords [M, 1 + D], batch offsets int64 [B + 1]): all rows that a kernel reaches, distinct.
+
+    Offsets are those of kernel maps: x slowest, odd axes centred, even axes 0 to k - 1. Batches
+    ascend; inside one, the given rows come first, then what each offset adds, offset by offset.
+    `kernel_batch` offsets are looked up at once: it shows in memory and time, never in the result.
+    Coordinates may be any of int32 or int64; a sum that leaves the dtype is a ValueError.
+
+    >>> expand_coords(np.array([[0, 5]]), 3)[0].tolist()
+    [[0, 5], [0, 4], [0, 6]]
+    """
+    rows, source = take_rows(coords, "coords")
+    axes = _axes(rows)
+    offsets = _kernel_offsets(
+        axis_ints(kernel_size, axes, "kernel_size"),
+        axis_ints(kernel_dilation, axes, "kernel_dilation"),
+    )
+    chunk = 0
+    if kernel_batch is not None:
+        chunk = integer(kernel_batch, "kernel_batch")
+        if chunk < 1:
+            raise ValueError(f"kernel_batch: expected 1 or more, got {chunk}")
+    made = _core.expand_coords(rows, offsets, chunk, _batches(num_batches))
+    return source.give(made[0]), source.give(made[1])
+
+
+def _axes(rows: Any) -> int:
+    shape = tuple(rows.shape)
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(f"coords: expected shape (N, 1 + D), the batch in column 0, got {shape}")
+    return shape[1] - 1
+
+
+def _batches(num_batches: int | None) -> int | None:
+    return None if num_batches is None else integer(num_batches, "num_batches")
+
+
+def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
+    """One int of 1 or more per axis, from one or one each."""
+    try:
+        given = [operator.index(values)] * axes
+    except TypeError:
+        try:
+            given = [operator.index(value) for value in values]
+        except TypeError:
+            raise TypeError(
+                f"{argument}: expected an int or {axes} of them, got {values!r}"
+            ) from None
+    if len(given) != axes:
+        raise ValueError(f"{argument}: expected one int or {axes}, one per axis, got {len(given)}")
+    for value in given:
+        if not 1 <= value < 2**31:
+            raise ValueError(f"{argument}: expected 1 to 2147483647, got {value}")
+    return given
+
+
+def _kernel_offsets(sizes: list[int], dilations: list[int]) -> Any:
+    """int64 [K, D]: the offsets of kernel maps, whose kernels have two axes or more."""
+    flat = [1] * (2 - len(sizes))
+    offsets = _core.kernel_offsets([*flat, *sizes], [*flat, *dilations], [])
+    return np.asarray(offsets)[:, 1 + len(flat) :].astype(np.int64)

@@ -1,0 +1,191 @@
+"""Points to voxels: which cell each point is in, and what becomes of those that share one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import Framework, to_numpy
+from tensorhash._dtypes import parse_dtype
+from tensorhash._table import Array, ArrayLike, DtypeLike
+from tensorhash.coords._points import per_axis, rows_and_columns, take_optional, take_rows
+
+
+class Voxels(NamedTuple):
+    """Voxels in order of first occurrence, and how points and voxels belong together."""
+
+    coords: Array  #: [V, D] integers, or [V, 1 + D] with the batch first
+    features: Any  #: [V, ...], the features of each voxel's points, joined; a list where lists came
+    index: Array  #: int64 [V]: the first point of each voxel
+    inverse: Array  #: int64 [N]: the voxel of each point
+    counts: Array  #: int64 [V]: points of each voxel
+
+
+def voxelize(
+    points: ArrayLike,
+    voxel_size: float | Sequence[float],
+    origin: float | Sequence[float] = 0.0,
+    reduce: str | Sequence[str] = "mean",
+    features: ArrayLike | Sequence[ArrayLike] | None = None,
+    batch: ArrayLike | None = None,
+    dtype: DtypeLike = "int32",
+) -> Voxels:
+    """The occupied voxels of a point cloud [N, D], with the joined features of their points.
+
+    Voxel = floor((point - origin) / voxel_size), in float64 whatever the points are; the size and
+    the origin are one number or one per axis. `features` is one array of N rows or a list of them
+    (default: the points). `reduce` is "first", "last", "sum", "mean", "min" or "max": one for all,
+    or one per array, or for a single [N, C] array one per column. Floats are added in float64 and
+    keep their dtype; sums of integers come as int64 or uint64, their means as float64. `batch`, an
+    integer a point, becomes the first column: points of different batches never share a voxel.
+
+    NaN, infinities and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
+
+    >>> points = np.array([[0.1, 0.2], [0.3, 0.2], [-0.1, 0.0]])
+    >>> voxels = voxelize(points, 0.5)
+    >>> voxels.coords.tolist(), voxels.counts.tolist()
+    ([[0, 0], [-1, 0]], [2, 1])
+    >>> voxels.features.tolist()
+    [[0.2, 0.2], [-0.1, 0.0]]
+    """
+    cloud = _Cloud(points, voxel_size, origin, batch, dtype)
+    columns = _Columns(cloud, features, reduce)
+    cloud.find_voxels()
+    joined = columns.join(cloud.inverse, cloud.coords.shape[0])
+    give = cloud.source.give
+    return Voxels(
+        give(cloud.coords), joined, give(cloud.index), give(cloud.inverse), give(cloud.counts)
+    )
+
+
+def voxel_downsample(
+    points: ArrayLike,
+    voxel_size: float | Sequence[float],
+    origin: float | Sequence[float] = 0.0,
+    reduce: str | Sequence[str] = "mean",
+    features: ArrayLike | Sequence[ArrayLike] | None = None,
+    batch: ArrayLike | None = None,
+) -> Any:
+    """One point per occupied voxel: the mean of its points, in order of first occurrence.
+
+    With `features`: (points, features), the latter joined by `reduce` as in `voxelize`; without,
+    `reduce` is for the points. With `batch`, the batch of each point comes last.
+
+    >>> voxel_downsample([[0.0], [0.2], [5.0]], 1.0).tolist()
+    [[0.1], [5.0]]
+    """
+    cloud = _Cloud(points, voxel_size, origin, batch, "int64")
+    wanted = [_Columns(cloud, None, reduce if features is None else "mean")]
+    if features is not None:
+        wanted.append(_Columns(cloud, features, reduce))
+    cloud.find_voxels()
+    results = [columns.join(cloud.inverse, cloud.coords.shape[0]) for columns in wanted]
+    if batch is not None:
+        numbers = np.ascontiguousarray(to_numpy(cloud.coords)[:, 0])
+        results.append(cloud.source.give(_core.Tensor.wrap(numbers, "batch")))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+class _Cloud:
+    """The points of a call and, once found, their voxels as the core has them."""
+
+    coords: _core.Tensor
+    index: _core.Tensor
+    inverse: _core.Tensor
+    counts: _core.Tensor
+
+    def __init__(
+        self, points: ArrayLike, voxel_size: Any, origin: Any, batch: Any, dtype: DtypeLike
+    ) -> None:
+        self.points, self.source = take_rows(points, "points")
+        self.rows, axes = rows_and_columns(self.points, "points")
+        self._voxel_size = per_axis(voxel_size, axes, "voxel_size")
+        self._origin = per_axis(origin, axes, "origin")
+        self._batch = take_optional(batch, "batch")
+        self._dtype = parse_dtype(dtype, "dtype")[0]
+
+    def find_voxels(self) -> None:
+        keys = _core.voxel_coords(
+            self.points, self._voxel_size, self._origin, self._batch, self._dtype
+        )
+        self.coords, self.index, self.inverse, self.counts = _core.unique(keys)
+
+
+class _Columns:
+    """The arrays to join and the word for each, checked before any work is done."""
+
+    def __init__(self, cloud: _Cloud, features: Any, reduce: str | Sequence[str]) -> None:
+        self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
+        self._arrays = [(cloud.points, cloud.source)]
+        if features is not None:
+            arrays = list(features) if self._many else [features]
+            names = [f"features[{i}]" for i in range(len(arrays))] if self._many else ["features"]
+            self._arrays = [
+                _take_features(array, cloud.rows, name)
+                for array, name in zip(arrays, names, strict=True)
+            ]
+        self._words = self._check_words(reduce)
+
+    def _check_words(self, reduce: str | Sequence[str]) -> list[str | list[str]]:
+        if isinstance(reduce, str):
+            return [reduce] * len(self._arrays)
+        words = list(reduce)
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError(f"reduce: expected a name or names, got {reduce!r}")
+        if self._many:
+            expected = len(self._arrays)
+            what = "array"
+        else:
+            shape = _shape(self._arrays[0][0])
+            if len(shape) != 2:
+                raise ValueError(f"reduce: expected one name for features of shape {shape}")
+            expected = shape[1]
+            what = "column"
+        if len(words) != expected:
+            raise ValueError(
+                f"reduce: expected one name or {expected}, one per {what}, got {len(words)}"
+            )
+        return list(words) if self._many else [words]
+
+    def join(self, inverse: Any, voxels: int) -> Any:
+        joined = [
+            _join(array, source, word, inverse, voxels)
+            for (array, source), word in zip(self._arrays, self._words, strict=True)
+        ]
+        return joined if self._many else joined[0]
+
+
+def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
+    taken, source = take_rows(array, argument)
+    shape = _shape(taken)
+    if len(shape) == 0 or shape[0] != rows:
+        raise ValueError(f"{argument}: expected {rows} rows, one per point, got shape {shape}")
+    return taken, source
+
+
+def _as_numpy(rows: Any) -> Any:
+    return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+
+
+def _is_matrix(values: Any) -> bool:
+    """A list of numbers or of lists of numbers is one array; a list of arrays is several."""
+    return not any(hasattr(value, "shape") and len(value.shape) > 0 for value in values)
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    return tuple(array.shape) if hasattr(array, "shape") else tuple(np.asarray(array).shape)
+
+
+def _join(array: Any, source: Framework, word: Any, inverse: Any, voxels: int) -> Any:
+    if isinstance(word, str):
+        return source.give(_core.reduce_voxels(array, inverse, voxels, word))
+    values = _as_numpy(array)
+    columns = [
+        to_numpy(_core.reduce_voxels(values[:, i], inverse, voxels, one))
+        for i, one in enumerate(word)
+    ]
+    joined = np.stack(columns, axis=1) if columns else np.empty((voxels, 0), values.dtype)
+    return source.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))

@@ -1,0 +1,12 @@
+"""One table over many processes, on torch.distributed: each rank holds the keys that hash to it.
+
+>>> import torch.distributed as dist
+>>> from tensorhash.distributed import DistributedHashMap
+>>> dist.init_process_group("gloo")                                          # doctest: +SKIP
+>>> table = DistributedHashMap(None, 10**6, "int64", (), "float32", (16,))   # doctest: +SKIP
+"""
+
+from tensorhash.distributed.checkpoint import load_hash_map, load_into
+from tensorhash.distributed.table import DistributedHashMap
+
+__all__ = ["DistributedHashMap", "load_hash_map", "load_into"]

@@ -1,0 +1,165 @@
+"""How a call is made, once the rank's batch is ready: to the owners, applied, answers back.
+
+Each step that can fail is tried first and agreed on with all ranks before the next one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash.distributed.batch import Batch
+from tensorhash.distributed.exchange import Exchange
+from tensorhash.distributed.routing import Bytes
+from tensorhash.distributed.rows import to_bytes, to_tensor
+from tensorhash.hash_map import HashMap
+
+_MAX_ROWS = 2**31 - 1
+
+
+def attempt(
+    action: Callable[[], Any], otherwise: Any = None
+) -> tuple[Any, Exception | KeyboardInterrupt | None]:
+    """(result, None), or (otherwise, the error), to be agreed on with the other ranks."""
+    try:
+        return action(), None
+    except (Exception, KeyboardInterrupt) as error:
+        return otherwise, error
+
+
+class Arrived:
+    """What reached an owner: counts[r] rows of rank r, rank by rank."""
+
+    def __init__(self, keys: _core.Tensor, values: list[_core.Tensor], counts: Any) -> None:
+        self.keys = keys
+        self.values = values
+        self.counts = counts
+
+
+class Calls:
+    """The calls of one rank's table to the others."""
+
+    def __init__(self, exchange: Exchange, local: HashMap) -> None:
+        self._exchange = exchange
+        self._table = local._table
+        self._key = local._key
+        self._values = local._values
+
+    def deliver(self, step: str, prepared: Any, error: BaseException | None) -> tuple[Any, Arrived]:
+        """Brings every rank's batch to the owners. `prepared` is (Batch, ...) unless `error`."""
+        counts = prepared[0].counts if error is None else ()
+        matrix = self._exchange.agree(step, error, counts)
+        incoming = matrix.sum(axis=0)
+        if incoming.max() > _MAX_ROWS:
+            raise ValueError(
+                f"keys: at most {_MAX_ROWS} rows may go to one rank in a call, this one would bring "
+                f"{incoming.max()} to rank {incoming.argmax()}; split it"
+            )
+        batch: Batch = prepared[0]
+        into = matrix[:, self._exchange.rank]
+        received = self._exchange.rows(step, batch.outgoing, batch.counts, into)
+        keys = to_tensor(received[0], self._key, "keys")
+        elements = self._values[: len(received) - 1]
+        values = [
+            to_tensor(rows, element, f"values[{i}]")
+            for i, (rows, element) in enumerate(zip(received[1:], elements, strict=True))
+        ]
+        return prepared, Arrived(keys, values, into)
+
+    def add(
+        self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
+    ) -> tuple[_core.Tensor, _core.Tensor]:
+        """(places, new) of a call that may add keys."""
+        # Running out of memory is met here, where all ranks can still turn back together.
+        _, error = attempt(lambda: self._make_room(arrived.keys))
+        self._exchange.agree(f"{step} (room)", error)
+        located, error = attempt(lambda: apply(arrived.keys))
+        self._exchange.agree(f"{step} (answers)", error)
+        index, new = map(np.asarray, located)
+        # Indices have 31 bits, so that the complement can say "was there already".
+        answers = self._return(step, batch, arrived, np.where(new, index, ~index))
+        places = self._places(batch, np.where(answers < 0, ~answers, answers))
+        first = batch.restore(answers >= 0)[batch.inverse] & batch.first
+        return _core.Tensor.wrap(places), _core.Tensor.wrap(first)
+
+    def find(self, step: str, batch: Batch, arrived: Arrived) -> tuple[_core.Tensor, _core.Tensor]:
+        """(places, -1 if missing; found)."""
+        located, error = attempt(lambda: self._table.find(arrived.keys))
+        self._exchange.agree(f"{step} (answers)", error)
+        answers = self._return(step, batch, arrived, np.asarray(located[0]))
+        places = self._places(batch, answers)
+        return _core.Tensor.wrap(places), _core.Tensor.wrap(places >= 0)
+
+    def ask(
+        self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
+    ) -> np.ndarray[Any, Any]:
+        """A mask from the owners, one byte a key, in the order of the batch's distinct keys."""
+        mask, error = attempt(lambda: np.asarray(apply(arrived.keys)))
+        self._exchange.agree(f"{step} (answers)", error)
+        return batch.restore(self._return(step, batch, arrived, mask))
+
+    def fetch(
+        self, step: str, batch: Batch, arrived: Arrived, filled: list[_core.Tensor]
+    ) -> list[_core.Tensor]:
+        """The value columns for the rows of the batch, over `filled` with its defaults."""
+        (found, values), error = attempt(lambda: self._look_up(arrived.keys), (None, None))
+        self._exchange.agree(f"{step} (answers)", error)
+        there = self._return(step, batch, arrived, found)
+        # Only the values of keys that are there travel; both sides know how many from the mask.
+        sizes = _sums(found, arrived.counts), _sums(there, batch.counts)
+        received = self._exchange.rows(step, values, *sizes)
+        place = batch.restore(np.where(there, np.cumsum(there) - 1, -1))[batch.inverse]
+        known = place >= 0
+        results = []
+        for column, element, new in zip(filled, self._values, received, strict=True):
+            rows = to_bytes(np.asarray(column), element)
+            rows[known] = np.take(new, place[known], axis=0)
+            results.append(to_tensor(rows, element, "values"))
+        return results
+
+    def _look_up(self, keys: _core.Tensor) -> tuple[np.ndarray[Any, Any], list[Bytes]]:
+        indices, found = map(np.asarray, self._table.find(keys))
+        there = indices[found]
+        columns = [np.asarray(self._table.value_tensor(i)) for i in range(len(self._values))]
+        named = zip(columns, self._values, strict=True)
+        return found, [
+            to_bytes(np.take(column, there, axis=0), element) for column, element in named
+        ]
+
+    def _make_room(self, keys: _core.Tensor) -> None:
+        size, capacity = self._table.size(), self._table.capacity()
+        if size + keys.shape[0] <= capacity:
+            return
+        # Many of the rows may be there already, or come from several ranks.
+        missing = ~np.asarray(self._table.contains(keys))
+        rows = to_bytes(np.asarray(keys), self._key)[missing]
+        scratch = _core.HashMap(0, self._key, [], "cpu:0")
+        scratch.insert(to_tensor(rows, self._key, "keys"), ())
+        needed = size + scratch.size()
+        if needed > capacity:
+            self._table.reserve(max(needed, min(2 * capacity, _MAX_ROWS)))
+
+    def _return(
+        self, step: str, batch: Batch, arrived: Arrived, answers: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """Each rank's answers, in the order in which its batch was sent."""
+        size = answers.dtype.itemsize
+        out = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), size)
+        back = self._exchange.rows(step, [out], arrived.counts, batch.counts)
+        return back[0].reshape(-1).view(answers.dtype)
+
+    def _places(self, batch: Batch, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Owner << 32 | index for the rows of the batch, of indices in the order sent."""
+        owner = np.repeat(np.arange(self._exchange.ranks, dtype=np.int64), batch.counts)
+        places = np.where(local < 0, np.int64(-1), owner << 32 | local)
+        return batch.restore(places)[batch.inverse]
+
+
+def _sums(mask: np.ndarray[Any, Any], counts: Any) -> list[int]:
+    """How many of each rank's rows are True."""
+    ends = np.cumsum(counts)
+    totals = np.concatenate(([0], np.cumsum(mask)))
+    return [int(totals[end] - totals[end - n]) for n, end in zip(counts, ends, strict=True)]

@@ -1,0 +1,198 @@
+"""Checkpoints of a distributed table: a folder with a file per rank and a manifest that names them.
+
+The files of a save have names of their own; the manifest is renamed into place when all of them are
+there, so that a process killed at any moment leaves the old checkpoint or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tensorhash.distributed import shard_file
+from tensorhash.distributed.rows import to_tensor
+from tensorhash.distributed.shard_file import CHUNK_ROWS, ShardFile
+from tensorhash.hash_map import HashMap
+
+if TYPE_CHECKING:
+    from tensorhash.distributed.exchange import Exchange
+
+_MANIFEST = "checkpoint.json"
+_SUFFIX = ".thshard"
+
+
+def save(exchange: Exchange, table: HashMap, path: Any) -> None:
+    """Writes this rank's file, and on rank 0 the manifest; collective."""
+    error: Exception | None = None
+    folder = ""
+    try:
+        folder = os.fsdecode(path)
+        os.makedirs(folder, exist_ok=True)
+    except (OSError, TypeError) as caught:
+        error = caught
+    # Rank 0's number is everybody's.
+    numbers = exchange.agree("save", error, [secrets.randbits(62)])
+    token = f"{int(numbers[0, 0]):016x}"
+    file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
+    counts = _write_files(exchange, table, file, {"id": token, "rank": exchange.rank})
+    try:
+        if exchange.rank == 0:
+            _write_manifest(folder, table, token, counts)
+            _remove_others(folder, token)
+    except Exception as caught:
+        error = caught
+    exchange.agree("save (manifest)", error)
+
+
+def _write_files(exchange: Exchange, table: HashMap, file: str, facts: dict[str, Any]) -> list[int]:
+    """Every rank's file, or none of them; how many entries each has."""
+    error: Exception | None = None
+    count = 0
+    try:
+        count = shard_file.write(file, table, {**facts, "ranks": exchange.ranks})["count"]
+    except Exception as caught:
+        error = caught
+    try:
+        return [int(n) for n in exchange.agree("save (files)", error, [count])[:, 0]]
+    except Exception:
+        # If the ranks agreed that one failed, nobody will name the files. If they lost each other,
+        # rank 0 may do so yet: then a file stays, and the next save removes it.
+        if not exchange.is_broken:
+            with contextlib.suppress(OSError):
+                os.remove(file)
+        raise
+
+
+def _file_name(token: str, rank: int, ranks: int) -> str:
+    return f"{token}-{rank:05}-of-{ranks:05}{_SUFFIX}"
+
+
+def _write_manifest(folder: str, table: HashMap, token: str, counts: list[int]) -> None:
+    names = [_file_name(token, rank, len(counts)) for rank in range(len(counts))]
+    facts = {
+        "format": 1,
+        "id": token,
+        **shard_file.describe(table),
+        "count": sum(counts),
+        "files": [{"name": n, "count": c} for n, c in zip(names, counts, strict=True)],
+    }
+    facts["crc32"] = _manifest_sum(facts)
+    temporary = os.path.join(folder, f".{_MANIFEST}-{token}")
+    with open(temporary, "x", encoding="utf-8") as file:
+        json.dump(facts, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync_folder(folder)
+    os.replace(temporary, os.path.join(folder, _MANIFEST))
+    _sync_folder(folder)
+
+
+def _manifest_sum(facts: dict[str, Any]) -> str:
+    text = json.dumps({**facts, "crc32": ""}, sort_keys=True)
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove_others(folder: str, token: str) -> None:
+    """Files of earlier saves, and of saves that were killed."""
+    for name in os.listdir(folder):
+        ours = name.endswith(_SUFFIX) or name.startswith(f".{_MANIFEST}-")
+        if ours and token not in name:
+            with contextlib.suppress(OSError):
+                os.remove(os.path.join(folder, name))
+
+
+class Checkpoint:
+    """A checkpoint to be read, its manifest and headers checked."""
+
+    def __init__(self, path: Any) -> None:
+        folder = os.fsdecode(path)
+        manifest = os.path.join(folder, _MANIFEST)
+        facts = _read_manifest(manifest)
+        self.path = folder
+        self.id: str = facts["id"]
+        self.count: int = facts["count"]
+        self.key, self.values = shard_file.elements_of(facts, manifest)
+        self.files = [ShardFile(os.path.join(folder, entry["name"])) for entry in facts["files"]]
+        for file, entry in zip(self.files, facts["files"], strict=True):
+            same = (file.key, file.values) == (self.key, self.values)
+            if not same or file.header["id"] != self.id or file.count != entry["count"]:
+                raise ValueError(f"{file.path}: belongs to another checkpoint than {manifest}")
+
+    def rounds(self, readers: int) -> int:
+        """How many chunks the busiest reader has if reader r takes files r, r + readers, ..."""
+        pieces = [-(-file.count // CHUNK_ROWS) for file in self.files]
+        return max(sum(pieces[reader::readers]) for reader in range(readers))
+
+    def chunks(self, numbers: Iterable[int], at_least: int = 0) -> Iterator[tuple[Any, list[Any]]]:
+        """(keys, values) of the files with these numbers; empty ones at the end to reach a count."""
+        given = 0
+        for number in numbers:
+            for chunk in self.files[number].chunks():
+                given += 1
+                yield chunk
+        for _ in range(given, at_least):
+            yield (
+                to_tensor(shard_file.no_rows(self.key), self.key, "keys"),
+                [to_tensor(shard_file.no_rows(value), value, "values") for value in self.values],
+            )
+
+    def wrong_size(self, size: int) -> ValueError | None:
+        """The error, if a table that took all files has another size: equal keys in two files."""
+        if size == self.count:
+            return None
+        return ValueError(f"{self.path}: expected {self.count} distinct keys, got {size}")
+
+
+def _read_manifest(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            facts = json.load(file)
+        good = facts["format"] == 1 and facts["crc32"] == _manifest_sum(facts)
+        # Never a file outside the folder, whoever wrote the manifest.
+        good = good and all(os.path.basename(f["name"]) == f["name"] for f in facts["files"])
+    except FileNotFoundError:
+        raise ValueError(f"{path}: missing; this folder holds no complete checkpoint") from None
+    except (KeyError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError(f"{path}: damaged, or of a later version: its checksum does not fit")
+    return dict(facts)
+
+
+def load_hash_map(path: str | os.PathLike[str]) -> HashMap:
+    """The checkpoint of a distributed table as one HashMap, in this process alone."""
+    found = Checkpoint(path)
+    dtypes, shapes = [d for d, _ in found.values], [s for _, s in found.values]
+    table = HashMap(found.count, *found.key, value_dtypes=dtypes, value_element_shapes=shapes)
+    for keys, values in found.chunks(range(len(found.files))):
+        table._table.insert(keys, values)
+    wrong = found.wrong_size(table.size())
+    if wrong is not None:
+        raise wrong
+    return table
+
+
+def load_into(table: Any, path: str | os.PathLike[str]) -> None:
+    """Inserts a checkpoint's entries into any table with HashMap's `insert`, keys there winning.
+
+    All files are read once before the first row goes in, so that a damaged one changes nothing.
+    """
+    found = Checkpoint(path)
+    everything = range(len(found.files))
+    for _ in found.chunks(everything):
+        pass
+    for keys, values in found.chunks(everything):
+        table.insert(keys, list_values=values)

@@ -1,0 +1,132 @@
+"""The collectives: agreeing on a step before it is taken, and rows to their owners and back.
+
+Every step of every rank passes through `agree` first, so that an error on one rank is an error on
+all of them and nobody waits for a rank that has given up.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from tensorhash.distributed.routing import MOST_RANKS, Bytes
+
+
+class Exchange:
+    """The ranks of a process group, as one of them sees the others."""
+
+    def __init__(self, process_group: Any) -> None:
+        self.group = _usable_group(process_group)
+        self.rank: int = dist.get_rank(self.group)
+        self.ranks: int = dist.get_world_size(self.group)
+        self._broken = ""
+        if self.ranks > MOST_RANKS:
+            raise ValueError(
+                f"process_group: expected at most {MOST_RANKS} ranks, got {self.ranks}"
+            )
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a collective has failed: the ranks may not all have seen the same."""
+        return bool(self._broken)
+
+    def agree(
+        self, step: str, error: BaseException | None = None, numbers: Sequence[int] = ()
+    ) -> np.ndarray[Any, Any]:
+        """All ranks' `numbers` (at most one per rank), int64 [ranks, ranks]; unless one has failed.
+
+        Raises on every rank if one has an error or is at another step: its own error on the rank
+        that has one, elsewhere a RuntimeError that repeats it.
+        """
+        mine = torch.zeros(2 + self.ranks, dtype=torch.int64)
+        mine[0] = zlib.crc32(step.encode())
+        mine[1] = error is not None
+        mine[2 : 2 + len(numbers)] = torch.tensor([int(n) for n in numbers], dtype=torch.int64)
+        everyone = [torch.empty_like(mine) for _ in range(self.ranks)]
+        self._collective(step, lambda: dist.all_gather(everyone, mine, group=self.group))
+        table = torch.stack(everyone).numpy()
+        if table[:, 1].any() or (table[:, 0] != table[0, 0]).any():
+            self._explain(step, error)
+        return table[:, 2:]
+
+    def _explain(self, step: str, error: BaseException | None) -> None:
+        """Raises what `agree` promises; only failing calls pay for the texts."""
+        text = f"{type(error).__name__}: {error}" if error is not None else ""
+        reports: list[Any] = [None] * self.ranks
+        self._collective(
+            step, lambda: dist.all_gather_object(reports, (step, text), group=self.group)
+        )
+        if error is not None:
+            raise error
+        for rank, (_, why) in enumerate(reports):
+            if why:
+                raise RuntimeError(f"{step}: refused on every rank, because of rank {rank}: {why}")
+        others = ", ".join(f"rank {rank} {their}" for rank, (their, _) in enumerate(reports))
+        raise RuntimeError(f"{step}: all ranks must make the same calls in order, got {others}")
+
+    def rows(self, step: str, columns: Sequence[Bytes], out: Any, into: Any) -> list[Bytes]:
+        """Sends out[r] rows of each column to rank r, and receives into[r] from it, rank by rank."""
+        sizes = [int(n) for n in out], [int(n) for n in into]
+        results = [np.empty((sum(sizes[1]), column.shape[1]), np.uint8) for column in columns]
+
+        def transfer() -> None:
+            works = [
+                dist.all_to_all_single(
+                    torch.from_numpy(result),
+                    torch.from_numpy(np.ascontiguousarray(column)),
+                    sizes[1],
+                    sizes[0],
+                    group=self.group,
+                    async_op=True,
+                )
+                for result, column in zip(results, columns, strict=True)
+                if column.shape[1] > 0
+            ]
+            for work in works:
+                work.wait()
+
+        self._collective(step, transfer)
+        return results
+
+    def _collective(self, step: str, run: Any) -> None:
+        if self._broken:
+            raise RuntimeError(f"{step}: {self._broken}")
+        try:
+            run()
+        except BaseException as error:
+            # The ranks are out of step from here on: a later collective could pair wrong messages.
+            self._broken = (
+                f"rank {self.rank} lost its peers in an earlier call; its own entries are sound and "
+                f"still there in .local; start the group anew"
+            )
+            if not isinstance(error, Exception):
+                raise
+            raise RuntimeError(
+                f"{step}: rank {self.rank} of {self.ranks} could not reach all others: {error}; "
+                f"its own entries are sound and still there in .local"
+            ) from error
+
+
+def _usable_group(process_group: Any) -> Any:
+    if not dist.is_available() or not dist.is_initialized():
+        raise RuntimeError(
+            "process_group: torch.distributed is not initialised; start the program with torchrun "
+            "and call torch.distributed.init_process_group('gloo') first"
+        )
+    group = dist.group.WORLD if process_group is None else process_group
+    if not isinstance(group, dist.ProcessGroup):
+        raise TypeError(
+            f"process_group: expected a torch.distributed group of which this process is a member, "
+            f"or None for all processes, got {process_group!r}"
+        )
+    if "gloo" not in str(dist.get_backend_config(group)):
+        raise ValueError(
+            f"process_group: expected the gloo backend, got {dist.get_backend(group)}; tables live "
+            f"on the CPU: make a group for them with torch.distributed.new_group(backend='gloo')"
+        )
+    return group

@@ -1,0 +1,34 @@
+"""Rows as bytes: what travels between ranks and into checkpoints, whatever the dtype."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._dtypes import core_dtype
+from tensorhash._table import Element
+from tensorhash.distributed.routing import Bytes
+
+
+def width_of(element: Element) -> int:
+    """Bytes of one row."""
+    dtype, shape = element
+    return core_dtype(dtype).byte_size() * math.prod(shape)
+
+
+def to_bytes(array: Any, element: Element) -> Bytes:
+    """uint8 [N, row bytes] of an array of elements; a view if the array is contiguous."""
+    rows = np.ascontiguousarray(array)
+    return rows.reshape(-1).view(np.uint8).reshape(len(rows), width_of(element))
+
+
+def to_tensor(rows: Bytes, element: Element, argument: str) -> _core.Tensor:
+    """The elements whose bytes `rows` are, for the core to read; shares the memory."""
+    dtype, shape = element
+    # NumPy has no bfloat16 of its own: its bits travel as uint16 and the core names them.
+    bits = "uint16" if dtype == "bfloat16" else dtype
+    array = np.ascontiguousarray(rows).reshape(-1).view(bits).reshape(len(rows), *shape)
+    return _core.Tensor.wrap(array, argument, dtype)

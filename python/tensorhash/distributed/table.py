@@ -1,0 +1,323 @@
+"""DistributedHashMap: HashMap's batch methods over the ranks of a process group.
+
+Every method marked collective is called by all ranks, in the same order, each with a batch of its
+own. A call goes: distinct keys -> owners -> the owner's HashMap -> answers back -> rows.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, element_text, integer
+from tensorhash.distributed import checkpoint
+from tensorhash.distributed.batch import Batch
+from tensorhash.distributed.calls import Calls, attempt
+from tensorhash.distributed.exchange import Exchange
+from tensorhash.distributed.routing import owners
+from tensorhash.distributed.rows import to_bytes
+from tensorhash.hash_map import HashMap, _one_or_tuple, _words
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Give = Callable[[_core.Tensor], Array]
+
+
+class DistributedHashMap:
+    """A HashMap whose entries are spread over the ranks of a process group by a hash of the key.
+
+    The result of a call is that of one HashMap fed with rank 0's batch first, then rank 1's, and so
+    on (float sums: to rounding, the same in every run). Batches may differ in size, or be empty.
+    Where a key lives is an int64: its owner << 32 | the index in the owner's buffers.
+
+    An error in one rank's arguments raises on every rank, and nothing has changed on any.
+    A rank that dies makes every other raise within the group's timeout; what each of them owns stays
+    sound and readable in `local`.
+    """
+
+    def __init__(
+        self,
+        process_group: Any,
+        init_capacity: int,
+        key_dtype: DtypeLike,
+        key_element_shape: ShapeLike,
+        value_dtype: DtypeLike | Sequence[DtypeLike] | None = None,
+        value_element_shape: ShapeLike | Sequence[ShapeLike] | None = None,
+        device: Any = "cpu",
+        *,
+        value_dtypes: Sequence[DtypeLike] | None = None,
+        value_element_shapes: Sequence[ShapeLike] | None = None,
+    ) -> None:
+        """Collective. `process_group` None is all processes; `init_capacity` counts all ranks."""
+
+        def make() -> HashMap:
+            return HashMap(
+                _share(init_capacity, exchange.ranks, "init_capacity"),
+                key_dtype,
+                key_element_shape,
+                value_dtype,
+                value_element_shape,
+                device,
+                value_dtypes=value_dtypes,
+                value_element_shapes=value_element_shapes,
+            )
+
+        exchange = Exchange(process_group)
+        local, error = attempt(make)
+        elements = "" if local is None else _signature(local)
+        exchange.agree(f"DistributedHashMap({elements})", error)
+        assert local is not None
+        self._exchange = exchange
+        self._local: HashMap = local
+        self._calls = Calls(exchange, local)
+        self._key = local._key
+        self._values = local._values
+
+    # Batches.
+
+    def insert(
+        self,
+        keys: ArrayLike,
+        values: ArrayLike | Sequence[ArrayLike] = None,
+        *,
+        list_values: Sequence[ArrayLike] | None = None,
+    ) -> tuple[Array, Array]:
+        """Adds the keys that are new; of equal keys the lowest rank's first row wins. Collective.
+
+        Returns (int64 [N] owner << 32 | index, right for every row; bool [N] newly inserted).
+        """
+        return self._write("insert", keys, (values, list_values), "first")
+
+    def insert_or_assign(
+        self,
+        keys: ArrayLike,
+        values: ArrayLike | Sequence[ArrayLike] = None,
+        *,
+        list_values: Sequence[ArrayLike] | None = None,
+    ) -> tuple[Array, Array]:
+        """Adds new keys, overwrites others; the highest rank's last row wins. Collective."""
+        return self._write("insert_or_assign", keys, (values, list_values), "last")
+
+    def accumulate(
+        self,
+        keys: ArrayLike,
+        values: ArrayLike | Sequence[ArrayLike] = None,
+        reduce: str | Sequence[str] = "sum",
+        *,
+        list_values: Sequence[ArrayLike] | None = None,
+    ) -> tuple[Array, Array]:
+        """Joins each row with what is stored: "sum", "min", "max", "first" or "last". Collective.
+
+        Rows of a rank are joined before they travel, so float sums differ from one table's by rounding.
+        """
+        return self._write("accumulate", keys, (values, list_values), reduce)
+
+    def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
+        """Adds the keys that are new, values zero. Collective."""
+        (batch, give), arrived = self._calls.deliver("activate", *self._keys_of(keys))
+        places, new = self._calls.add("activate", batch, arrived, self._local._table.activate)
+        return give(places), give(new)
+
+    def find(self, keys: ArrayLike) -> tuple[Array, Array]:
+        """(int64 [N] owner << 32 | index, -1 if missing; bool [N] found). Collective."""
+        (batch, give), arrived = self._calls.deliver("find", *self._keys_of(keys))
+        places, found = self._calls.find("find", batch, arrived)
+        return give(places), give(found)
+
+    def contains(self, keys: ArrayLike) -> Array:
+        """bool [N]: which keys are there. Collective."""
+        (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
+        answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
+        return give(_core.Tensor.wrap(answers[batch.inverse]))
+
+    def erase(self, keys: ArrayLike) -> Array:
+        """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
+        (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
+        answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
+        return give(_core.Tensor.wrap(answers[batch.inverse] & batch.first))
+
+    def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
+        """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
+
+        def prepare() -> tuple[Batch, Give, list[Any]]:
+            batch, give = self._keys_only(keys)
+            empty = _core.HashMap(0, self._key, self._values, "cpu:0")
+            rows = self._local._take(keys, self._key, "keys")[0]
+            return batch, give, empty.get(rows, self._local._take_defaults(default))
+
+        (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
+        columns = self._calls.fetch("get", batch, arrived, filled)
+        return _one_or_tuple([give(column) for column in columns])
+
+    # The whole table.
+
+    def size(self) -> int:
+        """How many keys there are on all ranks. Collective."""
+        return int(self._exchange.agree("size", numbers=[self.local_size()])[:, 0].sum())
+
+    def local_size(self) -> int:
+        """How many keys this rank owns; not collective."""
+        return self._local.size()
+
+    def reserve(self, capacity: int) -> None:
+        """Makes room for so many keys over all ranks. Collective."""
+        share, error = attempt(lambda: _share(capacity, self._exchange.ranks, "capacity"))
+        self._exchange.agree(f"reserve(capacity={capacity!r})", error)
+        self._everywhere("reserve (room)", lambda: self._local.reserve(share))
+
+    def clear(self) -> None:
+        """Removes all keys on all ranks; the capacity stays. Collective."""
+        self._exchange.agree("clear")
+        self._local.clear()
+
+    def validate(self) -> None:
+        """RuntimeError on every rank unless each rank's table is sound and owns its keys. Collective."""
+
+        def check() -> None:
+            self._local.validate()
+            keys = np.asarray(self._local._table.keys())
+            owner = owners(to_bytes(keys, self._key), self._key[0], self._exchange.ranks)
+            strangers = np.flatnonzero(owner != self._exchange.rank)
+            if len(strangers):
+                raise RuntimeError(
+                    f"rank {self._exchange.rank} holds {len(strangers)} key(s) of other ranks, "
+                    f"the first is {keys[strangers[0]]}"
+                )
+
+        self._everywhere("validate", check)
+
+    # This rank's part.
+
+    @property
+    def local(self) -> HashMap:
+        """The entries of this rank, a HashMap to read; keys added to it directly are not routed."""
+        return self._local
+
+    def keys(self) -> Array:
+        """A copy of the keys that this rank owns; not collective."""
+        return self._local.keys()
+
+    def items(self) -> tuple[Array, Array | tuple[Array, ...]]:
+        """(keys, values) that this rank owns, copies; not collective."""
+        return self._local.items()
+
+    def owner(self, keys: ArrayLike) -> Array:
+        """int64 [N]: the rank that owns each key, there or not; not collective."""
+        rows, give = self._local._take(keys, self._key, "keys")
+        batch = Batch(self._key, (), 1, rows)
+        distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
+        return give(_core.Tensor.wrap(distinct[batch.inverse].astype(np.int64)))
+
+    @property
+    def rank(self) -> int:
+        """This process's number in the group."""
+        return self._exchange.rank
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks the table is spread over."""
+        return self._exchange.ranks
+
+    @property
+    def process_group(self) -> Any:
+        """The group of the table's collectives."""
+        return self._exchange.group
+
+    # Checkpoints.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a checkpoint, a folder with a file per rank: the old one or the new. Collective.
+
+        All ranks must see the folder: one machine, or a shared file system.
+        """
+        checkpoint.save(self._exchange, self._local, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], process_group: Any = None) -> Self:
+        """A checkpoint on this group's ranks, however many wrote it. Collective.
+
+        Keys and values come back; where they live is numbered anew.
+        """
+        exchange = Exchange(process_group)
+        found, error = attempt(lambda: checkpoint.Checkpoint(path))
+        # By its number, not its path: machines may mount the same folder in different places.
+        exchange.agree(f"load(checkpoint {found.id if found else ''})", error)
+        assert found is not None
+        columns = [dtype for dtype, _ in found.values], [shape for _, shape in found.values]
+        table = cls(
+            exchange.group,
+            found.count,
+            *found.key,
+            value_dtypes=columns[0],
+            value_element_shapes=columns[1],
+        )
+        rounds = found.rounds(exchange.ranks)
+        chunks = found.chunks(range(exchange.rank, len(found.files), exchange.ranks), rounds)
+        for _ in range(rounds):
+            chunk, error = attempt(lambda: next(chunks))
+            table._exchange.agree("load (read)", error)
+            assert chunk is not None
+            table.insert(chunk[0], list_values=chunk[1])
+        wrong = found.wrong_size(table.size())
+        table._exchange.agree("load (end)", wrong)
+        return table
+
+    def __repr__(self) -> str:
+        return (
+            f"DistributedHashMap(rank {self.rank} of {self.world_size}, "
+            f"local_size={self.local_size()}, {_signature(self._local)})"
+        )
+
+    def _keys_only(self, keys: ArrayLike) -> tuple[Batch, Give]:
+        rows, give = self._local._take(keys, self._key, "keys")
+        return Batch(self._key, (), self._exchange.ranks, rows), give
+
+    def _keys_of(self, keys: ArrayLike) -> tuple[Any, BaseException | None]:
+        return attempt(lambda: self._keys_only(keys))
+
+    def _write(
+        self, verb: str, keys: ArrayLike, values: tuple[Any, Any], reduce: str | Sequence[str]
+    ) -> tuple[Array, Array]:
+        words: list[str] = []
+
+        def prepare() -> tuple[Batch, Give]:
+            words.extend(_words(reduce))
+            rows, give = self._local._take(keys, self._key, "keys")
+            columns = self._local._take_values(*values, rows)
+            ranks = self._exchange.ranks
+            return Batch(self._key, self._values, ranks, rows, columns, words), give
+
+        prepared, error = attempt(prepare)
+        step = verb if verb != "accumulate" else f"accumulate(reduce={words!r})"
+        (batch, give), arrived = self._calls.deliver(step, prepared, error)
+        extra = (words,) if verb == "accumulate" else ()
+        apply = getattr(self._local._table, verb)
+        places, new = self._calls.add(
+            step, batch, arrived, lambda rows: apply(rows, arrived.values, *extra)
+        )
+        return give(places), give(new)
+
+    def _everywhere(self, step: str, action: Callable[[], None]) -> None:
+        """Runs a local action on every rank, then raises on all if it failed on one."""
+        _, error = attempt(action)
+        self._exchange.agree(step, error)
+
+
+def _share(capacity: int, ranks: int, argument: str) -> int:
+    """One rank's part of a capacity: the mean, and four standard deviations more."""
+    total = integer(capacity, argument)
+    if total <= 0 or ranks == 1:
+        return total
+    mean = total / ranks
+    return min(total, math.ceil(mean + 4 * math.sqrt(mean)))
+
+
+def _signature(table: HashMap) -> str:
+    values = "".join(f", value {element_text(value)}" for value in table._values)
+    return f"key {element_text(table._key)}{values}"

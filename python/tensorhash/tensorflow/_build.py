@@ -1,0 +1,194 @@
+"""Compiles the op library for the TensorFlow that is installed, once, into the user's cache, and loads it.
+
+TensorFlow's C++ interface changes with every minor version, so no wheel could hold one library for all. The sources and
+the headers are in the package; a C++17 compiler is all that is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import tensorhash
+
+PACKAGE = Path(tensorhash.__file__).resolve().parent
+SOURCES = PACKAGE / "tensorflow" / "ops"
+HEADERS = PACKAGE / "include"
+UNITS = ("ops.cc", "kernels.cc")
+OLDEST = (2, 19)
+
+
+def import_tensorflow() -> ModuleType:
+    """TensorFlow, or a sentence on what is missing."""
+    try:
+        import tensorflow
+    except ImportError as error:
+        raise ImportError(
+            "tensorhash.tensorflow needs TensorFlow 2.19 or newer, which cannot be imported here "
+            f"({error}); pip install tensorflow, or tensorflow-cpu"
+        ) from error
+    version = tuple(int(part) for part in tensorflow.__version__.split(".")[:2])
+    if version < OLDEST:
+        raise ImportError(
+            f"tensorhash.tensorflow needs TensorFlow 2.19 or newer, found {tensorflow.__version__}"
+        )
+    return tensorflow
+
+
+def library_file() -> Path:
+    """libtensorhash, as the package holds it."""
+    found = sorted(PACKAGE.glob("libtensorhash.so*"))
+    if not found:
+        raise ImportError(f"tensorhash.tensorflow: {PACKAGE} holds no libtensorhash.so")
+    return found[0]
+
+
+def find_compiler() -> str:
+    """The user's choice, $CXX, or the first C++ compiler on the path."""
+    wanted = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+    for name in wanted:
+        if found := shutil.which(name):
+            return found
+    raise ImportError(
+        "tensorhash.tensorflow compiles its TensorFlow ops at the first import and found no C++ "
+        f"compiler (looked for {', '.join(wanted)}); install one (Debian: g++), or name it in CXX"
+    )
+
+
+def cache_folder() -> Path:
+    """$TENSORHASH_CACHE, or tensorhash/ in the user's cache."""
+    if own := os.environ.get("TENSORHASH_CACHE"):
+        return Path(own).expanduser().resolve()
+    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(root).expanduser() / "tensorhash"
+
+
+def compile_flags(tf: ModuleType) -> list[str]:
+    """TensorFlow's own flags, its headers as system headers, since they are full of warnings."""
+    flags: list[str] = []
+    for flag in tf.sysconfig.get_compile_flags():
+        flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
+    return [*flags, "-O2", "-fPIC", f"-I{HEADERS}"]
+
+
+def link_flags(tf: ModuleType) -> list[str]:
+    library = library_file()
+    return [
+        *tf.sysconfig.get_link_flags(),
+        f"-L{library.parent}",
+        f"-l:{library.name}",
+        f"-Wl,-rpath,{library.parent}",
+    ]
+
+
+def fingerprint(tf: ModuleType, compiler: str) -> str:
+    """Changes with whatever could make a library that is in the cache the wrong one."""
+    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    parts = [
+        tensorhash.__version__,
+        tf.__version__,
+        tf.__git_version__,
+        compiler,
+        said.stdout,
+        *compile_flags(tf),
+        *link_flags(tf),
+    ]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for file in sorted([*SOURCES.iterdir(), HEADERS / "tensorhash" / "c.h"]):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def run_all(commands: list[list[str]]) -> None:
+    """Runs the commands side by side; the first failure is raised, in the compiler's words."""
+    running = []
+    for command in commands:
+        try:
+            running.append(
+                subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
+            )
+        except OSError as error:
+            raise ImportError(f"tensorhash.tensorflow: {command[0]} cannot run: {error}") from error
+    said = [process.communicate()[0] for process in running]
+    for command, process, text in zip(commands, running, said, strict=True):
+        if process.returncode != 0:
+            first = next((line for line in text.splitlines() if "error" in line), text.strip())
+            raise ImportError(
+                "tensorhash.tensorflow: the TensorFlow ops could not be compiled "
+                f"({first.strip()[:300] or 'no message'}); the command was: {' '.join(command)}"
+            )
+
+
+def compile_library(tf: ModuleType, compiler: str, target: Path) -> None:
+    """Compiles into a folder of its own and moves the whole library into place."""
+    flags = compile_flags(tf)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        work = Path(name)
+        objects = [work / f"{unit}.o" for unit in UNITS]
+        run_all(
+            [
+                [compiler, *flags, "-c", str(SOURCES / unit), "-o", str(made)]
+                for unit, made in zip(UNITS, objects, strict=True)
+            ]
+        )
+        linked = work / target.name
+        run_all([[compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]])
+        os.replace(linked, target)
+
+
+@contextlib.contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with the process that holds it."""
+    with open(file, "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def library() -> Path:
+    """The op library for this TensorFlow; compiled now if the cache does not hold it."""
+    tf = import_tensorflow()
+    compiler = find_compiler()
+    folder = cache_folder() / f"tensorflow-{tf.__version__}-{fingerprint(tf, compiler)}"
+    target = folder / "tensorhash_ops.so"
+    if target.exists():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "lock"):
+            if not target.exists():
+                print(
+                    f"tensorhash: compiling its ops for TensorFlow {tf.__version__}, once, "
+                    f"into {folder}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                compile_library(tf, compiler, target)
+    except OSError as error:
+        raise ImportError(
+            f"tensorhash.tensorflow: the cache {folder} cannot be written ({error}); "
+            "name another folder in TENSORHASH_CACHE"
+        ) from error
+    return target
+
+
+def load() -> ModuleType:
+    """The ops as Python functions."""
+    tf = import_tensorflow()
+    file = library()
+    try:
+        return tf.load_op_library(str(file))
+    except tf.errors.OpError as error:
+        raise ImportError(
+            f"tensorhash.tensorflow: {file} does not load: {error.message}; delete it to have it made anew"
+        ) from error

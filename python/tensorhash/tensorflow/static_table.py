@@ -1,0 +1,71 @@
+"""StaticHashTable: filled once by an initialiser, read-only from then on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from tensorhash.tensorflow._ops import ops
+from tensorhash.tensorflow.table import Table
+
+
+class StaticHashTable(Table):
+    """A read-only table.
+
+    `initializer` is one of tf.lookup's (KeyValueTensorInitializer, TextFileInitializer, …), a pair (keys, values) or a
+    dict. Equal keys must have equal values. A SavedModel holds the contents.
+    """
+
+    def __init__(
+        self,
+        initializer: Any,
+        default_value: Any,
+        shared_name: str | None = None,
+        container: str = "",
+        name: str = "StaticHashTable",
+    ) -> None:
+        with tf.init_scope():
+            keys, values = _items(initializer, default_value)
+        default = tf.convert_to_tensor(default_value, values.dtype)
+        batch_rank = values.shape.rank - default.shape.rank
+        creation = {}
+        if shared_name is not None:
+            creation = {"shared_name": shared_name, "container": container}
+        super().__init__(keys.dtype, values.dtype, default, keys.shape[batch_rank:], creation, name)
+        self._keys, self._values = keys, values
+        with tf.init_scope():
+            self._initialize()
+
+    def _create_resource(self) -> tf.Tensor:
+        if self._creation:
+            return ops.tensorhash_static_table(**self._attributes())
+        return ops.tensorhash_anonymous_static_table(**self._attributes())
+
+    def _initialize(self) -> Any:
+        return ops.tensorhash_initialize(
+            table=self.resource_handle,
+            keys=self._keys,
+            values=self._values,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+        )
+
+
+def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """What an initialiser would put into a table."""
+    if isinstance(initializer, dict):
+        initializer = (list(initializer.keys()), list(initializer.values()))
+    if isinstance(initializer, tuple | list):
+        if len(initializer) != 2:
+            raise tf.errors.InvalidArgumentError(
+                None,
+                None,
+                f"initializer: expected a pair of keys and values, got {len(initializer)} things",
+            )
+        keys, values = initializer
+        return tf.convert_to_tensor(keys), tf.convert_to_tensor(values)
+    # TensorFlow's initialisers fill only TensorFlow's tables: let one be filled, and take what it holds.
+    if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
+        return initializer._keys, initializer._values
+    return tf.lookup.StaticHashTable(initializer, default_value).export()

@@ -1,0 +1,256 @@
+"""HashTable: TensorFlow's MutableHashTable, for more dtypes and shapes, in parallel, with a few verbs more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tensorhash.tensorflow._ops import ops
+
+EVERYTHING = 2**63 - 1
+
+
+class Table(tf.saved_model.experimental.TrackableResource):
+    """What tables share: a handle, and reading."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        key_shape: Sequence[int],
+        creation: dict[str, Any],
+        name: str,
+    ) -> None:
+        super().__init__()
+        self._key_dtype = tf.as_dtype(key_dtype)
+        self._value_dtype = tf.as_dtype(value_dtype)
+        self._key_shape = tf.TensorShape(key_shape)
+        self._creation = creation
+        self._name = name
+        with tf.init_scope():
+            self._default_value = self._tensor("default_value", default_value, self._value_dtype)
+        self._value_shape = self._default_value.shape
+
+    @classmethod
+    def _resource_type(cls) -> str:
+        return f"Tensorhash{cls.__name__}"
+
+    @property
+    def key_dtype(self) -> tf.DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> tf.DType:
+        return self._value_dtype
+
+    @property
+    def key_shape(self) -> tf.TensorShape:
+        """The shape of one key; () for scalars."""
+        return self._key_shape
+
+    @property
+    def value_shape(self) -> tf.TensorShape:
+        """The shape of one value: default_value's."""
+        return self._value_shape
+
+    @property
+    def default_value(self) -> tf.Tensor:
+        return self._default_value
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def lookup(
+        self,
+        keys: Any,
+        dynamic_default_values: Any = None,
+        return_exists: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        """The values of `keys`, a tensor of any shape that ends in the key's.
+
+        Missing keys get the table's default, or `dynamic_default_values`: one value, or one a key. With
+        `return_exists` a pair: values, and which keys are there.
+        """
+        default = self._default_value
+        if dynamic_default_values is not None:
+            default = self._tensor(
+                "dynamic_default_values", dynamic_default_values, self._value_dtype
+            )
+        with tf.name_scope(name or f"{self._name}_lookup"):
+            values, exists = ops.tensorhash_find(
+                table=self.resource_handle,
+                keys=self._tensor("keys", keys, self._key_dtype),
+                default_value=default,
+                key_shape=self._key_shape,
+                value_shape=self._value_shape,
+            )
+        return (values, exists) if return_exists else values
+
+    def __getitem__(self, keys: Any) -> tf.Tensor:
+        return self.lookup(keys)
+
+    def size(self, name: str | None = None) -> tf.Tensor:
+        """The number of entries, a scalar int64."""
+        return tf.raw_ops.LookupTableSizeV2(table_handle=self.resource_handle, name=name)
+
+    def export(self, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+        """All keys and their values, in one order."""
+        keys, values, _ = self._export(0, EVERYTHING, name)
+        return keys, values
+
+    def export_batches(self, batch_size: int) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
+        """The same, `batch_size` entries at a time: for tables too large for one tensor. Eager only.
+
+        An entry that is there all the while comes once; what changes meanwhile may be in it or not.
+        """
+        at = 0
+        while at >= 0:
+            keys, values, following = self._export(at, batch_size, None)
+            if keys.shape[0] == 0:
+                return
+            yield keys, values
+            at = int(following)
+
+    def _export(self, begin: int, limit: int, name: str | None) -> Any:
+        return ops.tensorhash_export(
+            table=self.resource_handle,
+            begin=tf.constant(begin, tf.int64),
+            limit=tf.constant(limit, tf.int64),
+            name=name,
+            **self._types(),
+        )
+
+    def _types(self) -> dict[str, Any]:
+        return {
+            "Tin": self._key_dtype,
+            "Tout": self._value_dtype,
+            "key_shape": self._key_shape,
+            "value_shape": self._value_shape,
+        }
+
+    def _attributes(self) -> dict[str, Any]:
+        """What the op that makes the table is given."""
+        return {
+            "key_dtype": self._key_dtype,
+            "value_dtype": self._value_dtype,
+            "key_shape": self._key_shape,
+            "value_shape": self._value_shape,
+            **self._creation,
+        }
+
+    @staticmethod
+    def _tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
+        if tf.is_tensor(value) and value.dtype != dtype:
+            raise tf.errors.InvalidArgumentError(
+                None,
+                None,
+                f"{argument}: expected {dtype.name}, got {value.dtype.name}; "
+                f"cast it with tf.cast({argument}, tf.{dtype.name})",
+            )
+        return tf.convert_to_tensor(value, dtype=dtype, name=argument)
+
+
+class HashTable(Table):
+    """A mutable table from keys to values, both of any fixed shape.
+
+    The value's shape is that of `default_value`; `key_shape` is (3,) for keys that are triples. Keys are strings,
+    booleans, integers, float32 or float64; values any number. Without a `shared_name` the table is anonymous and goes
+    with its last reference; with one, tables of that name are the same table until the process ends. `capacity` entries
+    fit before it grows. Saved and restored by tf.train.Checkpoint and in a SavedModel.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        key_shape: Sequence[int] = (),
+        shared_name: str | None = None,
+        container: str = "",
+        capacity: int = 0,
+        name: str = "HashTable",
+    ) -> None:
+        creation: dict[str, Any] = {"capacity": capacity}
+        if shared_name is not None:
+            creation.update(shared_name=shared_name, container=container)
+        super().__init__(key_dtype, value_dtype, default_value, key_shape, creation, name)
+        with tf.init_scope():
+            self.resource_handle  # noqa: B018  made now, not inside whichever function asks first
+
+    def _create_resource(self) -> tf.Tensor:
+        if "shared_name" in self._creation:
+            return ops.tensorhash_table(**self._attributes())
+        return ops.tensorhash_anonymous_table(**self._attributes())
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+        """Sets the values of `keys`; of equal keys the last wins."""
+        return self.accumulate(keys, values, reduce="last", name=name)
+
+    def accumulate(
+        self, keys: Any, values: Any, reduce: str = "sum", name: str | None = None
+    ) -> Any:
+        """Adds new keys with their values and joins the rows of others, in order: "sum", "min", "max", "first" (keeps
+        what is there) or "last" (replaces it)."""
+        return ops.tensorhash_upsert(
+            table=self.resource_handle,
+            keys=self._tensor("keys", keys, self._key_dtype),
+            values=self._tensor("values", values, self._value_dtype),
+            reduce=reduce,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+            name=name,
+        )
+
+    def remove(self, keys: Any, name: str | None = None) -> Any:
+        """Removes `keys`; those that are not there are no error."""
+        return ops.tensorhash_remove(
+            table=self.resource_handle,
+            keys=self._tensor("keys", keys, self._key_dtype),
+            Tout=self._value_dtype,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+            name=name,
+        )
+
+    def clear(self, name: str | None = None) -> Any:
+        """Removes everything; the memory stays."""
+        return ops.tensorhash_clear(table=self.resource_handle, name=name)
+
+    def reserve(self, capacity: int, name: str | None = None) -> Any:
+        """Makes room for `capacity` entries; never shrinks."""
+        return ops.tensorhash_reserve(
+            table=self.resource_handle, capacity=tf.cast(capacity, tf.int64), name=name
+        )
+
+    def _import(self, keys: tf.Tensor, values: tf.Tensor) -> Any:
+        return ops.tensorhash_import(
+            table=self.resource_handle,
+            keys=keys,
+            values=values,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+        )
+
+    # What TensorFlow asks of a trackable object to save and restore it.
+    def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        keys, values = self.export()
+        return {"-keys": keys, "-values": values}
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, tf.Tensor]) -> Any:
+        return self._import(restored_tensors["-keys"], restored_tensors["-values"])
+
+    def _copy_trackable_to_cpu(self, object_map: Any) -> None:
+        if self not in object_map:
+            object_map[self] = HashTable(
+                self._key_dtype,
+                self._value_dtype,
+                self._default_value,
+                self._key_shape,
+                name=self._name,
+            )
+        object_map[self]._restore_from_tensors(self._serialize_to_tensors())

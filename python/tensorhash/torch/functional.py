@@ -1,0 +1,99 @@
+"""Convolution over a kernel map: gather, multiply, add; with gradients."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.function import once_differentiable
+
+Pairs = list[tuple[torch.Tensor, torch.Tensor]]
+
+
+def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> torch.Tensor:
+    """out[o] = sum of features[i] @ weight[k] over the pairs (i, o) of every offset k.
+
+    `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]; `kernel_map` comes from
+    `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight. Additions are
+    made in the order of the offsets: the result is the same in every run.
+    """
+    _require(features, weight, kernel_map)
+    result: torch.Tensor = _SparseConv.apply(features, weight, kernel_map)
+    return result
+
+
+class _SparseConv(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, features: torch.Tensor, weight: torch.Tensor, kernel_map: Any
+    ) -> torch.Tensor:
+        pairs = _pairs(kernel_map)
+        ctx.save_for_backward(features, weight)
+        ctx.pairs = pairs
+        return _gather_multiply_add(features, weight, pairs, kernel_map.num_out)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+        features, weight = ctx.saved_tensors
+        wants_features, wants_weight, _ = ctx.needs_input_grad
+        grad_features = grad_weight = None
+        if wants_features:
+            # The same sum with the pairs turned round and each matrix transposed.
+            turned = [(outs, ins) for ins, outs in ctx.pairs]
+            rows = len(features)
+            grad_features = _gather_multiply_add(grad, weight.transpose(1, 2), turned, rows)
+        if wants_weight:
+            grad_weight = torch.empty_like(weight)
+            for product, (ins, outs) in zip(grad_weight, ctx.pairs, strict=True):
+                product.copy_(features.index_select(0, ins).T @ grad.index_select(0, outs))
+        return grad_features, grad_weight, None
+
+
+def _gather_multiply_add(
+    rows: torch.Tensor, matrices: torch.Tensor, pairs: Pairs, out_rows: int
+) -> torch.Tensor:
+    out = rows.new_zeros(out_rows, matrices.shape[2])
+    for matrix, (sources, targets) in zip(matrices, pairs, strict=True):
+        if len(sources):
+            # One by one in row order, unlike CUDA's: no two runs differ.
+            out.index_add_(0, targets, rows.index_select(0, sources) @ matrix)
+    return out
+
+
+def _pairs(kernel_map: Any) -> Pairs:
+    """Row numbers as torch takes them, one pair of tensors per offset."""
+    sides = [
+        torch.as_tensor(np.asarray(side), dtype=torch.int64)
+        for side in (kernel_map.in_maps, kernel_map.out_maps)
+    ]
+    bounds = [int(bound) for bound in kernel_map.offsets]
+    return [(sides[0][start:end], sides[1][start:end]) for start, end in itertools.pairwise(bounds)]
+
+
+def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> None:
+    for array, name in ((features, "features"), (weight, "weight")):
+        if not isinstance(array, torch.Tensor):
+            raise TypeError(f"{name}: expected a torch tensor, got {type(array).__name__}")
+        if not array.dtype.is_floating_point:
+            raise TypeError(f"{name}: expected a float dtype, got {array.dtype}")
+        if array.device.type != "cpu":
+            raise RuntimeError(f"{name}: expected a tensor on the CPU, got one on {array.device}")
+    if features.dtype != weight.dtype:
+        raise TypeError(
+            f"weight: expected {features.dtype} as features have, got {weight.dtype}; "
+            f"cast with weight.to(features.dtype)"
+        )
+    offsets, rows = len(kernel_map.offsets) - 1, kernel_map.num_in
+    if features.ndim != 2 or len(features) != rows:
+        raise ValueError(
+            f"features: expected shape ({rows}, channels), a row for each in coordinate of the "
+            f"kernel map, got {tuple(features.shape)}"
+        )
+    if weight.ndim != 3 or weight.shape[:2] != (offsets, features.shape[1]):
+        raise ValueError(
+            f"weight: expected shape ({offsets}, {features.shape[1]}, out channels): offsets of "
+            f"the kernel map, channels of features; got {tuple(weight.shape)}"
+        )

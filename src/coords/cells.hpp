@@ -1,0 +1,66 @@
+// A grid of cells for points within a radius: each cell has a 64-bit name, and the hash table knows the points of a name.
+// Cells may share a name: every point is measured anyway, and cells of one window never do.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "coords/groups.hpp"
+#include "coords/search_space.hpp"
+
+namespace tensorhash::coords {
+
+/// The number of a cell along one axis, from floor(x / edge). Past 2^53, where float64 has gaps, it counts float64
+/// numbers: it never overflows, ascends with x, and leaves no gap that a window would have to walk over.
+inline std::int64_t cell_number(double cell) noexcept {
+    constexpr double kWhole = 9007199254740992.0;  // 2^53
+    double const size = std::abs(cell);
+    if (size <= kWhole) return static_cast<std::int64_t>(cell);
+    std::int64_t const number = static_cast<std::int64_t>(kWhole) +
+                                std::bit_cast<std::int64_t>(size) -
+                                std::bit_cast<std::int64_t>(kWhole);
+    return cell < 0 ? -number : number;
+}
+
+class Cells {
+public:
+    static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups a query
+    static constexpr std::uint32_t kMissing = KeyGroups::kMissing;
+
+    /// Windows of `reach` to both sides are a few cells wide.
+    Cells(SearchSpace const& space, double reach);
+
+    /// Appends the names of all cells that hold points within `reach` of the query on every axis.
+    void name_window(double const* query, std::int64_t batch,
+                     std::vector<std::uint64_t>& names) const;
+    void find(std::span<std::uint64_t const> names, std::uint32_t* numbers,
+              unsigned char* mask) const {
+        cells_.find(names, numbers, mask);
+    }
+
+    /// The points of a cell lie together: from begin(cell) to begin(cell + 1).
+    std::size_t begin(std::uint32_t cell) const noexcept { return cells_.groups().offsets[cell]; }
+    std::uint32_t row(std::size_t i) const noexcept { return cells_.groups().rows[i]; }
+    double const* point(std::size_t i) const noexcept { return points_.data() + i * axes_; }
+    std::int64_t batch(std::size_t i) const noexcept { return batches_.empty() ? 0 : batches_[i]; }
+
+private:
+    std::int64_t number(double x) const noexcept { return cell_number(std::floor(x / edge_)); }
+    /// The axes along which the points lie in most cells, at most kMaxAxes of them.
+    std::vector<std::size_t> finest_axes(Points const& points) const;
+    std::vector<std::uint64_t> names_of(SearchSpace const& space) const;
+
+    std::size_t axes_;
+    double reach_;
+    double edge_;
+    std::vector<std::size_t> gridded_;  // the axes that cells are cut along
+    KeyGroups cells_;
+    std::vector<double> points_;
+    std::vector<std::int64_t> batches_;
+};
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,161 @@
+// Rows are appended and indexed, all or nothing; slots and rows are handed out as views.
+#include "coords/coord_store.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+
+#include "coords/new_rows.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+using runtime::Block;
+using Reading = std::shared_lock<runtime::ReadWriteLock>;
+using Writing = std::unique_lock<runtime::ReadWriteLock>;
+
+Tensor int32_vector(std::size_t rows) {
+    return Tensor::empty({static_cast<std::int64_t>(rows)}, Dtype::Int32);
+}
+
+}  // namespace
+
+CoordStore::CoordStore(StoreRules rules, std::uint32_t columns)
+    : rules_(rules), columns_(columns), buffer_(columns) {
+    if (columns_ != 0) {
+        index_.emplace(buffer_.rows(), rules_.double_hash, rules_.capacity);
+    }
+}
+
+CoordRows CoordStore::checked(Tensor const& tensor, std::string_view argument) const {
+    Columns const any{1, kMaxColumns};
+    return check_rows(tensor, argument, columns_ == 0 ? any : Columns{columns_, columns_});
+}
+
+void CoordStore::insert(Tensor const& coords, std::string_view argument) {
+    Writing const guard(lock_);
+    CoordRows const rows = checked(coords, argument);
+    if (rows.rows == 0) {
+        return;  // no rows do not say how many columns there are
+    }
+    if (!rules_.packed_only) {
+        append(narrowed(rows, argument), nullptr);
+        return;
+    }
+    // Packed from what came: an int64 out of range is seen before it is narrowed.
+    Block scratch(rows.rows * sizeof(std::uint64_t));
+    auto* const keys = reinterpret_cast<std::uint64_t*>(scratch.data());
+    if (pack_rows(rows.flat(), rows.rows, keys) != 0) {
+        fail_range(rows, argument);
+    }
+    append(narrowed(rows, argument), keys);
+}
+
+void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
+    RowBuffer::Appended all = buffer_.with(fresh, "coords");
+    if (index_) {
+        index_->extend(all.rows, keys);
+    } else {
+        index_.emplace(all.rows, rules_.double_hash, rules_.capacity);
+    }
+    columns_ = fresh.columns;
+    buffer_.adopt(std::move(all));
+}
+
+void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
+    Writing const guard(lock_);
+    CoordRows const from = checked(base, "base_coords");
+    CoordRows const by =
+        from.rows == 0 ? checked(offsets, "offsets") : check_rows(offsets, "offsets", from.columns);
+    if (from.rows == 0 || by.rows == 0) {
+        return;
+    }
+    CoordIndex const nothing(RowBuffer(from.columns).rows());
+    append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base_coords"),
+                    narrowed(by, "offsets"), rules_.packed_only),
+           nullptr);
+}
+
+Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {
+    Reading const guard(lock_);
+    CoordRows const rows = checked(queries, "query_coords");
+    Tensor found = int32_vector(rows.rows);
+    auto* const out = static_cast<std::int32_t*>(found.data());
+    if (index_) {
+        index_->find(rows, out, window);
+    } else {
+        std::fill(out, out + rows.rows, -1);
+    }
+    return found;
+}
+
+Tensor CoordStore::vector_keys() const {
+    Reading const guard(lock_);
+    return buffer_.rows().tensor;
+}
+
+Tensor CoordStore::unique_index() const {
+    Reading const guard(lock_);
+    Tensor first = int32_vector(buffer_.rows().rows);
+    if (index_) {
+        index_->find(buffer_.rows(), static_cast<std::int32_t*>(first.data()));
+    }
+    return own_rows(first);
+}
+
+Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) const {
+    Reading const guard(lock_);
+    if (!index_ || index_->packed() == nullptr) {
+        throw ValueError(std::string(name) +
+                         ": only tables of packed keys have it, and this one's are wider");
+    }
+    FlatIndex const& flat = *index_->packed();
+    return Tensor::borrow_strided(
+        flat.block()->data() + offset, {static_cast<std::int64_t>(flat.capacity())},
+        {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true, flat.block());
+}
+
+Tensor CoordStore::keys_tensor() const {
+    return slots(offsetof(kernel::FlatSlot, key), Dtype::Int64, "keys_tensor");
+}
+
+Tensor CoordStore::values_tensor() const {
+    return slots(offsetof(kernel::FlatSlot, row), Dtype::Int32, "values_tensor");
+}
+
+std::int64_t CoordStore::num_entries() const {
+    Reading const guard(lock_);
+    return static_cast<std::int64_t>(buffer_.rows().rows);
+}
+
+std::int64_t CoordStore::num_distinct() const {
+    Reading const guard(lock_);
+    return index_ ? static_cast<std::int64_t>(index_->distinct()) : 0;
+}
+
+std::int64_t CoordStore::capacity() const {
+    Reading const guard(lock_);
+    if (rules_.capacity) {
+        return static_cast<std::int64_t>(*rules_.capacity);
+    }
+    bool const flat = index_ && index_->packed() != nullptr;
+    return static_cast<std::int64_t>(
+        flat ? index_->packed()->capacity()
+             : FlatIndex::capacity_for(index_ ? index_->distinct() : 0));
+}
+
+std::uint32_t CoordStore::columns() const {
+    Reading const guard(lock_);
+    return columns_;
+}
+
+CoordKey CoordStore::key() const {
+    Reading const guard(lock_);
+    return index_ ? index_->kind() : CoordKey::Packed64;
+}
+
+}  // namespace tensorhash::coords

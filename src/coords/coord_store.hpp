@@ -1,0 +1,75 @@
+// What PackedHashTable and CoordTable are made of: every row that was inserted, an index over them, a lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+#include <utility>
+
+#include "coords/coord_index.hpp"
+#include "coords/row_buffer.hpp"
+#include "runtime/lock.hpp"
+#include "tensorhash/hash_map.hpp"
+
+namespace tensorhash::coords {
+
+/// How a store differs from another; fixed for its life.
+struct StoreRules {
+    std::optional<std::uint64_t> capacity;  // distinct keys that fit; without one the store grows
+    bool double_hash = false;
+    bool packed_only =
+        false;  // a row out of the packed key's range is an error, no reason to widen
+};
+
+/// Rows are numbered as they come, duplicates too. Writers take the lock alone, readers together.
+class CoordStore {
+public:
+    /// Columns of 0: as many as the first batch has.
+    CoordStore(StoreRules rules, std::uint32_t columns);
+
+    void insert(Tensor const& coords, std::string_view argument);
+    /// Appends every base row plus every offset that is new, offset by offset.
+    void expand(Tensor const& base, Tensor const& offsets);
+    /// int32 [M].
+    Tensor search(Tensor const& queries, cpu::FlatWindow window) const;
+
+    /// read(index) with writers kept out; a null pointer as long as nobody said how many columns there are.
+    template <class Read> auto read(Read&& read) const {
+        std::shared_lock const guard(lock_);
+        return std::forward<Read>(read)(index_ ? &*index_ : nullptr);
+    }
+
+    /// int32 [entries, columns], a view that later inserts do not change.
+    Tensor vector_keys() const;
+    /// int32 [distinct]: the first row of each key, ascending.
+    Tensor unique_index() const;
+    /// The slots of packed keys, shared: int64 and int32 [capacity], 16 bytes apart. Throws ValueError for wider keys.
+    Tensor keys_tensor() const;
+    Tensor values_tensor() const;
+
+    std::int64_t num_entries() const;
+    std::int64_t num_distinct() const;
+    /// Slots; for keys wider than packed ones, those that as many keys would have.
+    std::int64_t capacity() const;
+    /// 0 as long as nobody said.
+    std::uint32_t columns() const;
+    CoordKey key() const;
+    bool double_hash() const noexcept { return rules_.double_hash; }
+
+private:
+    CoordRows checked(Tensor const& tensor, std::string_view argument) const;
+    /// `fresh`, as int32, behind the rows so far and into the index; `keys` as in CoordIndex::extend.
+    void append(CoordRows const& fresh, std::uint64_t const* keys);
+    Tensor slots(std::size_t offset, Dtype dtype, char const* name) const;
+
+    StoreRules rules_;
+    std::uint32_t columns_;
+    RowBuffer buffer_;
+    std::optional<CoordIndex> index_;
+    mutable runtime::ReadWriteLock lock_;
+};
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,39 @@
+// Rows of integers made distinct by a hash table, batch after batch of them, and listed by their first column.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "table/table.hpp"
+#include "tensorhash/coords/ops.hpp"
+
+namespace tensorhash::coords {
+
+/// int32 or int64 [N, 1 + D], contiguous; ValueError or TypeError otherwise. The batch column is within `batches`.
+struct BatchedRows {
+    Tensor tensor;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::size_t batches = 0;
+};
+BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches);
+
+/// Keeps the rows that are new, in order of first occurrence.
+class Distinct {
+public:
+    Distinct(Dtype dtype, std::size_t columns);
+    /// `rows` rows of the dtype.
+    void add(void const* data, std::size_t rows);
+    /// What there is, batch by batch.
+    BatchedCoords by_batch(std::size_t batches) const;
+
+private:
+    Element element_;
+    table::Table table_;
+    std::vector<std::uint32_t> numbers_;
+    std::vector<unsigned char> mask_;
+};
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,153 @@
+// generate_kernel_map: the choice of a path, and what is known of the result besides its pairs.
+#include "tensorhash/coords/kernel_map.hpp"
+
+#include <string>
+#include <utility>
+
+#include "coords/coord_store.hpp"
+#include "coords/question.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+constexpr std::size_t kSeedThreshold = 125;  // offsets from which the seed's rule goes hierarchical
+constexpr std::int64_t kCoarseStride = 4;
+constexpr std::uint32_t kTableColumns = 4;  // batch, x, y, z
+
+/// The group whose offset is zero, if it joins every row with itself.
+std::optional<std::int64_t> identity_of(Question const& question, bool repeated) {
+    if (!question.equal || !question.unstrided || !question.odd || repeated) {
+        return {};
+    }
+    for (std::size_t k = 0; k < question.all; ++k) {
+        std::int32_t const* const offset = question.offset(k);
+        bool zero = true;
+        for (std::size_t axis = 0; axis < question.axes; ++axis) {
+            zero = zero && offset[axis] == 0;
+        }
+        if (zero) {
+            return static_cast<std::int64_t>(k);
+        }
+    }
+    return {};
+}
+
+/// The smallest row that repeats another, as every path reports it.
+[[noreturn]] void report_repeated(CoordIndex const& index) {
+    std::vector<std::int32_t> first(index.rows().rows);
+    index.find(index.rows(), first.data());
+    std::size_t row = 0;
+    while (first[row] == static_cast<std::int32_t>(row)) {
+        ++row;
+    }
+    fail_repeated(row, static_cast<std::size_t>(first[row]));
+}
+
+Answer probe(Question const& question, Strategy strategy) {
+    CoordIndex const index(question.in);
+    bool const repeated = index.distinct() < question.in.rows;
+    if (repeated && question.duplicates == Duplicates::Refuse) {
+        report_repeated(index);
+    }
+    Answer answer = strategy == Strategy::Flat
+                        ? flat_kernel_map(question, index)
+                        : hierarchical_kernel_map(question, index, kCoarseStride);
+    answer.repeated = repeated;
+    return answer;
+}
+
+/// The path of a question. Merging has been the fastest at every size and density measured (docs/decisions/0008).
+Strategy choose(Question const& question, Strategy wish) {
+    if (wish == Strategy::Fastest) {
+        return Strategy::Merge;
+    }
+    if (wish != Strategy::Seed) {
+        return wish;
+    }
+    bool const large = question.all >= kSeedThreshold && question.groups == question.all;
+    return large && hierarchical_takes(question) ? Strategy::Hierarchical : Strategy::Flat;
+}
+
+KernelMap finish(Question const& question, Answer&& answer, Strategy strategy) {
+    if (question.groups < question.all && answer.repeated) {
+        throw ValueError(
+            "skip_symmetric_kernel_map: expected distinct coordinates; a map with repeated rows is "
+            "not symmetric");
+    }
+    KernelMap map;
+    map.identity_map_index = identity_of(question, answer.repeated);
+    map.in_maps = std::move(answer.in_maps);
+    map.out_maps = std::move(answer.out_maps);
+    map.offsets = std::move(answer.offsets);
+    map.num_in = static_cast<std::int64_t>(question.in.rows);
+    map.num_out = static_cast<std::int64_t>(question.out.rows);
+    map.strategy = strategy;
+    map.coarse_probes = answer.coarse_probes;
+    map.fine_probes = answer.fine_probes;
+    return map;
+}
+
+}  // namespace
+
+Strategy strategy_from_name(std::string_view name) {
+    for (Strategy const strategy :
+         {Strategy::Flat, Strategy::Hierarchical, Strategy::Merge, Strategy::Seed}) {
+        if (coords::name(strategy) == name) {
+            return strategy;
+        }
+    }
+    throw ValueError(
+        "strategy: expected \"flat\", \"hierarchical\", \"merge\", \"seed\" or None, got \"" +
+        std::string(name) + "\"");
+}
+
+std::string_view name(Strategy strategy) noexcept {
+    switch (strategy) {
+        case Strategy::Flat:
+            return "flat";
+        case Strategy::Hierarchical:
+            return "hierarchical";
+        case Strategy::Merge:
+            return "merge";
+        case Strategy::Seed:
+            return "seed";
+        case Strategy::Fastest:
+            break;
+    }
+    return "fastest";
+}
+
+KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
+                              Shape const& stride, Kernel const& kernel,
+                              KernelMapOptions const& options) {
+    Question const question = check_question(in_coords, out_coords, stride, kernel, options);
+    Strategy const strategy = choose(question, options.strategy);
+    return finish(
+        question,
+        strategy == Strategy::Merge ? merge_kernel_map(question) : probe(question, strategy),
+        strategy);
+}
+
+KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
+                                            Tensor const& query_coords, Shape const& kernel_size,
+                                            std::int64_t stride) {
+    return fine_ht.store().read([&](CoordIndex const* index) {
+        CoordIndex const nothing(
+            {Tensor::empty({0, kTableColumns}, Dtype::Int32), 0, kTableColumns});
+        CoordIndex const& fine = index != nullptr ? *index : nothing;
+        if (fine.columns() != kTableColumns) {
+            throw ValueError("fine_ht: expected a table of 4 columns (batch, x, y, z), got " +
+                             std::to_string(fine.columns()));
+        }
+        Question const question =
+            check_question(fine.rows().tensor, query_coords, Shape(kTableColumns - 1, 1),
+                           Kernel{kernel_size}, {}, "query_coords");
+        Answer answer = hierarchical_kernel_map(question, fine, stride);
+        answer.repeated = fine.distinct() < fine.rows().rows;
+        return finish(question, std::move(answer), Strategy::Hierarchical);
+    });
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,95 @@
+// The public tables: arguments are checked here, the work is the store's.
+#include "tensorhash/coords/packed_hash_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "coords/coord_store.hpp"
+#include "table/arguments.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
+    if (!capacity) {
+        return {};
+    }
+    std::uint64_t const keys = table::check_capacity(*capacity, "capacity");
+    return std::bit_ceil(std::max<std::uint64_t>(keys, 1));
+}
+
+std::unique_ptr<CoordStore> make_store(std::optional<Capacity> capacity, Device device,
+                                       bool double_hash, bool packed_only, std::uint32_t columns) {
+    require_usable(device, "device");
+    StoreRules const rules{slots_for(capacity), double_hash, packed_only};
+    return std::make_unique<CoordStore>(rules, columns);
+}
+
+std::uint32_t check_key_dim(std::optional<int> key_dim) {
+    if (key_dim && (*key_dim < 1 || *key_dim > static_cast<int>(kMaxColumns))) {
+        throw ValueError("key_dim: expected 1 to " + std::to_string(kMaxColumns) + ", got " +
+                         std::to_string(*key_dim));
+    }
+    return static_cast<std::uint32_t>(key_dim.value_or(0));
+}
+
+}  // namespace
+
+CoordTableBase::CoordTableBase(std::unique_ptr<CoordStore> store) : store_(std::move(store)) {}
+CoordTableBase::CoordTableBase(CoordTableBase&&) noexcept = default;
+CoordTableBase& CoordTableBase::operator=(CoordTableBase&&) noexcept = default;
+CoordTableBase::~CoordTableBase() = default;
+
+void CoordTableBase::insert(Tensor const& coords) { store_->insert(coords, "coords"); }
+
+Tensor CoordTableBase::search(Tensor const& query_coords, SearchMode mode) const {
+    if (mode < SearchMode::Linear || mode > SearchMode::WarpCoop) {
+        throw ValueError("mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got " +
+                         std::to_string(static_cast<int>(mode)));
+    }
+    return store_->search(query_coords, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines
+                                                                     : cpu::FlatWindow::Line);
+}
+
+void CoordTableBase::expand_with_offsets(Tensor const& base_coords, Tensor const& offsets) {
+    store_->expand(base_coords, offsets);
+}
+
+Tensor CoordTableBase::vector_keys() const { return store_->vector_keys(); }
+Tensor CoordTableBase::unique_index() const { return store_->unique_index(); }
+Tensor CoordTableBase::keys_tensor() const { return store_->keys_tensor(); }
+Tensor CoordTableBase::values_tensor() const { return store_->values_tensor(); }
+std::int64_t CoordTableBase::capacity() const { return store_->capacity(); }
+std::int64_t CoordTableBase::num_entries() const { return store_->num_entries(); }
+std::int64_t CoordTableBase::num_distinct() const { return store_->num_distinct(); }
+int CoordTableBase::key_dim() const { return static_cast<int>(store_->columns()); }
+bool CoordTableBase::use_double_hash() const noexcept { return store_->double_hash(); }
+CoordKey CoordTableBase::key() const { return store_->key(); }
+
+PackedHashTable::PackedHashTable(std::optional<Capacity> capacity, Device device,
+                                 bool use_double_hash)
+    : CoordTableBase(make_store(capacity, device, use_double_hash, true, 4)) {}
+
+PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
+                                             bool use_double_hash) {
+    PackedHashTable made(capacity, coords.device(), use_double_hash);
+    made.insert(coords);
+    return made;
+}
+
+CoordTable::CoordTable(std::optional<Capacity> capacity, Device device, bool use_double_hash,
+                       std::optional<int> key_dim)
+    : CoordTableBase(make_store(capacity, device, use_double_hash, false, check_key_dim(key_dim))) {
+}
+
+CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
+                                   bool use_double_hash) {
+    CoordTable made(capacity, coords.device(), use_double_hash);
+    made.insert(coords);
+    return made;
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,25 @@
+// The CPU back end's loops over the rows of a vector-key table: one table of functions per instruction-set level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/flat_engine.hpp"
+#include "tensorhash/kernel/vector_key.hpp"
+
+namespace tensorhash::cpu {
+
+struct VectorKernels {
+    /// out[i] = the row equal to query i, or -1; queries are [count, columns].
+    void (*find)(kernel::VectorView const&, std::int32_t const* queries, std::size_t count,
+                 std::int32_t* out);
+    /// Claims for the table's own rows [begin, end).
+    using Claim = FlatCount (*)(kernel::VectorView const&, std::size_t begin, std::size_t end);
+    Claim claim_sole;    // for one thread alone
+    Claim claim_shared;  // several ranges at once
+};
+
+/// The loops at the best level that this machine (and TENSORHASH_ISA) has.
+VectorKernels const& vector_kernels();
+
+}  // namespace tensorhash::cpu

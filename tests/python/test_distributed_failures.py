@@ -1,0 +1,127 @@
+"""A rank dies in the middle of a call: the others raise in time, and keep what they own."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available():
+    pytest.skip("this torch has no torch.distributed", allow_module_level=True)
+
+RANKS = """
+import datetime, os, signal, sys, time, traceback
+import numpy as np
+import torch, torch.distributed as dist
+from tensorhash.distributed import DistributedHashMap
+
+TIMEOUT = 8
+
+def table_of(rank, store):
+    torch.set_num_threads(1)
+    patience = datetime.timedelta(seconds=TIMEOUT)
+    where = f"file://{store}"
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=3, timeout=patience)
+    return DistributedHashMap(None, 0, "int64", (), "int64", ())
+
+def dying_at(table, moment):
+    # Rank 2 dies right before its `moment`-th message of the calls that follow.
+    sent = 0
+    def counting(send):
+        def send_or_die(*arguments, **options):
+            nonlocal sent
+            sent += 1
+            if table.rank == 2 and sent == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return send(*arguments, **options)
+        return send_or_die
+    table._exchange.agree = counting(table._exchange.agree)
+    table._exchange.rows = counting(table._exchange.rows)
+
+def run(rank, store, moment):
+    table = table_of(rank, store)
+    keys = np.arange(5000) * 3 + rank
+    table.insert(keys, keys)
+    mine = dict(zip(*[part.tolist() for part in table.items()]))
+    dying_at(table, moment)
+
+    start = time.monotonic()
+    try:
+        table.insert_or_assign(keys + 100_000, -keys)
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert f"rank {rank} of 3" in str(error), error
+    assert time.monotonic() - start < TIMEOUT + 4
+
+    # What it owned is there; of the call, everything that came to this rank or nothing.
+    table.local.validate()
+    now = dict(zip(*[part.tolist() for part in table.items()]))
+    assert mine.items() <= now.items()
+    added = {key: now[key] for key in now.keys() - mine.keys()}
+    assert all(value == 100_000 - key for key, value in added.items())
+    assert bool(added) == (moment >= 4), len(added)
+
+    start = time.monotonic()
+    try:
+        table.size()
+        raise AssertionError("a later call was not refused")
+    except RuntimeError as error:
+        assert "lost its peers" in str(error), error
+    assert time.monotonic() - start < 2
+
+def save(rank, store, moment, folder):
+    table = table_of(rank, store)
+    keys = np.arange(900) * 3 + rank
+    table.insert(keys, keys)
+    table.save(folder)
+    table.insert(keys + 100_000, keys)
+    dying_at(table, moment)
+    try:
+        table.save(folder)
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert f"rank {rank} of 3" in str(error), error
+
+def child(run, *arguments):
+    # Forked, so that torch is imported once and not by every rank.
+    process = os.fork()
+    if process == 0:
+        try:
+            run(*arguments)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return process
+"""
+
+# The messages of a call that adds keys: agree, rows to owners, agree on room, agree on answers, answers.
+MOMENTS = (1, 2, 4, 5)
+
+
+def test_a_dead_rank_is_an_error_on_every_other(run_program, tmp_path):
+    main = """
+folder = sys.argv[1]
+for moment in MOMENTS:
+    ranks = [child(run, rank, f"{folder}/store-{moment}", moment) for rank in range(3)]
+    ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
+    assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
+"""
+    run_program(RANKS, main.replace("MOMENTS", str(MOMENTS)), arguments=[tmp_path])
+
+
+def test_a_rank_that_dies_while_saving_leaves_the_old_checkpoint_or_the_new(run_program, tmp_path):
+    # The messages of a save: agree on the folder, on the files, on the manifest.
+    main = """
+from tensorhash.distributed import load_hash_map
+
+place = sys.argv[1]
+for moment, entries in ((1, [2700]), (2, [2700]), (3, [2700, 5400])):
+    folder = f"{place}/checkpoint-{moment}"
+    store = f"{place}/store-{moment}"
+    ranks = [child(save, rank, store, moment, folder) for rank in range(3)]
+    ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
+    assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
+    whole = load_hash_map(folder)
+    whole.validate()
+    assert whole.size() in entries, (moment, whole.size())
+    assert (whole.get(np.arange(2700)) == np.arange(2700)).all()
+"""
+    run_program(RANKS, main, arguments=[tmp_path])

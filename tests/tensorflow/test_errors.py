@@ -1,0 +1,124 @@
+"""What cannot be honoured is InvalidArgument with what was expected and what came, eagerly and when traced."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensorhash.tensorflow as thtf
+
+Invalid = tf.errors.InvalidArgumentError
+raw = tf.raw_ops
+
+
+@pytest.fixture
+def table():
+    made = thtf.HashTable(tf.int64, tf.float32, tf.zeros(4))
+    made.insert([1, 2], tf.ones((2, 4)))
+    yield made
+    assert int(made.size()) == 2  # a call that fails changes nothing
+
+
+CALLS = {
+    "values": (lambda t: t.insert([1, 2, 3], tf.ones((3, 5))), r"\[3,4\].*\[3,5\]"),
+    "rows": (lambda t: t.insert([1, 2, 3], tf.ones((2, 4))), r"\[3,4\].*\[2,4\]"),
+    "accumulate": (lambda t: t.accumulate([9], tf.ones(4)), r"\[1,4\].*\[4\]"),
+    "default": (lambda t: t.lookup([1, 2, 3], tf.ones(3)), r"\[4\] or \[3,4\].*\[3\]"),
+    "default rows": (lambda t: t.lookup([1, 2, 3], tf.ones((2, 4))), r"\[4\] or \[3,4\].*\[2,4\]"),
+    "keys dtype": (lambda t: t.lookup(tf.constant([1])), "expected int64, got int32"),
+    "values dtype": (
+        lambda t: t.insert([1], tf.ones((1, 4), tf.float64)),
+        "expected float32, got float64",
+    ),
+    "default dtype": (lambda t: t.lookup([1], tf.ones(4, tf.int32)), "expected float32, got int32"),
+    "remove dtype": (lambda t: t.remove(tf.constant([1.5])), "expected int64, got float32"),
+    "reserve": (lambda t: t.reserve(-1), "-1"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_arguments_eagerly(table, name):
+    call, message = CALLS[name]
+    with pytest.raises(Invalid, match=message):
+        call(table)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "reserve"])
+def test_wrong_arguments_when_traced(table, name):
+    call, message = CALLS[name]
+    with pytest.raises((Invalid, ValueError), match=message):
+        tf.function(lambda: call(table)).get_concrete_function()
+
+
+def test_shapes_that_a_trace_does_not_know_fail_when_run(table):
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.int64), tf.TensorSpec(None, tf.float32)])
+    def insert(keys, values):
+        table.insert(keys, values)
+
+    with pytest.raises(Invalid, match=r"\[3,4\].*\[3,5\]"):
+        insert(tf.constant([1, 2, 3], tf.int64), tf.ones((3, 5)))
+
+
+def test_vector_keys_of_the_wrong_width():
+    table = thtf.HashTable(tf.int32, tf.int32, -1, key_shape=(3,))
+    for call in (
+        lambda: table.insert(np.zeros((5, 4), np.int32), np.zeros(5, np.int32)),
+        lambda: table.lookup(np.zeros((5, 4), np.int32)),
+        lambda: table.remove(np.zeros((5, 4), np.int32)),
+        lambda: table.lookup(np.int32(1)),
+    ):
+        with pytest.raises(Invalid, match=r"\[3\]"):
+            call()
+        with pytest.raises((Invalid, ValueError), match=r"keys: expected.*\[3\], got"):
+            tf.function(call).get_concrete_function()
+
+
+def test_imports_are_lists_of_keys(table):
+    with pytest.raises(Invalid):
+        table._import(tf.zeros((2, 2), tf.int64), tf.zeros((2, 2, 4)))
+    with pytest.raises(Invalid):
+        table._import(tf.zeros((2,), tf.int64), tf.zeros((3, 4)))
+
+
+def foreign_handles():
+    mutable = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, tf.zeros(4))
+    return {"MutableHashTable": mutable, "variable": tf.Variable(1.0)}
+
+
+@pytest.mark.parametrize("kind", ["MutableHashTable", "variable"])
+def test_foreign_handles_are_refused(kind):
+    foreign = foreign_handles()[kind]
+    handle = foreign.handle if kind == "variable" else foreign.resource_handle
+    keys = tf.constant([1], tf.int64)
+    match = "expected a tensorhash table" if kind == "MutableHashTable" else "LookupInterface"
+    for call in (
+        lambda: thtf.ops.tensorhash_clear(handle),
+        lambda: thtf.ops.tensorhash_find(handle, keys, tf.zeros(4), value_shape=[4]),
+        lambda: thtf.ops.tensorhash_upsert(handle, keys, tf.zeros((1, 4)), value_shape=[4]),
+    ):
+        with pytest.raises(Invalid, match=match):
+            call()
+
+
+def test_dtypes_of_the_raw_kernels(table):
+    handle = table.resource_handle
+    with pytest.raises(Invalid):
+        raw.LookupTableFindV2(table_handle=handle, keys=tf.constant([1]), default_value=tf.zeros(4))
+    with pytest.raises(Invalid):
+        thtf.ops.tensorhash_upsert(handle, tf.constant([1]), tf.zeros((1, 4)), value_shape=[4])
+
+
+def test_tables_that_cannot_be():
+    with pytest.raises((Invalid, TypeError), match="complex64|value_dtype"):
+        thtf.HashTable(tf.int64, tf.complex64, 0)
+    with pytest.raises((Invalid, TypeError), match="key_dtype"):
+        thtf.HashTable(tf.float16, tf.int64, 0)
+    with pytest.raises(Invalid, match="at least one element"):
+        thtf.HashTable(tf.int64, tf.float32, tf.zeros((0,)))
+    with pytest.raises(Invalid, match=r"\[\] for string keys, got \[2\]"):
+        thtf.HashTable(tf.string, tf.float32, 0.0, key_shape=(2,))
+    with pytest.raises((Invalid, ValueError, TypeError)):
+        thtf.HashTable(tf.int64, tf.float32, 0.0, capacity=-1)
+    with pytest.raises((Invalid, ValueError, TypeError)):
+        thtf.HashTable(tf.int64, tf.float32, 0.0, key_shape=(None,))
