@@ -25,6 +25,7 @@ bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
 	@tools/setup package bench tensorflow
 	@tools/install-package
 	@$(python) bench/run.py --write
+	@$(python) bench/packed_search.py --write
 	@$(python) bench/kernel_maps.py --write
 	@$(python) bench/distributed.py --write
 	@tools/install-tensorflow

@@ -29,7 +29,8 @@ def launch(options: argparse.Namespace) -> int:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     arguments = ["--rows", str(options.rows), "--rounds", str(options.rounds)]
     arguments += ["--write"] * options.write
-    command = [*launcher, f"--nproc-per-node={options.ranks}", __file__, *arguments]
+    launcher += ["--local-addr=127.0.0.1", f"--nproc-per-node={options.ranks}"]
+    command = [*launcher, __file__, *arguments]
     settings = {"TENSORHASH_NUM_THREADS": str(threads), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, env={**os.environ, **settings}).returncode
 

@@ -1,4 +1,4 @@
-"""Search of PackedHashTable beside the vector-key table: `python bench/packed_search.py`.
+"""Search of PackedHashTable beside the vector-key table: `python bench/packed_search.py --help`.
 
 Rounds go contender after contender, so that a noisy minute hits both alike; a row is the median of
 the rounds, and the ratio the median of the rounds' own ratios.
@@ -11,10 +11,10 @@ import statistics
 import time
 
 import numpy as np
+from report import Report, machine
 
 import tensorhash
-from tensorhash import _core
-from tensorhash.coords import PackedHashTable, SearchMode, TorchHashTable
+from tensorhash.coords import PackedHashTable, TorchHashTable
 
 GOAL = 2.5
 
@@ -58,15 +58,25 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
+    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
     options = parser.parse_args()
     tensorhash.set_num_threads(options.threads)
-    print(
-        f"{options.threads} threads, {_core.instruction_set()}, int32 [N, 4], {SearchMode(0).name}"
+    report = Report("packed search")
+    report.add(
+        "## Packed keys beside vector keys",
+        "",
+        f"`PackedHashTable.search` beside `TorchHashTable.search`: {machine()}.",
+        "",
+        "int32 [N, 4], distinct voxels in random order, found (hit) or not (miss). Medians of rounds",
+        "in turn in one process; the ratio is the median of the rounds' own ratios.",
+        "",
+        "| rows | queries | packed, ms | vector keys, ms | ratio | goal |",
+        "|--:|---|--:|--:|--:|--:|",
     )
-    print("| rows | queries | packed, ms | vector keys, ms | ratio | goal |")
-    print("|--:|---|--:|--:|--:|--:|")
     for rows in options.rows:
-        print("\n".join(measure(rows, options.rounds)), flush=True)
+        report.add(*measure(rows, options.rounds))
+    if options.write:
+        report.write()
 
 
 if __name__ == "__main__":

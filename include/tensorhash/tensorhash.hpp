@@ -2,8 +2,11 @@
 #pragma once
 
 #include "tensorhash/bounded_map.hpp"
+#include "tensorhash/coords/kernel_map.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/coords/torch_hash_table.hpp"
 #include "tensorhash/coords/voxels.hpp"
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"

@@ -87,7 +87,7 @@ private:
     /// The number of the entry that leaves for this row; kNone if the row itself ranks lowest.
     std::uint32_t number_of_victim(std::uint32_t row) {
         auto const lowest =
-            table_.victims.lowest(static_cast<std::uint32_t>(capacity_),
+            table_.victims.lowest(static_cast<std::uint32_t>(capacity_), batch_.rows - row,
                                   [this](std::uint32_t number) { return rank_of(number); });
         plan_.leaves[row] = static_cast<std::uint32_t>(plan_.leaving.size());
         if (rank_of_row(row) < lowest.rank) {

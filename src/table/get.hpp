@@ -31,17 +31,14 @@ public:
     void gather(Table const& table, std::size_t i, std::uint32_t const* numbers, void* out) const {
         Column const& column = table.values()[i];
         gather_rows(static_cast<unsigned char*>(out), column.block->data(), column.row_bytes,
-                    numbers, rows_, fills_.empty() ? nullptr : fills_[i].batch.data(),
-                    fills_.empty() ? 0 : fills_[i].step);
+                    numbers, rows_, fill(i), step(i));
     }
-    /// The same for some rows of a batch: number k is that of row places[k] of `out`.
-    void gather_part(Table const& table, std::size_t i, std::uint32_t const* numbers,
-                     std::uint32_t const* places, std::size_t rows, void* out) const {
-        Column const& column = table.values()[i];
-        gather_to(static_cast<unsigned char*>(out), places, column.block->data(), column.row_bytes,
-                  numbers, rows, fills_.empty() ? nullptr : fills_[i].batch.data(),
-                  fills_.empty() ? 0 : fills_[i].step);
+
+    /// The rows themselves: null for zeros, and `step` bytes from one key's to the next.
+    Bytes fill(std::size_t i) const noexcept {
+        return fills_.empty() ? nullptr : fills_[i].batch.data();
     }
+    std::size_t step(std::size_t i) const noexcept { return fills_.empty() ? 0 : fills_[i].step; }
 
 private:
     std::size_t rows_;
@@ -70,7 +67,9 @@ public:
     void gather_part(Table const& table, std::uint32_t const* numbers, std::uint32_t const* places,
                      std::size_t rows) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
-            defaults_.gather_part(table, i, numbers, places, rows, out_[i].data());
+            Column const& column = table.values()[i];
+            gather_to(static_cast<unsigned char*>(out_[i].data()), places, column.block->data(),
+                      column.row_bytes, numbers, rows, defaults_.fill(i), defaults_.step(i));
         }
     }
     /// After the parts of all tables.

@@ -188,8 +188,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/victims.hpp",
-                "rank_of(heap_.front().number) != heap_.front().rank",
-                "heap_.front().number >= count && rank_of(0) == heap_.front().rank",
+                "return rank_of(item.number) != item.rank;",
+                "return item.number >= count && rank_of(0) != item.rank;",
             )
         ],
     ),
@@ -217,6 +217,61 @@ MUTANTS = [
                 "src/table/steps.cpp",
                 "++*row.value<std::int64_t>(3)",
                 "*row.value<std::int64_t>(3) = 1",
+            )
+        ],
+    ),
+    Mutant(
+        "of equal coordinates the thread that comes first wins",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "include/tensorhash/kernel/flat.hpp",
+                "while (row < there &&",
+                "while (there == kNoRow &&",
+            )
+        ],
+    ),
+    Mutant(
+        "a coordinate out of range wraps around",
+        "*PackedKey*:*PackedTable*",
+        [
+            Edit(
+                "include/tensorhash/kernel/packed_key.hpp",
+                "return over == 0 ? key : kEmptyKey;",
+                "return over == 1 ? kEmptyKey : key;",
+            )
+        ],
+    ),
+    Mutant(
+        "an empty slot hides a key that comes later in its line",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "include/tensorhash/kernel/flat.hpp",
+                "answer.with_key != 0 ? answer.with_key : answer.empty;",
+                "answer.with_key | answer.empty;",
+            )
+        ],
+    ),
+    Mutant(
+        "a batch that does not fit stays half inserted",
+        "*PackedTable*:*CoordIndex*",
+        [
+            Edit(
+                "src/coords/flat_index.cpp",
+                "drop_from(first_row); return false;",
+                "return false;",
+            )
+        ],
+    ),
+    Mutant(
+        "the vector-key table keeps the row that came first, not the smallest",
+        "*VectorTable*",
+        [
+            Edit(
+                "include/tensorhash/kernel/vector_key.hpp",
+                "while (row < vector_row(seen) &&",
+                "while (row > vector_row(seen) &&",
             )
         ],
     ),

@@ -28,6 +28,7 @@ class RanksOracle:
     def __init__(self, table):
         self.table = table
         self.shards = [Oracle() for _ in range(table.world_size)]
+        self.owners = {}
 
     def apply(self, verb, batches, *arguments):
         """This rank's result of a call to which each rank brings one of `batches`."""
@@ -40,6 +41,7 @@ class RanksOracle:
     def _one_rank(self, verb, keys, values, *arguments):
         places, mask = [], []
         for row, owner in enumerate(self.table.owner(keys).tolist()):
+            assert self.owners.setdefault(canonical(keys[row]), owner) == owner
             one = [keys[row : row + 1]]
             if verb in ("insert", "insert_or_assign", "accumulate"):
                 one.append(values[row : row + 1])
@@ -431,7 +433,11 @@ def across_group_sizes(groups, folder):
     load_into(into, folder / "two")
     assert into.size() == 4900
     assert into.get(keys[199:202]).tolist() == [199, -1, 201]
-    refused(lambda: load_into(tensorhash.HashSet(0, "int32", ()), folder / "two"))
+    shards = tensorhash.ShardedHashMap(0, "float32", (3,), "int64", (), devices=["cpu:0", "cpu:1"])
+    load_into(shards, folder / "four")
+    assert shards.size() == 4900
+    same(shards.get(keys[100:]), values[100:])
+    refused(lambda: load_into(tensorhash.HashMap(0, "int32", (3,), "int64", ()), folder / "two"))
 
 
 CHECKS = {name: function for name, function in list(globals().items()) if name.startswith("check_")}

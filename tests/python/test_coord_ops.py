@@ -266,14 +266,16 @@ def test_int_coords_share_no_memory():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([[0.5]],), TypeError, "coords: expected int32 or int64, got float64"),
+        (([[0.5]],), TypeError, "coords: row 0: expected int64, got the float 0.5"),
+        ((np.zeros((3, 1)),), TypeError, "coords: expected int32 or int64, got float64"),
         ((np.zeros(3, int),), ValueError, r"coords: expected shape \(N, D\), got \(3,\)"),
         ((np.zeros((3, 1), int), [0, 2]), ValueError, "offsets: expected 0 first and 3.*0 and 2"),
         ((np.zeros((3, 1), int), [1, 3]), ValueError, "offsets: expected 0 first and 3.*1 and 3"),
         ((np.zeros((3, 1), int), [0, 2, 1, 3]), ValueError, "never fall, got 2 and then 1 at 2"),
         ((np.zeros((3, 1), int), [[0, 3]]), ValueError, r"offsets: expected shape \(B \+ 1,\)"),
-        ((np.zeros((3, 1), int), []), TypeError, "offsets: expected integers"),
-        ((np.zeros((3, 1), int), [0.0, 3.0]), TypeError, "offsets: expected integers"),
+        ((np.zeros((3, 1), int), []), ValueError, r"offsets: expected shape \(B \+ 1,\)"),
+        ((np.zeros((3, 1), int), [0.0, 3.0]), TypeError, "offsets: row 0: expected int64"),
+        ((np.zeros((3, 1), int), np.array([0.0, 3.0])), TypeError, "offsets: expected integers"),
         (([np.zeros((1, 2), int)], [0, 1]), ValueError, "offsets: expected None"),
         (
             ([np.zeros((1, 2), int), np.zeros((1, 3), int)],),

@@ -17,6 +17,7 @@ if not distributed.is_available():
 import distributed_checks  # noqa: E402
 
 RANKS = max(distributed_checks.GROUP_SIZES)
+ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "2", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +25,15 @@ def reports(tmp_path_factory):
     """Starts one group and runs every check in it: starting costs more than checking."""
     folder = tmp_path_factory.mktemp("ranks")
     program = pathlib.Path(distributed_checks.__file__)
+    # The machine's own name may not resolve, or lead outside.
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launcher += ["--local-addr=127.0.0.1", f"--nproc-per-node={RANKS}"]
     done = subprocess.run(
-        [*launcher, f"--nproc-per-node={RANKS}", str(program), str(folder)],
+        [*launcher, str(program), str(folder)],
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "TENSORHASH_NUM_THREADS": "2", "OMP_NUM_THREADS": "1"},
+        env={**os.environ, **ENVIRONMENT},
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return [json.loads((folder / f"report-{rank}.json").read_text()) for rank in range(RANKS)]

@@ -92,6 +92,24 @@ def child(run, *arguments):
     return process
 """
 
+
+def test_a_group_that_cannot_carry_memory_of_the_cpu_is_refused(run_program):
+    # Torch's own stand-in for a backend that is not gloo: nccl itself needs a GPU to be made.
+    source = """
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from tensorhash.distributed import DistributedHashMap
+
+dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+try:
+    DistributedHashMap(None, 0, "int64", (), "int64", ())
+    raise AssertionError("nothing was raised")
+except ValueError as error:
+    assert "process_group: expected the gloo backend, got fake" in str(error), error
+"""
+    run_program(source)
+
+
 # The messages of a call that adds keys: agree, rows to owners, agree on room, agree on answers, answers.
 MOMENTS = (1, 2, 4, 5)
 
@@ -104,7 +122,8 @@ for moment in MOMENTS:
     ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
     assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
 """
-    run_program(RANKS, main.replace("MOMENTS", str(MOMENTS)), arguments=[tmp_path])
+    source = main.replace("MOMENTS", str(MOMENTS))
+    run_program(RANKS, source, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
 
 
 def test_a_rank_that_dies_while_saving_leaves_the_old_checkpoint_or_the_new(run_program, tmp_path):
@@ -124,4 +143,4 @@ for moment, entries in ((1, [2700]), (2, [2700]), (3, [2700, 5400])):
     assert whole.size() in entries, (moment, whole.size())
     assert (whole.get(np.arange(2700)) == np.arange(2700)).all()
 """
-    run_program(RANKS, main, arguments=[tmp_path])
+    run_program(RANKS, main, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("torch")
 
 from tensorhash.distributed.routing import owners
-from tensorhash.distributed.rows import to_bytes
+from tensorhash.distributed.rows import to_bytes, to_result
 
 
 def owners_of(keys, ranks):
@@ -74,3 +74,13 @@ def test_the_rule_is_frozen():
 
 
 FROZEN = [5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7]
+
+
+def test_results_are_aligned_as_tensorflow_demands():
+    for array in (np.arange(7), np.zeros((0, 3), np.float32), np.array(3.0), np.ones(5, bool)[::2]):
+        result = np.asarray(to_result(array))
+        assert result.ctypes.data % 64 == 0 or result.size == 0
+        assert result.dtype == array.dtype
+        np.testing.assert_array_equal(result, array)
+    bits = to_result(np.array([0x3F80], np.uint16), "bfloat16")
+    assert bits.dtype == "bfloat16"

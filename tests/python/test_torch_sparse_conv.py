@@ -16,6 +16,15 @@ EXTENT = 24
 BATCHES = 2
 
 
+@pytest.fixture(autouse=True)
+def one_thread_of_torch():
+    """The grids are small: threads of torch's own would mostly wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def voxels(seed, count=150, low=ORIGIN + 8, high=ORIGIN + 16):
     """Distinct random coordinates in random order, some of them negative, far from the border."""
     generator = torch.Generator().manual_seed(seed)
@@ -194,7 +203,9 @@ def test_numpy_maps_every_float_dtype_and_no_voxels():
         assert out.shape == (0, 3) and where.shape == (0, 4)
 
 
-def test_two_runs_give_the_same_bits():
+@pytest.mark.parametrize("threads", [1, 2])
+def test_two_runs_give_the_same_bits(threads):
+    torch.set_num_threads(threads)
     coords = voxels(8, count=4000)
     torch.manual_seed(1)
     conv = SparseConv3d(16, 32, 3)

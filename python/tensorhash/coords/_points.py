@@ -11,7 +11,7 @@ from tensorhash._arrays import NUMPY, Framework, is_number, take_array
 from tensorhash._lists import natural_array
 
 
-def take_rows(array: Any, argument: str) -> tuple[Any, Framework]:
+def take_numbers(array: Any, argument: str) -> tuple[Any, Framework]:
     """(what the core reads, the framework it came from); lists become NumPy arrays."""
     taken = take_array(array, None, argument)
     if taken is not None:
@@ -24,7 +24,7 @@ def take_rows(array: Any, argument: str) -> tuple[Any, Framework]:
 
 def take_optional(array: Any, argument: str) -> Any:
     """What the core reads of an array that may be None."""
-    return None if array is None else take_rows(array, argument)[0]
+    return None if array is None else take_numbers(array, argument)[0]
 
 
 def rows_and_columns(rows: Any, argument: str) -> tuple[int, int]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, to_numpy
+from tensorhash._arrays import NUMPY, Framework, to_numpy
 from tensorhash._table import Array, ArrayLike
-from tensorhash.coords._points import take_rows
+from tensorhash.coords._rows import take_rows
 from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
@@ -39,7 +39,7 @@ class IntCoords:
                 raise ValueError("offsets: expected None with a list of arrays, one per batch item")
             rows, self._source, bounds = _joined(coords)
         else:
-            taken, self._source = take_rows(coords, "coords")
+            taken, self._source = take_rows(coords, "coords", NUMPY)
             rows = np.array(_as_numpy(taken))
             bounds = np.array([0, len(rows)] if offsets is None else _bounds(offsets))
         _check_rows(rows)
@@ -61,7 +61,7 @@ class IntCoords:
         tensor_stride: int | Sequence[int] = 1,
     ) -> IntCoords:
         """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs."""
-        taken, source = take_rows(coords, "coords")
+        taken, source = take_rows(coords, "coords", NUMPY)
         rows = _as_numpy(taken)
         # Checks the rows, too, and knows how many batches there are.
         bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), num_batches)[1]
@@ -175,7 +175,7 @@ def _are_arrays(items: Any) -> bool:
 
 def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
     """(rows of all items, the framework of the first, bounds)."""
-    taken = [take_rows(item, f"coords[{i}]") for i, item in enumerate(items)]
+    taken = [take_rows(item, f"coords[{i}]", NUMPY) for i, item in enumerate(items)]
     arrays = [_as_numpy(rows) for rows, _ in taken]
     for i, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1]:
@@ -200,7 +200,7 @@ def _check_rows(rows: Any) -> None:
 
 
 def _bounds(offsets: ArrayLike) -> Any:
-    bounds = _as_numpy(take_rows(offsets, "offsets")[0])
+    bounds = _as_numpy(take_rows(offsets, "offsets", NUMPY)[0])
     if bounds.dtype.kind not in "iu":
         raise TypeError(f"offsets: expected integers, got {bounds.dtype}")
     return bounds

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tensorhash import _core
 from tensorhash._arrays import Framework
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._points import number, take_optional, take_rows
+from tensorhash.coords._points import number, take_numbers, take_optional
 
 
 class Neighbors(NamedTuple):
@@ -82,8 +82,8 @@ def knn_search(
 
 
 def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Framework]:
-    rows, _ = take_rows(points, "points")
-    asked, source = take_rows(queries, "queries")
+    rows, _ = take_numbers(points, "points")
+    asked, source = take_numbers(queries, "queries")
     return rows, asked, source
 
 

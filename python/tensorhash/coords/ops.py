@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._arrays import NUMPY
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._points import take_rows
+from tensorhash.coords._rows import take_rows
 
 
 def unique_coords(
@@ -27,7 +28,7 @@ def unique_coords(
     >>> unique_coords(np.array([[0, 5, 5], [0, 1, 1], [0, 5, 5]])).tolist()
     [[0, 5, 5], [0, 1, 1]]
     """
-    rows, source = take_rows(coords, "coords")
+    rows, source = take_rows(coords, "coords", NUMPY)
     shape = tuple(rows.shape)
     dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
     if dtype not in ("int32", "int64"):
@@ -54,7 +55,7 @@ def stride_coords(
     >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
     [[0, -1], [0, 1]]
     """
-    rows, source = take_rows(coords, "coords")
+    rows, source = take_rows(coords, "coords", NUMPY)
     made = _core.stride_coords(
         rows, axis_ints(stride, _axes(rows), "stride"), _batches(num_batches)
     )
@@ -78,7 +79,7 @@ def expand_coords(
     >>> expand_coords(np.array([[0, 5]]), 3)[0].tolist()
     [[0, 5], [0, 4], [0, 6]]
     """
-    rows, source = take_rows(coords, "coords")
+    rows, source = take_rows(coords, "coords", NUMPY)
     axes = _axes(rows)
     offsets = _kernel_offsets(
         axis_ints(kernel_size, axes, "kernel_size"),

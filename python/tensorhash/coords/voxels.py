@@ -11,7 +11,7 @@ from tensorhash import _core
 from tensorhash._arrays import Framework, to_numpy
 from tensorhash._dtypes import parse_dtype
 from tensorhash._table import Array, ArrayLike, DtypeLike
-from tensorhash.coords._points import per_axis, rows_and_columns, take_optional, take_rows
+from tensorhash.coords._points import per_axis, rows_and_columns, take_numbers, take_optional
 
 
 class Voxels(NamedTuple):
@@ -100,7 +100,7 @@ class _Cloud:
     def __init__(
         self, points: ArrayLike, voxel_size: Any, origin: Any, batch: Any, dtype: DtypeLike
     ) -> None:
-        self.points, self.source = take_rows(points, "points")
+        self.points, self.source = take_numbers(points, "points")
         self.rows, axes = rows_and_columns(self.points, "points")
         self._voxel_size = per_axis(voxel_size, axes, "voxel_size")
         self._origin = per_axis(origin, axes, "origin")
@@ -159,7 +159,7 @@ class _Columns:
 
 
 def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
-    taken, source = take_rows(array, argument)
+    taken, source = take_numbers(array, argument)
     shape = _shape(taken)
     if len(shape) == 0 or shape[0] != rows:
         raise ValueError(f"{argument}: expected {rows} rows, one per point, got shape {shape}")

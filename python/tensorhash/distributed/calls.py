@@ -14,7 +14,7 @@ from tensorhash import _core
 from tensorhash.distributed.batch import Batch
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import Bytes
-from tensorhash.distributed.rows import to_bytes, to_tensor
+from tensorhash.distributed.rows import to_bytes, to_result, to_tensor
 from tensorhash.hash_map import HashMap
 
 _MAX_ROWS = 2**31 - 1
@@ -83,7 +83,7 @@ class Calls:
         answers = self._return(step, batch, arrived, np.where(new, index, ~index))
         places = self._places(batch, np.where(answers < 0, ~answers, answers))
         first = batch.restore(answers >= 0)[batch.inverse] & batch.first
-        return _core.Tensor.wrap(places), _core.Tensor.wrap(first)
+        return to_result(places), to_result(first)
 
     def find(self, step: str, batch: Batch, arrived: Arrived) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, -1 if missing; found)."""
@@ -91,7 +91,7 @@ class Calls:
         self._exchange.agree(f"{step} (answers)", error)
         answers = self._return(step, batch, arrived, np.asarray(located[0]))
         places = self._places(batch, answers)
-        return _core.Tensor.wrap(places), _core.Tensor.wrap(places >= 0)
+        return to_result(places), to_result(places >= 0)
 
     def ask(
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
@@ -115,9 +115,12 @@ class Calls:
         known = place >= 0
         results = []
         for column, element, new in zip(filled, self._values, received, strict=True):
-            rows = to_bytes(np.asarray(column), element)
-            rows[known] = np.take(new, place[known], axis=0)
-            results.append(to_tensor(rows, element, "values"))
+            if known.all():
+                rows = np.take(new, place, axis=0)
+            else:
+                rows = to_bytes(np.asarray(column), element)
+                rows[known] = np.take(new, place[known], axis=0)
+            results.append(to_result(np.asarray(to_tensor(rows, element, "values")), element[0]))
         return results
 
     def _look_up(self, keys: _core.Tensor) -> tuple[np.ndarray[Any, Any], list[Bytes]]:

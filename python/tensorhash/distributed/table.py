@@ -20,7 +20,7 @@ from tensorhash.distributed.batch import Batch
 from tensorhash.distributed.calls import Calls, attempt
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import owners
-from tensorhash.distributed.rows import to_bytes
+from tensorhash.distributed.rows import to_bytes, to_result
 from tensorhash.hash_map import HashMap, _one_or_tuple, _words
 
 if TYPE_CHECKING:
@@ -134,13 +134,13 @@ class DistributedHashMap:
         """bool [N]: which keys are there. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
-        return give(_core.Tensor.wrap(answers[batch.inverse]))
+        return give(to_result(answers[batch.inverse]))
 
     def erase(self, keys: ArrayLike) -> Array:
         """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
         answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
-        return give(_core.Tensor.wrap(answers[batch.inverse] & batch.first))
+        return give(to_result(answers[batch.inverse] & batch.first))
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
         """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
@@ -212,7 +212,7 @@ class DistributedHashMap:
         rows, give = self._local._take(keys, self._key, "keys")
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
-        return give(_core.Tensor.wrap(distinct[batch.inverse].astype(np.int64)))
+        return give(to_result(distinct[batch.inverse].astype(np.int64)))
 
     @property
     def rank(self) -> int:
