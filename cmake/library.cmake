@@ -39,10 +39,12 @@ set(_core_sources
     src/runtime/memory.cpp
     src/runtime/threads.cpp
     src/sharded/files.cpp
+    src/sharded/grouped.cpp
     src/sharded/listings.cpp
     src/sharded/policy.cpp
     src/sharded/route.cpp
     src/sharded/sharded_map.cpp
+    src/sharded/update.cpp
     src/table/arguments.cpp
     src/table/bounded_batch.cpp
     src/table/bounded_map.cpp

@@ -13,6 +13,8 @@
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
 #include "tensorhash/optimizer.hpp"
+#include "tensorhash/sharded/multi_device_hash_table.hpp"
+#include "tensorhash/sharded/sharded_map.hpp"
 #include "tensorhash/tensor.hpp"
 #include "tensorhash/threads.hpp"
 #include "tensorhash/version.hpp"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 
-#include "table_in.hpp"
-#include "tensorhash/error.hpp"
+#include "optimizer.hpp"
+#include "table_methods.hpp"
 
 namespace tensorhash::bindings {
 namespace {
@@ -93,30 +93,9 @@ Pair activate(ShardedMap& self, nb::handle keys) {
     return to_pair(without_gil([&] { return self.activate(rows); }));
 }
 
-Pair find(ShardedMap const& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return to_pair(without_gil([&] { return self.find(rows); }));
-}
-
-Tensor contains(ShardedMap const& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return without_gil([&] { return self.contains(rows); });
-}
-
 Tensor shard_of(ShardedMap const& self, nb::handle keys) {
     Tensor const rows = key_rows(self, keys);
     return without_gil([&] { return self.shard_of(rows); });
-}
-
-Tensor erase(ShardedMap& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return without_gil([&] { return self.erase(rows); });
-}
-
-std::vector<Tensor> get(ShardedMap const& self, nb::handle keys, Arrays const& defaults) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const otherwise = to_tensors(defaults, "default", self.value_elements());
-    return without_gil([&] { return self.get(rows, otherwise); });
 }
 
 using BoundItems = std::pair<Tensor, std::vector<Tensor>>;
@@ -124,17 +103,6 @@ using BoundItems = std::pair<Tensor, std::vector<Tensor>>;
 BoundItems items(ShardedMap const& self, std::optional<std::size_t> shard) {
     Items both = without_gil([&] { return shard ? self.items(*shard) : self.items(); });
     return {std::move(both.keys), std::move(both.values)};
-}
-
-nb::typed<nb::dict, nb::str, nb::int_> memory_usage(ShardedMap const& self) {
-    MemoryUsage const usage = without_gil([&] { return self.memory_usage(); });
-    nb::dict bytes;
-    bytes["keys"] = usage.keys;
-    bytes["values"] = usage.values;
-    bytes["index"] = usage.index;
-    bytes["bookkeeping"] = usage.bookkeeping;
-    bytes["total"] = usage.total();
-    return bytes;
 }
 
 ShardedMap from_items(nb::handle keys, Arrays const& values, Names const& devices,
@@ -201,7 +169,7 @@ void bind_shards(nb::class_<ShardedMap>& table) {
             nb::arg("shard"), nb::arg("column"));
 }
 
-void bind_listings(nb::class_<ShardedMap>& table) {
+void bind_shard_listings(nb::class_<ShardedMap>& table) {
     table
         .def("active_buf_indices",
              [](ShardedMap const& self) {
@@ -222,11 +190,11 @@ void bind_listings(nb::class_<ShardedMap>& table) {
                      [](ShardedMap const& self) { return to_spec(self.key_element()); })
         .def_prop_ro("value_elements",
                      [](ShardedMap const& self) { return to_specs(self.value_elements()); })
-        .def("memory_usage", &memory_usage)
+        .def("memory_usage", &memory_usage<ShardedMap>)
         .def("validate", [](ShardedMap const& self) { without_gil([&] { self.validate(); }); });
 }
 
-void bind_storage(nb::class_<ShardedMap>& table) {
+void bind_shard_storage(nb::class_<ShardedMap>& table) {
     table
         .def(
             "reserve",
@@ -268,14 +236,14 @@ void bind_sharded_map(nb::module_& m) {
              nb::arg("values"))
         .def("assign", &keys_and_values<&ShardedMap::assign>, nb::arg("keys"), nb::arg("values"))
         .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
-        .def("activate", &activate, nb::arg("keys"))
-        .def("find", &find, nb::arg("keys"))
-        .def("contains", &contains, nb::arg("keys"))
-        .def("erase", &erase, nb::arg("keys"))
-        .def("get", &get, nb::arg("keys"), nb::arg("defaults"));
+        .def("activate", &activate, nb::arg("keys"));
+    bind_readers(table);
     bind_shards(table);
-    bind_listings(table);
-    bind_storage(table);
+    bind_shard_listings(table);
+    bind_shard_storage(table);
+    m.def("update", &update_table<ShardedMap>, nb::arg("table"), nb::arg("keys"),
+          nb::arg("gradients"), nb::arg("optimizer"), nb::arg("missing"), nb::arg("duplicates"),
+          nb::arg("initial").none());
 }
 
 }  // namespace tensorhash::bindings

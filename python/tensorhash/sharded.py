@@ -255,7 +255,7 @@ class ShardedHashMap(HashMap):
 def _device_names(devices: Any) -> list[str]:
     if isinstance(devices, (str, bytes)) or not isinstance(devices, Iterable):
         raise TypeError(f"devices: expected a list such as ['cpu:0', 'cpu:1'], got {devices!r}")
-    return [str(named_device(device, "devices")) for device in devices]
+    return [str(named_device(device, "devices")).lower() for device in devices]
 
 
 def _core_policy(policy: Policy) -> Any:

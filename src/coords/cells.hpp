@@ -20,9 +20,9 @@ inline std::int64_t cell_number(double cell) noexcept {
     constexpr double kWhole = 9007199254740992.0;  // 2^53
     double const size = std::abs(cell);
     if (size <= kWhole) return static_cast<std::int64_t>(cell);
-    std::int64_t const number = static_cast<std::int64_t>(kWhole) +
-                                std::bit_cast<std::int64_t>(size) -
-                                std::bit_cast<std::int64_t>(kWhole);
+    std::int64_t const beyond =
+        std::bit_cast<std::int64_t>(size) - std::bit_cast<std::int64_t>(kWhole);
+    std::int64_t const number = beyond + static_cast<std::int64_t>(kWhole);
     return cell < 0 ? -number : number;
 }
 

@@ -300,10 +300,13 @@ void run_tasks(std::size_t count, TaskRef task) {
 
 void run_on_devices(std::span<int const> devices, TaskRef task) {
     int const threads = num_threads();
-    if (devices.size() <= 1 || context.inside_task || threads == 1) {
+    if (context.inside_task || threads == 1) {
         for (std::size_t i = 0; i < devices.size(); ++i) {
             task(i);
         }
+    } else if (devices.size() == 1) {
+        OnDevice const scope(devices[0], threads);
+        task(0);
     } else if (static_cast<std::size_t>(threads) <= devices.size()) {
         run_tasks(devices.size(), [&](std::size_t i) {
             OnDevice const scope(devices[i], 1);

@@ -11,8 +11,8 @@
 
 namespace tensorhash {
 
-using table::Reading;
 using table::Batch;
+using table::Reading;
 using table::Table;
 
 namespace {

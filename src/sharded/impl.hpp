@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <vector>
 
 #include "runtime/lock.hpp"
@@ -60,6 +61,21 @@ struct ShardedMap::Impl {
     template <class Work>
     void finish_shards(Work&& work) const noexcept {
         runtime::run_on_devices(pools, [&](std::size_t shard) { work(shard); });
+    }
+
+    /// each_shard(), after whose failure no claim of `adding` is left.
+    template <class Work>
+    void prepare_or_cancel(std::vector<std::optional<table::Adding>>& adding, Work&& work) {
+        try {
+            each_shard(work);
+        } catch (...) {
+            for (std::size_t shard = 0; shard < adding.size(); ++shard) {
+                if (adding[shard]) {
+                    tables[shard].cancel(*adding[shard]);
+                }
+            }
+            throw;
+        }
     }
 
     Located add(Tensor const& shard_of_row, table::Batch const& keys,

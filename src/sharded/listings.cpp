@@ -9,10 +9,10 @@
 
 namespace tensorhash {
 
-using table::Reading;
-using table::Writing;
 using table::listed;
+using table::Reading;
 using table::with_rows;
+using table::Writing;
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "runtime/parallel.hpp"
-#include "table/rows.hpp"
 #include "table/results.hpp"
+#include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/kernel/key.hpp"
 

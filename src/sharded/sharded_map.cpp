@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "sharded/grouped.hpp"
 #include "sharded/impl.hpp"
 #include "table/get.hpp"
 #include "table/results.hpp"
@@ -14,98 +15,16 @@
 
 namespace tensorhash {
 
-using table::Reading;
+using sharded::Grouped;
+using sharded::grouped_columns;
+using sharded::GroupedColumn;
+using sharded::parts_of;
 using sharded::Routed;
-using table::Writing;
 using table::Answers;
 using table::Batch;
+using table::Reading;
 using table::with_rows;
-
-namespace {
-
-/// What the shards answer, grouped as the rows they were given, and room for the same in the caller's order: once the
-/// shards have changed nothing may fail.
-class Grouped {
-public:
-    explicit Grouped(Routed const& rows)
-        : routed_(rows), numbers_(rows.rows() * sizeof(std::uint32_t)), mask_(rows.rows()),
-          out_{Tensor::empty(with_rows(rows.rows(), {}), Dtype::Int64),
-               Tensor::empty(with_rows(rows.rows(), {}), Dtype::Bool)} {}
-
-    Answers of(std::size_t shard) noexcept {
-        return {reinterpret_cast<std::uint32_t*>(numbers_.data()) + routed_.begin(shard),
-                mask_.data() + routed_.begin(shard)};
-    }
-    Located located(std::size_t shards) noexcept;
-    Tensor mask() noexcept;
-
-private:
-    Routed const& routed_;
-    runtime::Block numbers_;
-    runtime::Block mask_;
-    Located out_;
-};
-
-Located Grouped::located(std::size_t shards) noexcept {
-    auto* const global = static_cast<std::int64_t*>(out_.indices.data());
-    for (std::size_t shard = 0; shard < shards; ++shard) {
-        auto const* const local = reinterpret_cast<std::int32_t const*>(of(shard).numbers);
-        auto const* const row = routed_.order() + routed_.begin(shard);
-        runtime::for_ranges(
-            routed_.rows(shard), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    global[row[i]] = local[i] < 0
-                                         ? -1
-                                         : global_index(static_cast<std::int64_t>(shard), local[i]);
-                }
-            });
-    }
-    mask();
-    return std::move(out_);
-}
-
-Tensor Grouped::mask() noexcept {
-    auto* const bytes = static_cast<unsigned char*>(out_.mask.data());
-    runtime::for_ranges(routed_.rows(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            bytes[routed_.order()[i]] = mask_.data()[i];
-        }
-    });
-    return out_.mask;
-}
-
-/// A column's rows, grouped; those of a shard begin at its first row.
-struct GroupedColumn {
-    GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes)
-        : row_bytes(bytes), rows(routed.grouped(batch.data(), bytes)) {}
-    table::Bytes from(std::size_t row) const noexcept { return rows.data() + row * row_bytes; }
-
-    std::size_t row_bytes;
-    runtime::Block rows;
-};
-
-std::vector<GroupedColumn> grouped_columns(Routed const& routed, std::vector<Batch> const& batches,
-                                           std::vector<Element> const& elements) {
-    std::vector<GroupedColumn> columns;
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-        columns.emplace_back(routed, batches[i], elements[i].bytes());
-    }
-    return columns;
-}
-
-/// parts[shard][column]: where each shard's rows of each column begin.
-std::vector<std::vector<table::Bytes>> parts_of(std::vector<GroupedColumn> const& columns,
-                                                Routed const& routed, std::size_t shards) {
-    std::vector<std::vector<table::Bytes>> parts(shards);
-    for (std::size_t shard = 0; shard < shards; ++shard) {
-        for (GroupedColumn const& column : columns) {
-            parts[shard].push_back(column.from(routed.begin(shard)));
-        }
-    }
-    return parts;
-}
-
-}  // namespace
+using table::Writing;
 
 void sharded::check_devices(std::vector<Device> const& devices) {
     if (devices.empty()) {
@@ -213,19 +132,10 @@ Located ShardedMap::Impl::add(Tensor const& shard_of_row, Batch const& keys,
     std::vector<std::optional<table::Adding>> adding(shards);
 
     Writing guard(lock);
-    try {
-        each_shard([&](std::size_t shard) {
-            adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
-                                                      routed.rows(shard), answers.of(shard));
-        });
-    } catch (...) {
-        for (std::size_t shard = 0; shard < shards; ++shard) {
-            if (adding[shard]) {
-                tables[shard].cancel(*adding[shard]);
-            }
-        }
-        throw;
-    }
+    prepare_or_cancel(adding, [&](std::size_t shard) {
+        adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
+                                                  routed.rows(shard), answers.of(shard));
+    });
     finish_shards([&](std::size_t shard) {
         if (reduce == nullptr) {
             tables[shard].finish_activate(std::move(*adding[shard]));
@@ -352,35 +262,6 @@ Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values)
         impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard),
                                     parts[shard], answers.of(shard));
     });
-    guard.unlock();
-    return answers.mask();
-}
-
-Tensor ShardedMap::update(Tensor const& keys, RowUpdate const& change) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers(routed);
-    std::vector<table::Remembered> before(shards());
-    Writing guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        table::Table& here = impl_->tables[shard];
-        here.find(rows.from(routed.begin(shard)), routed.rows(shard), answers.of(shard));
-        before[shard] = here.remember(answers.of(shard), routed.rows(shard));
-    });
-    try {
-        impl_->each_shard([&](std::size_t shard) {
-            auto const* const row = routed.order() + routed.begin(shard);
-            impl_->tables[shard].visit_found(
-                answers.of(shard), routed.rows(shard),
-                [&](std::size_t i, void* const* at) { change(row[i], at); });
-        });
-    } catch (...) {
-        impl_->finish_shards([&](std::size_t shard) {
-            impl_->tables[shard].put_back(before[shard], answers.of(shard), routed.rows(shard));
-        });
-        throw;
-    }
     guard.unlock();
     return answers.mask();
 }

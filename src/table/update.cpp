@@ -100,6 +100,8 @@ void write_initial(Column& weights, Fill const& initial, std::size_t rows, Answe
     });
 }
 
+}  // namespace
+
 std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,
                                   std::size_t rows) {
     if (options.initial.dtype() == Dtype::Undefined) {
@@ -114,7 +116,15 @@ std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Elem
     return check_fill(options.initial, columns[0], rows, "initial");
 }
 
-}  // namespace
+void settle_added(Table& table, std::optional<Fill> const& initial, std::size_t rows,
+                  Answers const& where) noexcept {
+    if (initial) {
+        write_initial(table.raw_values()[0], *initial, rows, where);
+    }
+    std::transform(where.mask, where.mask + rows, where.mask,
+                   [](unsigned char added) { return static_cast<unsigned char>(added ^ 1); });
+}
+
 }  // namespace tensorhash::table
 
 namespace tensorhash {
@@ -153,11 +163,7 @@ Located HashMap::update(Tensor const& keys, Tensor const& gradients, RowStep con
     table::Steps steps(table, impl_->key, key_batch, element, gradient_batch, options.duplicates);
     if (options.missing == Missing::Insert) {
         table.activate(key_batch.data(), key_batch.rows, out);
-        if (initial) {
-            table::write_initial(table.raw_values()[0], *initial, key_batch.rows, out);
-        }
-        std::transform(out.mask, out.mask + key_batch.rows, out.mask,
-                       [](unsigned char added) { return static_cast<unsigned char>(added ^ 1); });
+        table::settle_added(table, initial, key_batch.rows, out);
     } else {
         table.find(key_batch.data(), key_batch.rows, out);
         if (options.missing == Missing::Error) {

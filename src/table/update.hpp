@@ -36,4 +36,13 @@ Batch check_gradients(Tensor const& gradients, Element const& element, std::size
 /// Throws KeyError that names the first row of the mask that is 0.
 void require_found(unsigned char const* mask, std::size_t rows);
 
+/// UpdateOptions::initial, checked; none if it is not given.
+std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,
+                                  std::size_t rows);
+
+/// After activate(): writes the initial weights of the rows that added their key, and turns the mask from "added" into
+/// "was there".
+void settle_added(Table& table, std::optional<Fill> const& initial, std::size_t rows,
+                  Answers const& where) noexcept;
+
 }  // namespace tensorhash::table

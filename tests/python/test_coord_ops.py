@@ -301,6 +301,8 @@ def test_an_item_that_is_not_there_is_an_index_error():
     for item in (1, -2):
         with pytest.raises(IndexError, match="item: expected -1 <= item < 1"):
             coords[item]
+    with pytest.raises(TypeError, match="item: expected an int, got str"):
+        coords["first"]
 
 
 @pytest.mark.parametrize("module", ["", ".int_coords", ".neighbours", ".ops", ".voxels"])

@@ -275,6 +275,7 @@ def test_what_is_not_finite_is_refused_and_counted():
         ({"reduce": "median"}, ValueError, 'reduce: expected first.*got "median"'),
         ({"reduce": ["sum"]}, ValueError, "reduce: expected one name or 3, one per column, got 1"),
         ({"reduce": [1, 2, 3]}, TypeError, "reduce: expected a name"),
+        ({"reduce": None}, TypeError, "reduce: expected a name.*got None"),
         ({"batch": [0]}, ValueError, r"batch: expected shape \(2,\)"),
         ({"batch": [0.0, 1.0]}, TypeError, "batch: expected integers, got float64"),
         ({"batch": [0, 2**40]}, ValueError, "batch: expected integers that fit int32.*row 1"),

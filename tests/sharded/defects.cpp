@@ -253,6 +253,19 @@ TEST(MultiDeviceDefect, c2_9_policies_and_optimizers_with_state_are_honoured) {
     EXPECT_EQ(count.calls.load(), 4);
 }
 
+TEST(MultiDeviceDefect, c2_10_lengths_do_not_wrap) {
+    Use<Mod> use;
+    Key const key = 1;
+    float const val = 1;
+    // More rows than a batch may have, and as many as an int would take for one: refused before memory is read.
+    for (std::size_t len : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1}) {
+        EXPECT_THROW(use.table.insert(&key, &val, len, use.resource), ValueError);
+        EXPECT_THROW(use.table.remove(&key, len, use.resource), ValueError);
+        EXPECT_THROW(use.table.insert_from_cpu(1, &key, &val, len, 16), ValueError);
+    }
+    EXPECT_EQ(use.table.get_size(), 0u);
+}
+
 TEST(MultiDeviceDefect, c2_11_dumps_check_their_length_before_they_write) {
     Use<Mod> use;
     use.insert({0, 3, 6}, {1, 2, 3});

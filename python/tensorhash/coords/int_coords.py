@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework, to_numpy
-from tensorhash._table import Array, ArrayLike
+from tensorhash._table import Array, ArrayLike, integer
 from tensorhash.coords._rows import take_rows
 from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
@@ -114,12 +114,13 @@ class IntCoords:
 
     def __getitem__(self, item: int) -> Array:
         """The coordinates of one batch item, a copy."""
-        if not -self.batch_size <= item < self.batch_size:
+        number = integer(item, "item")
+        if not -self.batch_size <= number < self.batch_size:
             raise IndexError(
-                f"item: expected {-self.batch_size} <= item < {self.batch_size}, got {item}"
+                f"item: expected {-self.batch_size} <= item < {self.batch_size}, got {number}"
             )
-        item %= self.batch_size
-        return self._give(self._batched[self._bounds[item] : self._bounds[item + 1], 1:])
+        number %= self.batch_size
+        return self._give(self._batched[self._bounds[number] : self._bounds[number + 1], 1:])
 
     def expand(
         self,

@@ -132,9 +132,9 @@ class _Columns:
     def _check_words(self, reduce: str | Sequence[str]) -> list[str | list[str]]:
         if isinstance(reduce, str):
             return [reduce] * len(self._arrays)
-        words = list(reduce)
+        words = list(reduce) if isinstance(reduce, (list, tuple)) else [None]
         if not all(isinstance(word, str) for word in words):
-            raise TypeError(f"reduce: expected a name or names, got {reduce!r}")
+            raise TypeError(f"reduce: expected a name or a list of names, got {reduce!r}")
         if self._many:
             expected = len(self._arrays)
             what = "array"
