@@ -72,9 +72,11 @@ class Exchange:
     def rows(self, step: str, columns: Sequence[Bytes], out: Any, into: Any) -> list[Bytes]:
         """Sends out[r] rows of each column to rank r, and receives into[r] from it, rank by rank."""
         sizes = [int(n) for n in out], [int(n) for n in into]
-        results = [np.empty((sum(sizes[1]), column.shape[1]), np.uint8) for column in columns]
+        results: list[Bytes] = []
 
         def transfer() -> None:
+            # Inside: a rank without memory for what it gets is as lost to the others as a dead one.
+            results.extend(np.empty((sum(sizes[1]), c.shape[1]), np.uint8) for c in columns)
             works = [
                 dist.all_to_all_single(
                     torch.from_numpy(result),
