@@ -103,8 +103,8 @@ protected:
 };
 
 TEST_P(NeighboursOverThreads, within_a_radius_are_those_of_brute_force) {
-    Rows const points = random_rows(1500, 1);
-    Rows const queries = random_rows(900, 2);
+    Rows const points = random_rows(500, 1);
+    Rows const queries = random_rows(700, 2);
     for (double const radius : {0.0, 1e-12, 0.25, 0.5}) {
         expect_same(radius_search(points.cloud(), queries.cloud(), radius),
                     brute_force(points, queries, radius, kAll));
@@ -114,9 +114,9 @@ TEST_P(NeighboursOverThreads, within_a_radius_are_those_of_brute_force) {
 }
 
 TEST_P(NeighboursOverThreads, the_nearest_are_those_of_brute_force) {
-    Rows const points = random_rows(1500, 3);
-    Rows const queries = random_rows(900, 4);
-    for (std::int64_t const k : {0, 1, 7, 5000}) {
+    Rows const points = random_rows(500, 3);
+    Rows const queries = random_rows(700, 4);
+    for (std::int64_t const k : {0, 1, 7, 900}) {
         expect_same(knn_search(points.cloud(), queries.cloud(), k),
                     brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
     }
