@@ -88,7 +88,7 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
     return saved;
 }
 
-/// The keys of a table as they lie, live or not.
+/// The keys of a table, and the indices they are at.
 Tensor live_keys(Table const& table, Element const& key, Tensor& indices) {
     indices = table::listed(table);
     return table::gathered(table.keys(), key, indices);

@@ -30,6 +30,7 @@ def test_the_stub_of_the_extension_lists_its_methods():
         tensorhash.HashMap,
         tensorhash.HashSet,
         tensorhash.BoundedHashMap,
+        tensorhash.ShardedHashMap,
         tensorhash.optim.SGD,
         tensorhash.optim.Adagrad,
         tensorhash.optim.Adam,
