@@ -162,11 +162,7 @@ ShardedMap ShardedMap::load(std::string const& file_name, std::vector<Device> de
 
 ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devices,
                                   std::optional<ShardPolicy> policy) {
-    if (bytes.dtype() != Dtype::UInt8 || bytes.rank() != 1) {
-        throw TypeError("bytes: expected uint8 [n], got " + std::string(name(bytes.dtype())) + " " +
-                        to_string(bytes.shape()));
-    }
-    Tensor const image = bytes.contiguous();
+    Tensor const image = table::check_bytes(bytes);
     Saved saved = read_shards(static_cast<unsigned char const*>(image.data()),
                               static_cast<std::size_t>(image.size()));
     if (devices.empty()) {

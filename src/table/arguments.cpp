@@ -86,6 +86,14 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
     return batches;
 }
 
+Tensor check_bytes(Tensor const& bytes) {
+    if (bytes.dtype() != Dtype::UInt8 || bytes.rank() != 1) {
+        throw TypeError("bytes: expected uint8 [n], got " + std::string(name(bytes.dtype())) + " " +
+                        to_string(bytes.shape()));
+    }
+    return bytes.contiguous();
+}
+
 Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
                 std::string_view argument) {
     if (tensor.shape() == element.shape) {

@@ -33,6 +33,9 @@ struct Fill {
 Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
                 std::string_view argument);
 
+/// The image of a file: uint8 [n], of any length. Returned contiguous.
+Tensor check_bytes(Tensor const& bytes);
+
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);
 void check_value_element(Element const& element, std::size_t column);

@@ -324,9 +324,9 @@ BoundedHashMap BoundedHashMap::load(std::string const& file_name) {
 }
 
 BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes) {
-    Batch const batch = table::check_batch(bytes, Element{Dtype::UInt8, {}}, "bytes");
-    unsigned char const* data = batch.data();
-    std::size_t count = batch.rows;
+    Tensor const image = table::check_bytes(bytes);
+    auto const* data = static_cast<unsigned char const*>(image.data());
+    auto count = static_cast<std::size_t>(image.size());
     io::BoundedHead const head = io::read_head(data, count);
     io::Restored restored = io::read_table(data, count);
     std::vector<Element>& values = restored.values;

@@ -224,8 +224,9 @@ Tensor HashMap::to_bytes() const {
 }
 
 HashMap HashMap::from_bytes(Tensor const& bytes) {
-    Batch const batch = table::check_batch(bytes, Element{Dtype::UInt8, {}}, "bytes");
-    io::Restored restored = io::read_table(batch.data(), batch.rows);
+    Tensor const image = table::check_bytes(bytes);
+    io::Restored restored = io::read_table(static_cast<unsigned char const*>(image.data()),
+                                           static_cast<std::size_t>(image.size()));
     return HashMap(std::make_unique<Impl>(std::move(restored.key), std::move(restored.values),
                                           std::move(restored.table)));
 }

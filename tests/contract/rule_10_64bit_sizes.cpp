@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "support.hpp"
+#include "tensorhash/bounded_map.hpp"
 #include "tensorhash/kernel/hash.hpp"
 
 namespace th_test {
@@ -63,6 +64,17 @@ std::int64_t available_memory() {
     }
     std::fclose(file);
     return kilobytes * 1024;
+}
+
+TEST(Rule10, a_file_may_be_longer_than_a_batch) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "too much memory under a sanitizer";
+#endif
+    // Untouched, it costs only addresses. What is wrong with it is its content: the length is fine.
+    Tensor const nothing = Tensor::empty({(1ll << 31) + 64}, Dtype::UInt8);
+    EXPECT_THROW(HashMap::from_bytes(nothing), tensorhash::FormatError);
+    EXPECT_THROW(tensorhash::BoundedHashMap::from_bytes(nothing), tensorhash::FormatError);
+    EXPECT_THROW(HashMap::from_bytes(Tensor::zeros({8}, Dtype::Int8)), tensorhash::TypeError);
 }
 
 TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
