@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "coords/flat_index.hpp"
 #include "runtime/parallel.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-// A name is a sum of odd multiples; the engine's hash spreads what is regular in it.
+// A name is a sum of odd multiples; the table's hash spreads what is regular in it.
 constexpr std::array<std::uint64_t, Cells::kMaxAxes> kStride = {
     0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u};
 constexpr std::uint64_t kBatchStride = 0xd6e8feb86659fd93u;
@@ -35,8 +36,10 @@ static_assert(names_differ_within(8));
 // Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
 Cells::Cells(SearchSpace const& space, double reach)
     : axes_(space.axes()), reach_(reach), edge_(std::max(reach, 0x1p-500)),
-      gridded_(finest_axes(space.points)), cells_(names_of(space)),
+      gridded_(finest_axes(space.points)), names_(names_of(space)),
+      table_(FlatIndex::capacity_for(names_.size()), CellNames::kColumns), cell_of_(names_.size()),
       points_(space.points.rows * axes_) {
+    group_points();
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
     runtime::for_ranges(
@@ -71,8 +74,9 @@ std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
     return axes;
 }
 
-std::vector<std::uint64_t> Cells::names_of(SearchSpace const& space) const {
-    std::vector<std::uint64_t> names(space.points.rows);
+CellNames Cells::names_of(SearchSpace const& space) const {
+    CellNames names;
+    names.resize(space.points.rows);
     std::int64_t const* const batch = space.batch_of_points();
     runtime::for_ranges(names.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -81,15 +85,32 @@ std::vector<std::uint64_t> Cells::names_of(SearchSpace const& space) const {
                 name += static_cast<std::uint64_t>(number(space.points.row(i)[gridded_[axis]])) *
                         kStride[axis];
             }
-            names[i] = name;
+            names.set(i, name);
         }
     });
     return names;
 }
 
+void Cells::group_points() {
+    table_.insert(names_.rows(), 0, names_.size());  // at most half full: it always fits
+    table_.find(names_.rows(), names_.rows(), names_.size(), cell_of_.data());
+    std::int32_t cells = 0;
+    for (std::size_t i = 0; i < cell_of_.size(); ++i) {
+        auto const first = static_cast<std::size_t>(cell_of_[i]);
+        cell_of_[i] = first == i ? cells++ : cell_of_[first];
+    }
+    groups_ = group_rows(std::span<std::int32_t const>(cell_of_), static_cast<std::size_t>(cells));
+}
+
+void Cells::find(CellNames const& names, std::int32_t* cells) const {
+    table_.find(names_.rows(), names.rows(), names.size(), cells);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        cells[i] = cells[i] < 0 ? -1 : cell_of_[static_cast<std::size_t>(cells[i])];
+    }
+}
+
 // Rounding is monotone: a point within reach is not below the rounded lower end nor above the upper, and neither is its cell.
-void Cells::name_window(double const* query, std::int64_t batch,
-                        std::vector<std::uint64_t>& names) const {
+void Cells::name_window(double const* query, std::int64_t batch, CellNames& names) const {
     std::array<std::int64_t, kMaxAxes> low{};
     std::array<std::int64_t, kMaxAxes> high{};
     for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
@@ -102,7 +123,7 @@ void Cells::name_window(double const* query, std::int64_t batch,
         for (std::int64_t y = low[1]; y <= high[1]; ++y) {
             std::uint64_t const at_y = at_x + static_cast<std::uint64_t>(y) * kStride[1];
             for (std::int64_t z = low[2]; z <= high[2]; ++z) {
-                names.push_back(at_y + static_cast<std::uint64_t>(z) * kStride[2]);
+                names.add(at_y + static_cast<std::uint64_t>(z) * kStride[2]);
             }
         }
     }

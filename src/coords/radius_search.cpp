@@ -1,4 +1,4 @@
-// Points within a radius: a query asks the hash table for the few cells around it and measures what they hold.
+// Points within a radius: a query asks the vector-key table for the few cells around it and measures what they hold.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -33,10 +33,9 @@ public:
     }
 
     void search(std::size_t begin, std::size_t end, Found& found) const {
-        std::vector<std::uint64_t> names;
+        CellNames names;
         std::vector<std::size_t> ends;
-        std::vector<std::uint32_t> numbers;
-        std::vector<unsigned char> mask;
+        std::vector<std::int32_t> cells;
         for (std::size_t first = begin; first < end; first += kBlock) {
             std::size_t const last = std::min(end, first + kBlock);
             names.clear();
@@ -45,13 +44,12 @@ public:
                 cells_.name_window(space_.queries.row(query), batch(query), names);
                 ends.push_back(names.size());
             }
-            numbers.resize(names.size());
-            mask.resize(names.size());
-            cells_.find(names, numbers.data(), mask.data());
+            cells.resize(names.size());
+            cells_.find(names, cells.data());
             std::size_t at = 0;
             for (std::size_t query = first; query < last; ++query) {
                 std::size_t const to = ends[query - first];
-                collect(query, {numbers.data() + at, to - at}, found);
+                collect(query, {cells.data() + at, to - at}, found);
                 at = to;
             }
         }
@@ -62,10 +60,10 @@ private:
         return space_.query_batch ? space_.batch_of_queries()[query] : 0;
     }
 
-    void collect(std::size_t query, std::span<std::uint32_t const> window, Found& found) const {
+    void collect(std::size_t query, std::span<std::int32_t const> window, Found& found) const {
         std::size_t const before = found.candidates.size();
-        for (std::uint32_t const cell : window) {
-            if (cell != Cells::kMissing) measure(query, cell, found.candidates);
+        for (std::int32_t const cell : window) {
+            if (cell >= 0) measure(query, static_cast<std::size_t>(cell), found.candidates);
         }
         auto const mine = found.candidates.begin() + static_cast<std::ptrdiff_t>(before);
         std::size_t const count = std::min(most_, found.candidates.size() - before);
@@ -78,7 +76,7 @@ private:
         found.counts.push_back(static_cast<std::int64_t>(count));
     }
 
-    void measure(std::size_t query, std::uint32_t cell, std::vector<Candidate>& out) const {
+    void measure(std::size_t query, std::size_t cell, std::vector<Candidate>& out) const {
         double const* const from = space_.queries.row(query);
         std::int64_t const wanted = batch(query);
         std::size_t const end = cells_.begin(cell + 1);
