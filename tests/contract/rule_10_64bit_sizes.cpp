@@ -1,11 +1,9 @@
 // Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and says so.
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
+#include "address_space.hpp"
 #include "support.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/kernel/hash.hpp"
@@ -161,25 +159,6 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
     map.activate(Tensor::from(std::vector<std::int64_t>{2}));
     map.validate();
 }
-
-/// Lets this process have no more than `bytes` of further address space, for a scope.
-class AddressSpaceLimit {
-public:
-    explicit AddressSpaceLimit(std::size_t bytes) {
-        getrlimit(RLIMIT_AS, &before_);
-        std::size_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        rlimit limit = before_;
-        limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes;
-        setrlimit(RLIMIT_AS, &limit);
-    }
-    ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
-    AddressSpaceLimit(AddressSpaceLimit const&) = delete;
-    AddressSpaceLimit& operator=(AddressSpaceLimit const&) = delete;
-
-private:
-    rlimit before_{};
-};
 
 TEST(Rule10, growth_that_fails_takes_the_batch_back) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -1,9 +1,7 @@
 // Table::replace: new keys at the places of others, and everything as it was if memory runs out half way.
-#include <sys/resource.h>
-
-#include <fstream>
 #include <new>
 
+#include "contract/address_space.hpp"
 #include "contract/support.hpp"
 #include "table/table.hpp"
 
@@ -49,25 +47,6 @@ TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/// No more address space than there is now and `more` bytes, for a scope.
-class AddressSpace {
-public:
-    explicit AddressSpace(std::size_t more) {
-        getrlimit(RLIMIT_AS, &before_);
-        std::size_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        rlimit limit = before_;
-        limit.rlim_cur = pages * 4096 + more;
-        setrlimit(RLIMIT_AS, &limit);
-    }
-    ~AddressSpace() { setrlimit(RLIMIT_AS, &before_); }
-    AddressSpace(AddressSpace const&) = delete;
-    AddressSpace& operator=(AddressSpace const&) = delete;
-
-private:
-    rlimit before_{};
-};
-
 TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
     Threads one(1);  // no thread is started, so no stack is asked for
     Table table = filled(1000, 4096);
@@ -75,7 +54,7 @@ TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
         numbers_from(5000, 300000);  // more than a gigabyte of values
     std::vector<std::uint32_t> const leaving{7, 3, 999};
     {
-        AddressSpace limit(std::size_t{128} << 20);
+        AddressSpaceLimit limit(std::size_t{128} << 20);
         EXPECT_THROW(table.replace(leaving, bytes(keys), keys.size()), std::bad_alloc);
     }
     table.validate();

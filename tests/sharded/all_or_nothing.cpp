@@ -1,11 +1,8 @@
 // A call that throws changed no shard; policies; files onto any number of shards.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 
+#include "contract/address_space.hpp"
 #include "sharded/support.hpp"
 #include "table/table.hpp"
 
@@ -26,25 +23,6 @@ ShardedMap int_map(int shards, std::string const& policy = "hash") {
     return ShardedMap(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, cpus(shards),
                       tensorhash::policy_from_name(policy));
 }
-
-/// Lets this process have no more than `bytes` of further address space, for a scope.
-class AddressSpaceLimit {
-public:
-    explicit AddressSpaceLimit(std::size_t bytes) {
-        getrlimit(RLIMIT_AS, &before_);
-        std::size_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        rlimit limit = before_;
-        limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes;
-        setrlimit(RLIMIT_AS, &limit);
-    }
-    ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
-    AddressSpaceLimit(AddressSpaceLimit const&) = delete;
-    AddressSpaceLimit& operator=(AddressSpaceLimit const&) = delete;
-
-private:
-    rlimit before_{};
-};
 
 TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

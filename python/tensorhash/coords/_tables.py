@@ -6,9 +6,10 @@ import enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework
+from tensorhash._arrays import NUMPY
 from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import take_rows
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ class SearchMode(enum.IntEnum):
     WARP_COOP = 2
 
 
-class _CoordTable:
+class _CoordTable(RowTable):
     """What both tables do. Coordinates are int32 or int64 [N, key_dim], of any framework."""
 
     _table: _core.CoordTableBase
-    _framework: Framework
 
     def insert(self, coords: ArrayLike) -> None:
         """Appends the rows; a key that is there already keeps its first row.
@@ -61,16 +61,6 @@ class _CoordTable:
             self._framework = source
 
     @property
-    def vector_keys(self) -> Array:
-        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order."""
-        return self._framework.give(self._table.vector_keys())
-
-    @property
-    def unique_index(self) -> Array:
-        """int32: the first row of each key, ascending."""
-        return self._framework.give(self._table.unique_index())
-
-    @property
     def keys_tensor(self) -> Array:
         """int64 [capacity]: the key of each slot, 0 where empty; a view with strides."""
         return self._framework.give(self._table.keys_tensor())
@@ -81,32 +71,9 @@ class _CoordTable:
         return self._framework.give(self._table.values_tensor())
 
     @property
-    def capacity(self) -> int:
-        """Slots, a power of two."""
-        return self._table.capacity()
-
-    @property
-    def num_entries(self) -> int:
-        """Rows inserted, duplicates too."""
-        return self._table.num_entries()
-
-    @property
-    def key_dim(self) -> int:
-        """Columns of a coordinate."""
-        return self._table.key_dim()
-
-    @property
     def use_double_hash(self) -> bool:
         """Whether keys step by a stride of their own."""
         return self._table.use_double_hash()
-
-    @property
-    def device(self) -> str:
-        """Where the table lives, "cpu:0"."""
-        return "cpu:0"
-
-    def __len__(self) -> int:
-        return self.num_entries
 
     def __repr__(self) -> str:
         return (

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, to_numpy
+from tensorhash._arrays import NUMPY, to_numpy
 from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import take_rows
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _FIELDS = ("table_kvs", "vec_keys", "capacity", "key_dim", "num_entries")
 
 
-class TorchHashTable:
+class TorchHashTable(RowTable):
     """From a row of integers to the number of the row where it first came.
 
     Any number of columns, all of int32. For coordinates `PackedHashTable` and `CoordTable` are
@@ -27,7 +28,6 @@ class TorchHashTable:
     """
 
     _table: _core.TorchHashTable
-    _framework: Framework
 
     def __init__(self, capacity: int, device: Any = "cpu") -> None:
         rows = integer(capacity, "capacity")
@@ -59,39 +59,9 @@ class TorchHashTable:
         return source.give(self._table.search(rows))
 
     @property
-    def vector_keys(self) -> Array:
-        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order."""
-        return self._framework.give(self._table.vector_keys())
-
-    @property
-    def unique_index(self) -> Array:
-        """int32: the first row of each key, ascending."""
-        return self._framework.give(self._table.unique_index())
-
-    @property
     def unique_vector_keys(self) -> Array:
         """int32 [distinct, key_dim]: the rows of `vector_keys` at `unique_index`."""
         return self.vector_keys[self.unique_index]
-
-    @property
-    def capacity(self) -> int:
-        """Slots, a power of two."""
-        return self._table.capacity()
-
-    @property
-    def num_entries(self) -> int:
-        """Rows inserted, duplicates too."""
-        return self._table.num_entries()
-
-    @property
-    def key_dim(self) -> int:
-        """Columns of a key; -1 as long as there are none."""
-        return self._table.key_dim()
-
-    @property
-    def device(self) -> str:
-        """Where the table lives, "cpu:0"."""
-        return "cpu:0"
 
     def to_dict(self) -> dict[str, Any]:
         """The whole table as plain numbers and NumPy arrays; `from_dict` takes it."""
@@ -125,9 +95,6 @@ class TorchHashTable:
             )
         self._table = restored
         return self
-
-    def __len__(self) -> int:
-        return self.num_entries
 
     def __repr__(self) -> str:
         return (

@@ -1,0 +1,31 @@
+// Running out of memory on purpose.
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+
+namespace th_test {
+
+/// Lets this process have no more than `bytes` of further address space, for a scope.
+class AddressSpaceLimit {
+public:
+    explicit AddressSpaceLimit(std::size_t bytes) {
+        getrlimit(RLIMIT_AS, &before_);
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit limit = before_;
+        limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+    AddressSpaceLimit(AddressSpaceLimit const&) = delete;
+    AddressSpaceLimit& operator=(AddressSpaceLimit const&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+}  // namespace th_test
