@@ -27,6 +27,7 @@ bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
 	@$(python) bench/run.py --write
 	@$(python) bench/packed_search.py --write
 	@$(python) bench/kernel_maps.py --write
+	@$(python) bench/sharded.py --write
 	@$(python) bench/distributed.py --write
 	@tools/install-tensorflow
 	@TENSORHASH_CACHE=build/tensorflow-cache .venv-tensorflow/bin/python bench/tensorflow_tables.py --write

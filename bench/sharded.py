@@ -7,8 +7,8 @@ import statistics
 
 import numpy as np
 from measure import Clock
+from report import Report, machine
 
-import tensorhash
 from tensorhash import HashMap, ShardedHashMap
 
 
@@ -41,30 +41,43 @@ def one_round(rows: int, dim: int, clocks: dict[str, Clock]) -> None:
             raise AssertionError(f"{name} gave a wrong answer")
 
 
-def main() -> None:
-    """Prints medians in ms, and each as a multiple of the single table's."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--dim", type=int, default=16)
-    parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    clocks: dict[str, Clock] = {}
-    for _ in range(given.rounds):
-        one_round(given.rows, given.dim, clocks)
-    print(
-        f"int64 keys, float32 ({given.dim},) values, {given.rows} random rows, "
-        f"{tensorhash.get_num_threads()} threads, median of {given.rounds} rounds in turn\n"
-    )
+def table_of(clocks: dict[str, Clock]) -> list[str]:
+    """A row for each table: medians in ms, and each as a multiple of the single table's."""
     operations = list(clocks["single"].times)
-    print("| | " + " | ".join(operations) + " |")
-    print("|---|" + "--:|" * len(operations))
+    lines = ["| | " + " | ".join(operations) + " |", "|---|" + "--:|" * len(operations)]
     for name, clock in clocks.items():
         cells = []
         for operation in operations:
             mine = statistics.median(clock.times[operation])
             single = statistics.median(clocks["single"].times[operation])
             cells.append(f"{mine * 1e3:.1f} ms, {mine / single:.2f}x")
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--dim", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
+    given = parser.parse_args()
+    clocks: dict[str, Clock] = {}
+    for _ in range(given.rounds):
+        one_round(given.rows, given.dim, clocks)
+    report = Report("sharded")
+    report.add(
+        "## Sharded tables beside a single one",
+        "",
+        f"`ShardedHashMap` on the CPU devices of {machine()}: shards share its cores.",
+        "",
+        f"int64 keys, float32 ({given.dim},) values, {given.rows} random rows, median of {given.rounds} rounds in turn",
+        "in one process; in times of the single table's, less is faster.",
+        "",
+        *table_of(clocks),
+    )
+    if given.write:
+        report.write()
 
 
 if __name__ == "__main__":
