@@ -288,6 +288,9 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
         "reduce=['min']",
     )
     refused(lambda: table.reserve(10 + bad), "same calls")
+    table.reserve(np.int64(10) if bad else 10)  # the same number, so the same call
+    none = keys[:0], values[:0]
+    table.accumulate(*none, reduce=np.str_("max") if bad else "max")
     refused(
         lambda: DistributedHashMap(group, 0, "int32" if bad else "int64", (), "int64", ()),
         "same calls",
@@ -329,6 +332,20 @@ def check_reserve_and_balance(group, folder):
     table.reserve(400_000)
     assert table.local.capacity() >= 400_000 / table.world_size
     assert repr(table).startswith(f"DistributedHashMap(rank {table.rank} of {table.world_size}")
+
+
+def check_the_default_device_does_not_matter(group, folder):
+    torch.set_default_device("meta")
+    try:
+        table = DistributedHashMap(group, 0, torch.int64, (), torch.int64, ())
+        keys = torch.arange(50, device="cpu")
+        assert table.insert(keys, keys * 2)[0].device.type == "cpu"
+        assert torch.equal(table.get(keys), keys * 2)
+        table.save(folder / "meta")
+        assert DistributedHashMap.load(folder / "meta", group).size() == 50
+        refused(lambda: table.find(keys if table.rank else keys.float()), "keys")
+    finally:
+        torch.set_default_device(None)
 
 
 def check_a_group_of_another_kind_is_refused(group, folder):

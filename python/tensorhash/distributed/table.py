@@ -167,8 +167,9 @@ class DistributedHashMap:
 
     def reserve(self, capacity: int) -> None:
         """Makes room for so many keys over all ranks. Collective."""
-        share, error = attempt(lambda: _share(capacity, self._exchange.ranks, "capacity"))
-        self._exchange.agree(f"reserve(capacity={capacity!r})", error)
+        total, error = attempt(lambda: integer(capacity, "capacity"))
+        self._exchange.agree(f"reserve(capacity={total})", error)
+        share = _share(total, self._exchange.ranks, "capacity")
         self._everywhere("reserve (room)", lambda: self._local.reserve(share))
 
     def clear(self) -> None:
@@ -287,7 +288,7 @@ class DistributedHashMap:
         words: list[str] = []
 
         def prepare() -> tuple[Batch, Give]:
-            words.extend(_words(reduce))
+            words.extend(str(one) for one in _words(reduce))
             rows, give = self._local._take(keys, self._key, "keys")
             columns = self._local._take_values(*values, rows)
             ranks = self._exchange.ranks
