@@ -12,6 +12,7 @@ import sys
 import traceback
 
 import distributed_checkpoint_checks
+import distributed_update_checks
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -352,7 +353,7 @@ def check_a_group_of_another_kind_is_refused(group, folder):
     refused(lambda: DistributedHashMap("gloo", 0, "int64", (), "int64", ()), "process_group")
 
 
-MODULES = sys.modules[__name__], distributed_checkpoint_checks
+MODULES = sys.modules[__name__], distributed_update_checks, distributed_checkpoint_checks
 CHECKS = {
     name: function
     for module in MODULES
