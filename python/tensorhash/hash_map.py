@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,14 +156,9 @@ class HashMap(Table):
         state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
         Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
         """
-        rows, give = self._take(keys, self._key, "keys")
-        require_optimizer(optimizer)
-        weights = self._values[0] if self._values else self._key  # without values the core refuses
-        steps, _ = self._take(gradients, weights, "gradients")
-        start = None if initial is None else _default_rows(initial, weights, "initial")
-        core = optimizer._core()
-        how = word(missing, "missing"), word(duplicates, "duplicates")
-        indices, found = _core.update(self._table, rows, steps, core, *how, start)
+        how = missing, duplicates, initial
+        arguments, give = self._take_update(keys, gradients, optimizer, *how)
+        indices, found = _core.update(self._table, *arguments)
         return give(indices), give(found)
 
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
@@ -229,6 +224,24 @@ class HashMap(Table):
             )
         named = enumerate(zip(columns, self._values, strict=True))
         return [self._take(c, element, f"values[{i}]")[0] for i, (c, element) in named]
+
+    def _take_update(
+        self,
+        keys: Any,
+        gradients: Any,
+        optimizer: Any,
+        missing: Any,
+        duplicates: Any,
+        initial: Any,
+    ) -> tuple[tuple[Any, Any, _core.Optimizer, str, str, Any], Callable[[Any], Array]]:
+        """(what the core's update takes after the table, what makes the results)."""
+        rows, give = self._take(keys, self._key, "keys")
+        require_optimizer(optimizer)
+        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        steps, _ = self._take(gradients, weights, "gradients")
+        start = None if initial is None else _default_rows(initial, weights, "initial")
+        how = word(missing, "missing"), word(duplicates, "duplicates")
+        return (rows, steps, optimizer._core(), *how, start), give
 
     def _take_defaults(self, default: Any) -> list[Any]:
         if default is None:

@@ -25,6 +25,9 @@ __all__ = ["SGD", "Adagrad", "Adam", "Optimizer"]
 class Optimizer:
     """What SGD, Adagrad and Adam share. `lr` and the others may be set between updates."""
 
+    def _settings(self) -> tuple[Any, ...]:
+        raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
+
     def _core(self) -> _core.Optimizer:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
 
@@ -76,13 +79,16 @@ class SGD(Optimizer):
         self.nesterov = nesterov
         self._core().columns(("float32", ()))  # refuses what cannot be
 
-    def _core(self) -> _core.Optimizer:
-        return _core.Optimizer.sgd(
+    def _settings(self) -> tuple[float, float, float, bool]:
+        return (
             number(self.lr, "lr"),
             number(self.momentum, "momentum"),
             number(self.weight_decay, "weight_decay"),
             bool(self.nesterov),
         )
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.sgd(*self._settings())
 
 
 class Adagrad(Optimizer):
@@ -101,13 +107,16 @@ class Adagrad(Optimizer):
         self.eps = eps
         self._core().columns(("float32", ()))
 
-    def _core(self) -> _core.Optimizer:
-        return _core.Optimizer.adagrad(
+    def _settings(self) -> tuple[float, float, float, float]:
+        return (
             number(self.lr, "lr"),
             number(self.weight_decay, "weight_decay"),
             number(self.initial_accumulator_value, "initial_accumulator_value"),
             number(self.eps, "eps"),
         )
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.adagrad(*self._settings())
 
 
 class Adam(Optimizer):
@@ -131,10 +140,10 @@ class Adam(Optimizer):
         self.decoupled_weight_decay = decoupled_weight_decay
         self._core().columns(("float32", ()))
 
-    def _core(self) -> _core.Optimizer:
+    def _settings(self) -> tuple[float, float, float, float, float, bool]:
         if not isinstance(self.betas, (tuple, list)) or len(self.betas) != 2:
             raise TypeError(f"betas: expected two numbers, got {self.betas!r}")
-        return _core.Optimizer.adam(
+        return (
             number(self.lr, "lr"),
             number(self.betas[0], "betas[0]"),
             number(self.betas[1], "betas[1]"),
@@ -142,6 +151,9 @@ class Adam(Optimizer):
             number(self.weight_decay, "weight_decay"),
             bool(self.decoupled_weight_decay),
         )
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.adam(*self._settings())
 
 
 def number(value: Any, argument: str) -> float:

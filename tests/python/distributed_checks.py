@@ -11,13 +11,15 @@ import pathlib
 import sys
 import traceback
 
+import distributed_checkpoint_checks
+import distributed_update_checks
 import numpy as np
 import torch
 import torch.distributed as dist
-from oracle import Oracle, canonical, same
+from oracle import Oracle, canonical, refused, same
 
 import tensorhash
-from tensorhash.distributed import DistributedHashMap, load_hash_map, load_into
+from tensorhash.distributed import DistributedHashMap
 
 GROUP_SIZES = (2, 3, 4)
 
@@ -236,16 +238,6 @@ def check_empty_batches(group, folder):
     same(table.get(np.ones((1, 3), np.int32)), np.zeros((1, 4), np.float32))
 
 
-def refused(call, *parts):
-    try:
-        call()
-    except Exception as error:
-        for part in parts:
-            assert part in str(error), f"{part!r} is not in {error!r}"
-        return error
-    raise AssertionError(f"nothing was raised, expected {parts}")
-
-
 def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
     table = DistributedHashMap(group, 0, "int64", (), "int64", (2,))
     rank = table.rank
@@ -297,6 +289,9 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
         "reduce=['min']",
     )
     refused(lambda: table.reserve(10 + bad), "same calls")
+    table.reserve(np.int64(10) if bad else 10)  # the same number, so the same call
+    none = keys[:0], values[:0]
+    table.accumulate(*none, reduce=np.str_("max") if bad else "max")
     refused(
         lambda: DistributedHashMap(group, 0, "int32" if bad else "int64", (), "int64", ()),
         "same calls",
@@ -340,107 +335,31 @@ def check_reserve_and_balance(group, folder):
     assert repr(table).startswith(f"DistributedHashMap(rank {table.rank} of {table.world_size}")
 
 
-def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
-    table = DistributedHashMap(group, 0, "int32", (2,), "float64", ())
-    keys = np.random.default_rng(table.rank).integers(-99, 99, (500, 2)).astype(np.int32)
-    table.insert(keys, keys.sum(1).astype(np.float64))
-    path = folder / "damaged"
-    table.save(path)
-    old = {file.name for file in path.iterdir()}
-    dist.barrier(group)
-    table.save(path)
-    now = sorted(path.iterdir())
-    assert len(now) == table.world_size + 1  # the files of the first save are gone
-    assert {file.name for file in now} & old == {"checkpoint.json"}
-    dist.barrier(group)
-    victim = now[1]
-    image = victim.read_bytes()
-    manifest = (path / "checkpoint.json").read_bytes()
-
-    def with_damage(name, content, *parts):
-        dist.barrier(group)
-        whole = (path / name).read_bytes() if (path / name).exists() else None
-        if table.rank == 0:
-            (path / name).unlink() if content is None else (path / name).write_bytes(content)
-        dist.barrier(group)
-        refused(lambda: DistributedHashMap.load(path, group), *parts)
-        refused(lambda: load_hash_map(path), *parts)
-        dist.barrier(group)
-        if table.rank == 0:
-            (path / name).write_bytes(whole)
-
-    flipped = bytearray(image)
-    flipped[-5] ^= 1
-    with_damage(victim.name, bytes(flipped), victim.name, "value column 0")
-    flipped = bytearray(image)
-    flipped[len(image) // 2 - 300] ^= 4
-    with_damage(victim.name, bytes(flipped), victim.name, "damaged")
-    flipped = bytearray(image)
-    flipped[30] ^= 2
-    with_damage(victim.name, bytes(flipped), victim.name, "header")
-    with_damage(victim.name, image[:-1], victim.name, "cut short")
-    with_damage(victim.name, b"", victim.name)
-    with_damage(victim.name, None, victim.name, "missing")
-    with_damage(victim.name, now[0].read_bytes(), victim.name, "another checkpoint")
-    with_damage("checkpoint.json", manifest.replace(b"int32", b"int16"), "checkpoint.json")
-    with_damage("checkpoint.json", b"{", "checkpoint.json")
-    with_damage("checkpoint.json", b"[]", "checkpoint.json")
-    with_damage("checkpoint.json", None, "checkpoint.json", "missing")
-    dist.barrier(group)
-    again = DistributedHashMap.load(path, group)
-    same(again.get(keys), table.get(keys))
-    # A rank that cannot write: nobody's file stays, and the old checkpoint still stands.
-    blocked = folder / "blocked"
-    if table.rank == 0:
-        blocked.write_bytes(b"not a folder")
-    dist.barrier(group)
-    refused(lambda: table.save(blocked), "blocked")
+def check_the_default_device_does_not_matter(group, folder):
+    torch.set_default_device("meta")
+    try:
+        table = DistributedHashMap(group, 0, torch.int64, (), torch.int64, ())
+        keys = torch.arange(50, device="cpu")
+        assert table.insert(keys, keys * 2)[0].device.type == "cpu"
+        assert torch.equal(table.get(keys), keys * 2)
+        table.save(folder / "meta")
+        assert DistributedHashMap.load(folder / "meta", group).size() == 50
+        refused(lambda: table.find(keys if table.rank else keys.float()), "keys")
+    finally:
+        torch.set_default_device(None)
 
 
 def check_a_group_of_another_kind_is_refused(group, folder):
     refused(lambda: DistributedHashMap("gloo", 0, "int64", (), "int64", ()), "process_group")
 
 
-def across_group_sizes(groups, folder):
-    """4 -> 3 -> 1 -> 2 ranks, a HashMap, and any table with `insert`."""
-    four, three, two, one = groups[4], groups[3], groups[2], groups[1]
-    keys = np.random.default_rng(1).normal(size=(5000, 3)).astype(np.float32)
-    values = np.arange(5000)
-    table = DistributedHashMap(four, 0, "float32", (3,), "int64", ())
-    table.insert(keys[table.rank :: 4], values[table.rank :: 4])
-    table.erase(keys[:100])
-    table.save(folder / "four")
-    whole = load_hash_map(folder / "four")
-    whole.validate()
-    same(whole.get(keys[100:]), values[100:])
-    assert whole.size() == 4900
-    rank = dist.get_rank()
-    for group, source, target in (
-        (three, "four", "three"),
-        (one, "three", "one"),
-        (two, "one", "two"),
-    ):
-        if rank < dist.get_world_size(group):
-            moved = DistributedHashMap.load(folder / source, group)
-            moved.validate()
-            assert moved.size() == 4900
-            same(moved.get(keys[100:]), values[100:])
-            assert not moved.contains(keys[:100]).any()
-            moved.save(folder / target)
-        dist.barrier(four)
-    into = tensorhash.HashMap(0, "float32", (3,), "int64", ())
-    into.insert(keys[200:201], np.array([-1]))
-    load_into(into, folder / "two")
-    assert into.size() == 4900
-    assert into.get(keys[199:202]).tolist() == [199, -1, 201]
-    shards = tensorhash.ShardedHashMap(0, "float32", (3,), "int64", (), devices=["cpu:0", "cpu:1"])
-    load_into(shards, folder / "four")
-    assert shards.size() == 4900
-    same(shards.get(keys[100:]), values[100:])
-    refused(lambda: load_into(tensorhash.HashMap(0, "int32", (3,), "int64", ()), folder / "two"))
-
-
-CHECKS = {name: function for name, function in list(globals().items()) if name.startswith("check_")}
+MODULES = sys.modules[__name__], distributed_update_checks, distributed_checkpoint_checks
+CHECKS = {
+    name: function
+    for module in MODULES
+    for name, function in vars(module).items()
+    if name.startswith("check_")
+}
 
 
 def main(folder):
@@ -469,7 +388,10 @@ def main(folder):
             member = rank < size
             action = functools.partial(function, groups[size], place) if member else int
             run(f"{name}-{size}", action)
-    run("across_group_sizes", lambda: across_group_sizes(groups, folder))
+    run(
+        "across_group_sizes",
+        lambda: distributed_checkpoint_checks.across_group_sizes(groups, folder),
+    )
     (folder / f"report-{rank}.json").write_text(json.dumps(report))
     # No destroy_process_group: on a loaded machine its own barrier is slower than all checks.
     sys.stdout.flush()

@@ -171,3 +171,14 @@ def first_occurrence(keys):
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return first[order], rank[inverse.reshape(-1)], counts[order]
+
+
+def refused(call, *parts):
+    """The error that `call` raises, with all `parts` in its text."""
+    try:
+        call()
+    except Exception as error:
+        for part in parts:
+            assert part in str(error), f"{part!r} is not in {error!r}"
+        return error
+    raise AssertionError(f"nothing was raised, expected {parts}")

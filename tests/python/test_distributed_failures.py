@@ -127,12 +127,13 @@ for moment in MOMENTS:
 
 
 def test_a_rank_that_dies_while_saving_leaves_the_old_checkpoint_or_the_new(run_program, tmp_path):
-    # The messages of a save: agree on the folder, on the files, on the manifest.
+    # The messages of a save: agree on the folder, on the files, that rank 0 sees them, on the
+    # manifest.
     main = """
 from tensorhash.distributed import load_hash_map
 
 place = sys.argv[1]
-for moment, entries in ((1, [2700]), (2, [2700]), (3, [2700, 5400])):
+for moment, entries in ((1, [2700]), (2, [2700]), (3, [2700]), (4, [2700, 5400])):
     folder = f"{place}/checkpoint-{moment}"
     store = f"{place}/store-{moment}"
     ranks = [child(save, rank, store, moment, folder) for rank in range(3)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash.distributed.batch import Batch
+from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import Bytes
 from tensorhash.distributed.rows import to_bytes, to_result, to_tensor
@@ -49,7 +49,7 @@ class Calls:
         self._values = local._values
 
     def deliver(self, step: str, prepared: Any, error: BaseException | None) -> tuple[Any, Arrived]:
-        """Brings every rank's batch to the owners. `prepared` is (Batch, ...) unless `error`."""
+        """Brings every rank's rows to the owners. `prepared` is (Routed, ...) unless `error`."""
         counts = prepared[0].counts if error is None else ()
         matrix = self._exchange.agree(step, error, counts)
         incoming = matrix.sum(axis=0)
@@ -58,14 +58,13 @@ class Calls:
                 f"keys: at most {_MAX_ROWS} rows may go to one rank in a call, this one would bring "
                 f"{incoming.max()} to rank {incoming.argmax()}; split it"
             )
-        batch: Batch = prepared[0]
+        batch: Routed = prepared[0]
         into = matrix[:, self._exchange.rank]
         received = self._exchange.rows(step, batch.outgoing, batch.counts, into)
         keys = to_tensor(received[0], self._key, "keys")
-        elements = self._values[: len(received) - 1]
         values = [
             to_tensor(rows, element, f"values[{i}]")
-            for i, (rows, element) in enumerate(zip(received[1:], elements, strict=True))
+            for i, (rows, element) in enumerate(zip(received[1:], batch.elements, strict=True))
         ]
         return prepared, Arrived(keys, values, into)
 
@@ -79,11 +78,39 @@ class Calls:
         located, error = attempt(lambda: apply(arrived.keys))
         self._exchange.agree(f"{step} (answers)", error)
         index, new = map(np.asarray, located)
-        # Indices have 31 bits, so that the complement can say "was there already".
-        answers = self._return(step, batch, arrived, np.where(new, index, ~index))
-        places = self._places(batch, np.where(answers < 0, ~answers, answers))
-        first = batch.restore(answers >= 0)[batch.inverse] & batch.first
-        return to_result(places), to_result(first)
+        places, fresh = self._return_marked(step, batch, arrived, index, new)
+        return to_result(places), to_result(fresh & batch.first)
+
+    def update(
+        self, step: str, batch: Routed, arrived: Arrived, missing: str, apply: Callable[[], Any]
+    ) -> tuple[_core.Tensor, _core.Tensor]:
+        """(places, -1 if skipped; found) of an optimizer's steps, a row at a time."""
+        if missing == "insert":
+            _, error = attempt(lambda: self._make_room(arrived.keys))
+            self._exchange.agree(f"{step} (room)", error)
+        if missing == "error":
+            self._require_found(step, batch, arrived)
+        located, error = attempt(apply)
+        self._exchange.agree(f"{step} (answers)", error)
+        index, found = map(np.asarray, located)
+        if missing == "insert":
+            places, there = self._return_marked(step, batch, arrived, index, found)
+            return to_result(places), to_result(there)
+        places = self._places(batch, self._return(step, batch, arrived, index))
+        return to_result(places), to_result(places >= 0)
+
+    def _require_found(self, step: str, batch: Routed, arrived: Arrived) -> None:
+        """KeyError on the ranks that have rows whose keys no owner has."""
+        mask, error = attempt(lambda: np.asarray(self._table.contains(arrived.keys)))
+        self._exchange.agree(f"{step} (look-up)", error)
+        found = batch.restore(self._return(step, batch, arrived, mask))[batch.inverse]
+        absent = np.flatnonzero(~found)
+        if len(absent):
+            error = KeyError(
+                f"keys: {len(absent)} rows are not in the table, the first is row {absent[0]}; "
+                f'insert them first, or pass missing="skip" or "insert"'
+            )
+        self._exchange.agree(f"{step} (found)", error)
 
     def find(self, step: str, batch: Batch, arrived: Arrived) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, -1 if missing; found)."""
@@ -145,8 +172,17 @@ class Calls:
         if needed > capacity:
             self._table.reserve(max(needed, min(2 * capacity, _MAX_ROWS)))
 
+    def _return_marked(
+        self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """(places, mask) for the rows of the batch, of keys that all are there."""
+        # Indices have 31 bits, so that the complement can say "not in the mask".
+        answers = self._return(step, batch, arrived, np.where(mask, index, ~index))
+        places = self._places(batch, np.where(answers < 0, ~answers, answers))
+        return places, batch.restore(answers >= 0)[batch.inverse]
+
     def _return(
-        self, step: str, batch: Batch, arrived: Arrived, answers: np.ndarray[Any, Any]
+        self, step: str, batch: Routed, arrived: Arrived, answers: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
         """Each rank's answers, in the order in which its batch was sent."""
         size = answers.dtype.itemsize
@@ -154,7 +190,7 @@ class Calls:
         back = self._exchange.rows(step, [out], arrived.counts, batch.counts)
         return back[0].reshape(-1).view(answers.dtype)
 
-    def _places(self, batch: Batch, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _places(self, batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Owner << 32 | index for the rows of the batch, of indices in the order sent."""
         owner = np.repeat(np.arange(self._exchange.ranks, dtype=np.int64), batch.counts)
         places = np.where(local < 0, np.int64(-1), owner << 32 | local)

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorhash.distributed import shard_file
 from tensorhash.distributed.rows import to_tensor
 from tensorhash.distributed.shard_file import CHUNK_ROWS, ShardFile
@@ -38,8 +40,7 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
     # Rank 0's number is everybody's.
     numbers = exchange.agree("save", error, [secrets.randbits(62)])
     token = f"{int(numbers[0, 0]):016x}"
-    file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
-    counts = _write_files(exchange, table, file, {"id": token, "rank": exchange.rank})
+    counts = _write_files(exchange, table, folder, token)
     try:
         if exchange.rank == 0:
             _write_manifest(folder, table, token, counts)
@@ -49,16 +50,22 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
     exchange.agree("save (manifest)", error)
 
 
-def _write_files(exchange: Exchange, table: HashMap, file: str, facts: dict[str, Any]) -> list[int]:
-    """Every rank's file, or none of them; how many entries each has."""
+def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) -> list[int]:
+    """Every rank's file where rank 0 sees it, or none of them; how many entries each has."""
+    file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
+    facts = {"id": token, "rank": exchange.rank, "ranks": exchange.ranks}
     error: Exception | None = None
     count = 0
     try:
-        count = shard_file.write(file, table, {**facts, "ranks": exchange.ranks})["count"]
+        count = shard_file.write(file, table, facts)["count"]
     except Exception as caught:
         error = caught
     try:
-        return [int(n) for n in exchange.agree("save (files)", error, [count])[:, 0]]
+        counts = [int(n) for n in exchange.agree("save (files)", error, [count])[:, 0]]
+        if exchange.rank == 0:
+            error = _unseen(folder, token, counts)
+        exchange.agree("save (seen by rank 0)", error)
+        return counts
     except Exception:
         # If the ranks agreed that one failed, nobody will name the files. If they lost each other,
         # rank 0 may do so yet: then a file stays, and the next save removes it.
@@ -66,6 +73,22 @@ def _write_files(exchange: Exchange, table: HashMap, file: str, facts: dict[str,
             with contextlib.suppress(OSError):
                 os.remove(file)
         raise
+
+
+def _unseen(folder: str, token: str, counts: list[int]) -> ValueError | None:
+    """The error, if a rank's new file is not there for this one: written to some other folder."""
+    for rank, count in enumerate(counts):
+        try:
+            file = ShardFile(os.path.join(folder, _file_name(token, rank, len(counts))))
+            expected, got = (token, rank, count), [file.header[k] for k in ("id", "rank", "count")]
+            if tuple(got) != expected:
+                raise ValueError(f"{file.path}: expected (id, rank, count) {expected}, got {got}")
+        except Exception as caught:
+            return ValueError(
+                f"path: expected a folder that all ranks see, but in {folder} rank 0 does not see "
+                f"what rank {rank} wrote ({caught}); the checkpoint there before still stands"
+            )
+    return None
 
 
 def _file_name(token: str, rank: int, ranks: int) -> str:
@@ -188,11 +211,30 @@ def load_hash_map(path: str | os.PathLike[str]) -> HashMap:
 def load_into(table: Any, path: str | os.PathLike[str]) -> None:
     """Inserts a checkpoint's entries into any table with HashMap's `insert`, keys there winning.
 
-    All files are read once before the first row goes in, so that a damaged one changes nothing.
+    All files are read once before the first row goes in, so that a damaged one changes nothing, nor
+    one that has more keys than a BoundedHashMap has room for.
     """
     found = Checkpoint(path)
     everything = range(len(found.files))
-    for _ in found.chunks(everything):
-        pass
+    most = getattr(table, "max_capacity", None)
+    fresh = 0
+    for keys, _ in found.chunks(everything):
+        if most is not None:
+            fresh += int(np.count_nonzero(~np.asarray(table.contains(keys))))
+    if most is not None and table.size() + fresh > most:
+        raise ValueError(
+            f"table: expected room for the {fresh} keys of {found.path} that it does not have, got "
+            f"max_capacity={most} and {table.size()} keys; make a larger one"
+        )
     for keys, values in found.chunks(everything):
-        table.insert(keys, list_values=values)
+        _require_nothing_evicted(table.insert(keys, list_values=values), found.path)
+
+
+def _require_nothing_evicted(result: Any, path: str) -> None:
+    """For tables with a limit that they do not tell: a third result of `insert` is what left."""
+    evicted = result[2] if isinstance(result, tuple) and len(result) > 2 else None
+    if evicted is not None and len(evicted.keys) > 0:
+        raise ValueError(
+            f"table: expected room for all keys of {path}, but {len(evicted.keys)} row(s) were "
+            f"evicted, and the table has a part of the checkpoint; make a larger one"
+        )

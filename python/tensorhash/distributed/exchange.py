@@ -43,10 +43,11 @@ class Exchange:
         Raises on every rank if one has an error or is at another step: its own error on the rank
         that has one, elsewhere a RuntimeError that repeats it.
         """
-        mine = torch.zeros(2 + self.ranks, dtype=torch.int64)
+        mine = torch.zeros(2 + self.ranks, dtype=torch.int64, device="cpu")
         mine[0] = zlib.crc32(step.encode())
         mine[1] = error is not None
-        mine[2 : 2 + len(numbers)] = torch.tensor([int(n) for n in numbers], dtype=torch.int64)
+        given = torch.tensor([int(n) for n in numbers], dtype=torch.int64, device="cpu")
+        mine[2 : 2 + len(numbers)] = given
         everyone = [torch.empty_like(mine) for _ in range(self.ranks)]
         self._collective(step, lambda: dist.all_gather(everyone, mine, group=self.group))
         table = torch.stack(everyone).numpy()
@@ -99,7 +100,9 @@ class Exchange:
         if self._broken:
             raise RuntimeError(f"{step}: {self._broken}")
         try:
-            run()
+            # Whatever torch.set_default_device says: torch's own collectives make tensors, too.
+            with torch.device("cpu"):
+                run()
         except BaseException as error:
             # The ranks are out of step from here on: a later collective could pair wrong messages.
             self._broken = (

@@ -16,15 +16,18 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, element_text, integer
 from tensorhash.distributed import checkpoint
-from tensorhash.distributed.batch import Batch
+from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.calls import Calls, attempt
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import owners
 from tensorhash.distributed.rows import to_bytes, to_result
+from tensorhash.distributed.update import Update
 from tensorhash.hash_map import HashMap, _one_or_tuple, _words
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from tensorhash.optim import Optimizer
 
 Give = Callable[[_core.Tensor], Array]
 
@@ -118,6 +121,39 @@ class DistributedHashMap:
         """
         return self._write("accumulate", keys, (values, list_values), reduce)
 
+    def update(
+        self,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Optimizer,
+        *,
+        missing: str = "skip",
+        duplicates: str = "in_order",
+        initial: Any = None,
+    ) -> tuple[Array, Array]:
+        """An optimizer step for each row, as HashMap.update of all ranks' rows. Collective.
+
+        Optimizer and words are the same on every rank, and `initial` is given by all or by none.
+        Returns (int64 [N] owner << 32 | index, -1 where skipped; bool [N] the key was there).
+        """
+
+        def prepare() -> tuple[Routed, Update]:
+            how = missing, duplicates, initial
+            one = Update(self._local, self._exchange.ranks, optimizer, keys, gradients, *how)
+            return one.batch, one
+
+        prepared, error = attempt(prepare)
+        step = "update" if prepared is None else prepared[1].step
+        (batch, mine), arrived = self._calls.deliver(step, prepared, error)
+        places, found = self._calls.update(
+            step,
+            batch,
+            arrived,
+            mine.missing,
+            lambda: mine.apply(self._local._table, arrived.keys, arrived.values),
+        )
+        return mine.give(places), mine.give(found)
+
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Adds the keys that are new, values zero. Collective."""
         (batch, give), arrived = self._calls.deliver("activate", *self._keys_of(keys))
@@ -167,8 +203,9 @@ class DistributedHashMap:
 
     def reserve(self, capacity: int) -> None:
         """Makes room for so many keys over all ranks. Collective."""
-        share, error = attempt(lambda: _share(capacity, self._exchange.ranks, "capacity"))
-        self._exchange.agree(f"reserve(capacity={capacity!r})", error)
+        total, error = attempt(lambda: integer(capacity, "capacity"))
+        self._exchange.agree(f"reserve(capacity={total})", error)
+        share = _share(total, self._exchange.ranks, "capacity")
         self._everywhere("reserve (room)", lambda: self._local.reserve(share))
 
     def clear(self) -> None:
@@ -287,7 +324,7 @@ class DistributedHashMap:
         words: list[str] = []
 
         def prepare() -> tuple[Batch, Give]:
-            words.extend(_words(reduce))
+            words.extend(str(one) for one in _words(reduce))
             rows, give = self._local._take(keys, self._key, "keys")
             columns = self._local._take_values(*values, rows)
             ranks = self._exchange.ranks
