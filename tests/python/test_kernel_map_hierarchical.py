@@ -155,3 +155,16 @@ def test_errors_of_the_table_path_name_the_argument():
         given = {"fine_ht": table, "query_coords": coords, "kernel_size": (5, 5, 5)}
         with pytest.raises(error, match=text):
             thc.kernel_map_from_size_hierarchical(**{**given, **wrong})
+
+
+def test_a_query_beyond_int32_has_no_pairs():
+    table = thc.CoordTable.from_coords([[0, 0, 0, 0], [0, 0, 0, 1]])
+    far = 2**32  # 0 in the lower 32 bits
+    queries = [[0, far, 0, 0], [0, 0, 0, 0], [far, 0, 0, 0], [0, 0, 0, -far], [0, 0, 0, 1]]
+    made = thc.kernel_map_from_size_hierarchical(table, queries, 3)
+    assert made.num_out == 5 and made.identity_map_index is None
+    assert [made[k][0].tolist() for k in (12, 13, 14)] == [[0], [0, 1], [1]]
+    assert [made[k][1].tolist() for k in (12, 13, 14)] == [[4], [1, 4], [1]]
+    assert made.pair_table().shape == (27, 5) and len(made.in_maps) == 4
+    nothing = thc.kernel_map_from_size_hierarchical(table, queries[:1], 3)
+    assert nothing.num_out == 1 and nothing.probes == (0, 0) and len(nothing.in_maps) == 0
