@@ -168,3 +168,35 @@ def test_a_query_beyond_int32_has_no_pairs():
     assert made.pair_table().shape == (27, 5) and len(made.in_maps) == 4
     nothing = thc.kernel_map_from_size_hierarchical(table, queries[:1], 3)
     assert nothing.num_out == 1 and nothing.probes == (0, 0) and len(nothing.in_maps) == 0
+
+
+def test_memory_follows_the_pairs_where_cells_are_many(run_program):
+    source = """
+import numpy as np
+import tensorhash
+from tensorhash.coords import CoordTable, generate_kernel_map, kernel_map_from_size_hierarchical
+
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+tensorhash.set_num_threads(2)
+rng = np.random.default_rng(4)
+coords = np.unique(rng.integers(0, 200, (400, 4)).astype(np.int32), axis=0)
+coords[:, 0] = 0
+table = CoordTable.from_coords(coords)
+size = (63, 63, 31)
+kernel_map_from_size_hierarchical(table, coords, 3, stride=1)
+before = peak()
+made = kernel_map_from_size_hierarchical(table, coords, size, stride=1)
+grown = peak() - before
+assert grown < 24 << 10, f"{grown} KB more"
+assert made.probes == (len(coords) * 63 * 63 * 31, len(made.in_maps)), made.probes
+merged = generate_kernel_map(coords, coords, 1, size, strategy="merge", duplicates="first")
+for one, other in zip(
+    (made.in_maps, made.out_maps, made.offsets),
+    (merged.in_maps, merged.out_maps, merged.offsets),
+):
+    assert np.array_equal(one, other)
+"""
+    run_program(source)
