@@ -11,34 +11,49 @@
 namespace tensorhash::coords {
 namespace {
 
-// Every batch has an entry in the offsets: a stray number in the batch column must not take all memory.
+// Every batch from 0 on has an entry in the offsets, unless a number in the batch column would take all memory.
 constexpr std::int64_t kMaxBatches = std::int64_t{1} << 24;
 
 template <class Int>
-std::vector<std::uint32_t> first_column(void const* data, std::size_t rows, std::size_t columns) {
+std::vector<std::int64_t> first_column(void const* data, std::size_t rows, std::size_t columns) {
     auto const* const values = static_cast<Int const*>(data);
-    std::vector<std::uint32_t> numbers(rows);
+    std::vector<std::int64_t> numbers(rows);
     for (std::size_t row = 0; row < rows; ++row) {
-        numbers[row] = static_cast<std::uint32_t>(values[row * columns]);
+        numbers[row] = values[row * columns];
     }
     return numbers;
 }
 
-/// The number of batches, once every row is known to be in one.
+/// Each number becomes its place among the distinct ones, ascending; returns how many those are.
+std::size_t number_anew(std::vector<std::int64_t>& numbers) {
+    std::vector<std::int64_t> distinct = numbers;
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    for (std::int64_t& number : numbers) {
+        number = std::lower_bound(distinct.begin(), distinct.end(), number) - distinct.begin();
+    }
+    return distinct.size();
+}
+
+/// The number of batches from 0 on, once every row is known to be in one; none if no such number would do.
 template <class Int>
-std::size_t check_batches(Tensor const& coords, std::optional<std::int64_t> batches) {
+std::optional<std::size_t> check_batches(Tensor const& coords,
+                                         std::optional<std::int64_t> batches) {
     auto const columns = static_cast<std::size_t>(coords.shape()[1]);
     auto const values = coords.as<Int>();
     std::int64_t const limit = batches.value_or(kMaxBatches);
     std::int64_t largest = -1;
     for (std::size_t i = 0; i < values.size(); i += columns) {
         std::int64_t const batch = values[i];
-        if (batch < 0 || batch >= limit) {
+        if (batch >= 0 && batch < limit) {
+            largest = std::max(largest, batch);
+        } else if (batches) {
             throw ValueError("coords: expected batches from 0 to " + std::to_string(limit - 1) +
-                             " in column 0, got " + std::to_string(batch) + " in row " +
-                             std::to_string(i / columns));
+                             " in column 0, as num_batches says, got " + std::to_string(batch) +
+                             " in row " + std::to_string(i / columns));
+        } else {
+            return {};
         }
-        largest = std::max(largest, batch);
     }
     return static_cast<std::size_t>(batches.value_or(largest + 1));
 }
@@ -81,17 +96,18 @@ void Distinct::add(void const* data, std::size_t rows) {
     table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()});
 }
 
-BatchedCoords Distinct::by_batch(std::size_t batches) const {
+BatchedCoords Distinct::by_batch(std::optional<std::size_t> batches) const {
     auto const rows = static_cast<std::size_t>(table_.size());
     auto const columns = static_cast<std::size_t>(element_.shape[0]);
     auto const* const keys = table_.keys().row(0);
-    auto const batch_of = element_.dtype == Dtype::Int32
-                              ? first_column<std::int32_t>(keys, rows, columns)
-                              : first_column<std::int64_t>(keys, rows, columns);
-    Groups const groups = group_rows(std::span<std::uint32_t const>(batch_of), batches);
+    auto batch_of = element_.dtype == Dtype::Int32
+                        ? first_column<std::int32_t>(keys, rows, columns)
+                        : first_column<std::int64_t>(keys, rows, columns);
+    std::size_t const count = batches ? *batches : number_anew(batch_of);
+    Groups const groups = group_rows(std::span<std::int64_t const>(batch_of), count);
     BatchedCoords out{
         Tensor::empty({static_cast<std::int64_t>(rows), element_.shape[0]}, element_.dtype),
-        Tensor::empty({static_cast<std::int64_t>(batches) + 1}, Dtype::Int64)};
+        Tensor::empty({static_cast<std::int64_t>(count) + 1}, Dtype::Int64)};
     table::gather_rows(static_cast<unsigned char*>(out.coords.data()), keys, element_.bytes(),
                        groups.rows.data(), rows);
     std::copy(groups.offsets.begin(), groups.offsets.end(),

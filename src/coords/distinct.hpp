@@ -11,12 +11,13 @@
 
 namespace tensorhash::coords {
 
-/// int32 or int64 [N, 1 + D], contiguous; ValueError or TypeError otherwise. The batch column is within `batches`.
+/// int32 or int64 [N, 1 + D], contiguous; ValueError or TypeError otherwise. The batch column is within `batches`; without
+/// a number, batches are any integers, and only those that occur are listed.
 struct BatchedRows {
     Tensor tensor;
     std::size_t rows = 0;
     std::size_t columns = 0;
-    std::size_t batches = 0;
+    std::optional<std::size_t> batches{};
 };
 BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches);
 
@@ -26,8 +27,8 @@ public:
     Distinct(Dtype dtype, std::size_t columns);
     /// `rows` rows of the dtype.
     void add(void const* data, std::size_t rows);
-    /// What there is, batch by batch.
-    BatchedCoords by_batch(std::size_t batches) const;
+    /// What there is, batch by batch: those from 0 on, or those that occur.
+    BatchedCoords by_batch(std::optional<std::size_t> batches) const;
 
 private:
     Element element_;

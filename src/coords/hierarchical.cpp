@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kAxes = 3;
 constexpr std::uint32_t kWidth = kAxes + 1;  // columns, the batch among them
 
+/// Bytes that a task may take to remember which cells are occupied; a single query takes a byte a cell.
+constexpr std::size_t kOccupiedBytes = std::size_t{2} << 20;
+
 using Numbers = std::array<std::int64_t, kAxes>;
 
 /// The coarse grid: cell = coordinate >> bits, and the box of cells that a kernel can reach from its center's.
@@ -34,6 +37,11 @@ struct Footprint {
             box[axis] = 2 * reach[axis] + 1;
             cells *= static_cast<std::size_t>(box[axis]);
         }
+    }
+
+    /// How many queries a task asks for at once.
+    std::size_t rows() const noexcept {
+        return std::clamp<std::size_t>(kOccupiedBytes / cells, 1, kPieceRows);
     }
 };
 
@@ -63,7 +71,7 @@ public:
         }
         for (std::size_t k = 0; k < question_.groups; ++k) {
             probe_offset(k, piece);
-            piece.end_group();
+            piece.end_group(k);
         }
     }
 
@@ -207,11 +215,13 @@ Answer hierarchical_kernel_map(Question const& question, CoordIndex const& index
     Footprint const footprint(question, coarse_stride);
     CoordIndex const coarse = coarse_index(index.rows(), footprint.bits);
     std::size_t const rows = question.out.rows;
-    std::vector<Piece> pieces((rows + kPieceRows - 1) / kPieceRows);
+    std::size_t const piece_rows = footprint.rows();
+    std::vector<Piece> pieces((rows + piece_rows - 1) / piece_rows);
     runtime::run_tasks(pieces.size(), [&](std::size_t number) {
-        std::size_t const begin = number * kPieceRows;
+        std::size_t const begin = number * piece_rows;
+        pieces[number].first_row = begin;
         Search search(question, index, coarse, footprint, begin,
-                      std::min(rows, begin + kPieceRows));
+                      std::min(rows, begin + piece_rows));
         search.run(pieces[number]);
     });
     return join_pieces(pieces, question.groups);

@@ -1,8 +1,10 @@
 // generate_kernel_map: the choice of a path, and what is known of the result besides its pairs.
 #include "tensorhash/coords/kernel_map.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "coords/coord_store.hpp"
 #include "coords/question.hpp"
@@ -69,6 +71,31 @@ Strategy choose(Question const& question, Strategy wish) {
     bool const large = question.all >= kSeedThreshold && question.groups == question.all;
     return large && hierarchical_takes(question) ? Strategy::Hierarchical : Strategy::Flat;
 }
+
+/// The rows of queries that lie within int32, and which they are; the others have no pairs.
+struct Inside {
+    CoordRows rows{};
+    std::vector<std::int32_t> numbers{};  // empty if all do
+
+    explicit Inside(CoordRows const& queries) {
+        NarrowQueries narrow = narrow_queries(queries);
+        rows = narrow.rows;
+        if (narrow.outside.empty()) return;
+        std::size_t const count = rows.rows - narrow.outside.size();
+        Tensor kept = Tensor::empty({static_cast<std::int64_t>(count), rows.columns}, Dtype::Int32);
+        auto* to = static_cast<std::int32_t*>(kept.data());
+        auto skip = narrow.outside.begin();
+        for (std::size_t row = 0; row < rows.rows; ++row) {
+            if (skip != narrow.outside.end() && *skip == row) {
+                ++skip;
+                continue;
+            }
+            to = std::copy_n(row_of(rows, row), rows.columns, to);
+            numbers.push_back(static_cast<std::int32_t>(row));
+        }
+        rows = {std::move(kept), count, rows.columns};
+    }
+};
 
 KernelMap finish(Question const& question, Answer&& answer, Strategy strategy) {
     if (question.groups < question.all && answer.repeated) {
@@ -141,12 +168,23 @@ KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
             throw ValueError("fine_ht: expected a table of 4 columns (batch, x, y, z), got " +
                              std::to_string(fine.columns()));
         }
-        Question const question =
-            check_question(fine.rows().tensor, query_coords, Shape(kTableColumns - 1, 1),
+        CoordRows const queries = check_rows(query_coords, "query_coords", kTableColumns);
+        Inside const inside(queries);
+        Question question =
+            check_question(fine.rows().tensor, inside.rows.tensor, Shape(kTableColumns - 1, 1),
                            Kernel{kernel_size}, {}, "query_coords");
+        bool const all = inside.rows.rows == queries.rows;
+        question.equal = question.equal && all;
         Answer answer = hierarchical_kernel_map(question, fine, stride);
         answer.repeated = fine.distinct() < fine.rows().rows;
-        return finish(question, std::move(answer), Strategy::Hierarchical);
+        KernelMap map = finish(question, std::move(answer), Strategy::Hierarchical);
+        if (!all) {
+            for (std::int32_t& row : map.out_maps.as_mutable<std::int32_t>()) {
+                row = inside.numbers[static_cast<std::size_t>(row)];
+            }
+            map.num_out = static_cast<std::int64_t>(queries.rows);
+        }
+        return map;
     });
 }
 

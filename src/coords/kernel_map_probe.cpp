@@ -13,6 +13,7 @@ Answer flat_kernel_map(Question const& question, CoordIndex const& index) {
         Piece& piece = pieces[number];
         std::size_t const begin = number * kPieceRows;
         std::size_t const end = std::min(rows, begin + kPieceRows);
+        piece.first_row = begin;
         std::int32_t found[kPieceRows];
         for (std::size_t k = 0; k < question.groups; ++k) {
             index.find_shifted(question.out.data(), begin, end, question.shift(k), found);
@@ -21,7 +22,7 @@ Answer flat_kernel_map(Question const& question, CoordIndex const& index) {
                     piece.add(found[place], place);
                 }
             }
-            piece.end_group();
+            piece.end_group(k);
         }
         piece.fine_probes = static_cast<std::int64_t>((end - begin) * question.groups);
     });

@@ -157,8 +157,12 @@ Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape
                         Kernel const& kernel, KernelMapOptions const& options,
                         char const* out_name) {
     Question question;
-    question.in =
-        narrowed(check_rows(in_coords, "in_coords", Columns{3, kMaxColumns}), "in_coords");
+    Columns columns{3, kMaxColumns};
+    if (in_coords.shape() == Shape{0} && kernel.size.size() >= 2 &&
+        kernel.size.size() < kMaxColumns) {  // an empty list has the axes of the kernel
+        columns.least = static_cast<std::uint32_t>(kernel.size.size()) + 1;
+    }
+    question.in = narrowed(check_rows(in_coords, "in_coords", columns), "in_coords");
     question.out = narrowed(check_rows(out_coords, out_name, question.in.columns), out_name);
     question.axes = question.in.columns - 1;
     check_axes(stride, question.axes, "in_to_out_stride_ratio");

@@ -109,6 +109,36 @@ def test_nothing_in_nothing_out():
         assert found.shape == (0, 4) and found.dtype == np.int64 and offsets.tolist() == [0]
     assert expand_coords(empty, 3, num_batches=2)[1].tolist() == [0, 0, 0]
     assert unique_coords(empty).shape == (0, 4)
+    for found, offsets in (expand_coords([], 3), stride_coords([], (2, 2, 2))):
+        assert found.shape == (0, 4) and offsets.tolist() == [0]
+    assert expand_coords(np.empty(0, np.int32), (3, 1))[0].shape == (0, 3)
+    assert IntCoords.from_batched([]).batch_size == 0
+
+
+def test_any_integer_is_a_batch_number():
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    coords = np.array([[most, 5], [-1, 3], [2**24, 0], [-1, 2], [least, 7]], np.int32)
+    found, offsets = stride_coords(coords, 2)
+    assert found.tolist() == [[least, 3], [-1, 1], [2**24, 0], [most, 2]]
+    assert offsets.tolist() == [0, 1, 2, 3, 4]
+    found, offsets = expand_coords(coords.astype(np.int64), 3)
+    assert offsets.tolist() == [0, 3, 7, 10, 13]
+    assert found[3:7].tolist() == [[-1, 3], [-1, 2], [-1, 1], [-1, 4]]
+
+
+def test_items_of_int_coords_keep_any_batch_number():
+    rows = np.array([[2**24, 5], [-1, 3], [2**24, 4], [-1, 3]])
+    coords = IntCoords.from_batched(rows)
+    assert coords.batch_size == 2 and coords.offsets.tolist() == [0, 2, 4]
+    assert coords[1].tolist() == [[5], [4]]
+    assert coords.batch_indexed_coordinates[:, 0].tolist() == [-1, -1, 2**24, 2**24]
+    assert coords.hashmap.search(rows[:1]).tolist() == [2]
+    for made, sizes in ((coords.stride(2), [1, 1]), (coords.expand(3), [3, 4])):
+        assert np.diff(made.offsets).tolist() == sizes
+        assert np.unique(made.batch_indexed_coordinates[:, 0]).tolist() == [-1, 2**24]
+    assert coords.unique().coordinates.tolist() == [[3], [5], [4]]
+    with pytest.raises(ValueError, match="batches from 0 to 6.*num_batches.*got 16777216 in row 0"):
+        IntCoords.from_batched(rows, 7)
 
 
 def test_many_rows_expand_without_duplicates():
@@ -184,7 +214,7 @@ def test_strides_and_torch():
         (lambda c: stride_coords(c, 0), ValueError, "stride: expected 1 to"),
         (lambda c: stride_coords(c, (1, 2)), ValueError, "stride: expected one int or 3"),
         (lambda c: stride_coords(c, 2, -1), ValueError, "num_batches: expected 0 to"),
-        (lambda c: stride_coords(-c, 2), ValueError, "batches from 0.*got -2 in row 0"),
+        (lambda c: stride_coords(-c, 2, 3), ValueError, "batches from 0 to 2.*got -2 in row 0"),
         (lambda c: stride_coords(c.astype("float32"), 2), TypeError, "coords: expected int32"),
         (lambda c: stride_coords(c[:, :1], 2), ValueError, r"coords: expected shape \(N, 1 \+ D\)"),
         (lambda c: stride_coords(c[0], 2), ValueError, r"coords: expected shape \(N, 1 \+ D\)"),

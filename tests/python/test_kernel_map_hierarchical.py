@@ -155,3 +155,48 @@ def test_errors_of_the_table_path_name_the_argument():
         given = {"fine_ht": table, "query_coords": coords, "kernel_size": (5, 5, 5)}
         with pytest.raises(error, match=text):
             thc.kernel_map_from_size_hierarchical(**{**given, **wrong})
+
+
+def test_a_query_beyond_int32_has_no_pairs():
+    table = thc.CoordTable.from_coords([[0, 0, 0, 0], [0, 0, 0, 1]])
+    far = 2**32  # 0 in the lower 32 bits
+    queries = [[0, far, 0, 0], [0, 0, 0, 0], [far, 0, 0, 0], [0, 0, 0, -far], [0, 0, 0, 1]]
+    made = thc.kernel_map_from_size_hierarchical(table, queries, 3)
+    assert made.num_out == 5 and made.identity_map_index is None
+    assert [made[k][0].tolist() for k in (12, 13, 14)] == [[0], [0, 1], [1]]
+    assert [made[k][1].tolist() for k in (12, 13, 14)] == [[4], [1, 4], [1]]
+    assert made.pair_table().shape == (27, 5) and len(made.in_maps) == 4
+    nothing = thc.kernel_map_from_size_hierarchical(table, queries[:1], 3)
+    assert nothing.num_out == 1 and nothing.probes == (0, 0) and len(nothing.in_maps) == 0
+
+
+def test_memory_follows_the_pairs_where_cells_are_many(run_program):
+    source = """
+import numpy as np
+import tensorhash
+from tensorhash.coords import CoordTable, generate_kernel_map, kernel_map_from_size_hierarchical
+
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+tensorhash.set_num_threads(2)
+rng = np.random.default_rng(4)
+coords = np.unique(rng.integers(0, 200, (400, 4)).astype(np.int32), axis=0)
+coords[:, 0] = 0
+table = CoordTable.from_coords(coords)
+size = (63, 63, 31)
+kernel_map_from_size_hierarchical(table, coords, 3, stride=1)
+before = peak()
+made = kernel_map_from_size_hierarchical(table, coords, size, stride=1)
+grown = peak() - before
+assert grown < 24 << 10, f"{grown} KB more"
+assert made.probes == (len(coords) * 63 * 63 * 31, len(made.in_maps)), made.probes
+merged = generate_kernel_map(coords, coords, 1, size, strategy="merge", duplicates="first")
+for one, other in zip(
+    (made.in_maps, made.out_maps, made.offsets),
+    (merged.in_maps, merged.out_maps, merged.offsets),
+):
+    assert np.array_equal(one, other)
+"""
+    run_program(source)

@@ -221,3 +221,30 @@ def test_kernels_have_two_to_six_axes():
     for axes in (1, 7):
         with pytest.raises(ValueError, match=f"kernel_size: expected 2 to 6 axes, got {axes}"):
             thc.kernel_offsets_from_size((3,) * axes, 1)
+
+
+def test_empty_lists_are_no_rows():
+    coords = np.int32([[0, 1, 2, 3], [0, 1, 2, 4]])
+    nothing = np.empty(0, np.int32)
+    for ins, outs in (([], []), ([], coords), (coords, []), (nothing, coords), (nothing, nothing)):
+        for size in (3, (3, 3, 3)):
+            for strategy in ("merge", "flat", "hierarchical"):
+                made = thc.generate_kernel_map(ins, outs, 1, size, strategy=strategy)
+                assert made.offsets.tolist() == [0] * 28 and len(made.in_maps) == 0
+                assert (made.num_in, made.num_out) == (len(ins), len(outs))
+    assert len(thc.generate_kernel_map([], [], 1, (3, 5))) == 15
+    assert len(thc.generate_kernel_map([], [], (1, 1), 3)) == 9
+
+
+def test_numbers_beyond_64_bits_and_places_that_are_no_ints_are_named():
+    coords = np.int32([[0, 1, 2, 3]])
+    for name in ("kernel_size", "in_to_out_stride_ratio", "kernel_dilation"):
+        for number in (2**70, (1, 2**70, 1)):
+            arguments = {"in_to_out_stride_ratio": 1, "kernel_size": 3, name: number}
+            with pytest.raises(ValueError, match=f"{name}: .*64 bits, got {2**70}"):
+                thc.generate_kernel_map(coords, coords, **arguments)
+    made = thc.generate_kernel_map(coords, coords, 1, 3)
+    with pytest.raises(TypeError, match="start: expected an int, got float"):
+        made.get_batch(0.5, 1)
+    with pytest.raises(TypeError, match="end: expected an int, got str"):
+        made.get_batch(0, "1")

@@ -177,10 +177,79 @@ def test_gradcheck():
     frozen = sparse_conv(features.detach(), weight, kernel_map).sum()
     frozen.backward()
     assert weight.grad is not None
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        loss = sparse_conv(features, weight, kernel_map).square().sum()
-        (grad,) = torch.autograd.grad(loss, features, create_graph=True)
-        grad.sum().backward()
+
+
+def test_gradients_have_gradients():
+    coords = voxels(6, count=12)
+    kernel_map = generate_kernel_map(coords, coords, 1, (3, 1, 2))
+    torch.manual_seed(0)
+    features = torch.randn(len(coords), 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(6, 2, 3, dtype=torch.float64, requires_grad=True)
+    inputs = features, weight
+    assert torch.autograd.gradgradcheck(lambda f, w: sparse_conv(f, w, kernel_map), inputs)
+
+    def penalized(make):
+        out = make(features, weight).square().sum()
+        (grad,) = torch.autograd.grad(out, features, create_graph=True)
+        return torch.autograd.grad(out + grad.square().sum(), inputs)
+
+    def dense_sum(f, w):
+        return sum(
+            torch.zeros(len(coords), 3, dtype=f.dtype).index_add(0, o.long(), f[i.long()] @ w[k])
+            for k, (i, o) in enumerate(kernel_map)
+        )
+
+    expected = penalized(dense_sum)
+    for one, other in zip(
+        penalized(lambda f, w: sparse_conv(f, w, kernel_map)), expected, strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_autocast_casts_as_for_torchs_convolutions():
+    coords = voxels(12)
+    torch.manual_seed(0)
+    conv = SparseConv3d(2, 3, 3)
+    features = torch.randn(len(coords), 2)
+    exact = conv(features, coords)[0]
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = conv(features.to(dtype), coords)[0]
+        assert out.dtype == torch.bfloat16
+        torch.testing.assert_close(out.float(), exact, rtol=0.05, atol=0.05)
+        out.sum().backward()
+        assert conv.weight.grad.dtype == torch.float32
+    double = conv.double()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert double(features.double(), coords)[0].dtype == torch.float64
+
+
+def test_a_map_that_was_written_to_is_refused():
+    coords = voxels(13)
+    features, weight = torch.randn(len(coords), 2), torch.randn(27, 2, 3)
+    for array, place, value in (
+        ("offsets", 5, -3),
+        ("offsets", 0, 1),
+        ("offsets", 27, 0),
+        ("in_maps", 0, -1),
+        ("in_maps", 3, len(coords)),
+        ("out_maps", -1, len(coords)),
+    ):
+        kernel_map = generate_kernel_map(coords, coords, 1, 3)
+        getattr(kernel_map, array)[place] = value
+        with pytest.raises(ValueError, match=f"kernel_map: {array}: .* was written to"):
+            sparse_conv(features, weight, kernel_map)
+
+
+@pytest.mark.parametrize("batch", [-1, 2**24, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize("options", [{"stride": 2}, {"generative": True}], ids=str)
+def test_any_integer_is_a_batch_number(batch, options):
+    conv = SparseConv3d(2, 3, 3, **options)
+    features = torch.randn(1, 2)
+    out, where = conv(features, torch.tensor([[batch, 0, 0, 0]]))
+    expected, plain = conv(features, torch.tensor([[0, 0, 0, 0]]))
+    assert torch.equal(out, expected) and torch.equal(where[:, 1:], plain[:, 1:])
+    assert (where[:, 0] == batch).all()
 
 
 def test_numpy_maps_every_float_dtype_and_no_voxels():

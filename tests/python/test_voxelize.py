@@ -164,6 +164,21 @@ def test_reduce_per_array_and_per_column():
     assert mixed.features.tolist() == [[6.5], [1.0]]
 
 
+def test_columns_of_different_dtypes_keep_every_number_or_are_refused():
+    def join(first, dtype, *words):
+        features = np.array([[first, 10], [5, 20]], dtype)
+        return voxelize(np.zeros((2, 3)), 1.0, features=features, reduce=words).features
+
+    for exact in (2**53, -(2**53), 2**62, -(2**63)):
+        found = join(exact, np.int64, "first", "mean")
+        assert found.dtype == np.float64 and found.astype(object).tolist() == [[exact, 15]]
+    assert join(7, np.uint8, "first", "sum").tolist() == [[7, 30]]
+    assert join(2**53 + 1, np.int64, "first", "sum").tolist() == [[2**53 + 1, 30]]
+    for lost, dtype in ((2**53 + 1, np.int64), (-(2**63) + 1, np.int64), (2**64 - 1, np.uint64)):
+        with pytest.raises(ValueError, match=f"reduce: .*got {lost} in column 0"):
+            join(lost, dtype, "first", "mean")
+
+
 def test_downsample_is_one_mean_point_a_voxel():
     rng = np.random.default_rng(4)
     points = rng.random((3000, 3)).astype(np.float32)

@@ -11,7 +11,8 @@
 namespace tensorhash::coords {
 
 /// Distinct rows with batches in ascending order: batch b is rows offsets[b] to offsets[b + 1]. Inside a batch they are in
-/// order of first occurrence.
+/// order of first occurrence. Batches may be any integers: where one is negative or 2^24 and more, `offsets` tells of the
+/// batches that occur only, and the first column says which they are.
 struct BatchedCoords {
     Tensor coords;   ///< [M, 1 + D], the dtype that came in
     Tensor offsets;  ///< int64 [B + 1]

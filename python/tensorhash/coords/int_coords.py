@@ -10,7 +10,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework, to_numpy
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._rows import take_rows, with_axes
 from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
@@ -50,6 +50,9 @@ class IntCoords:
     def _set(self, batched: Any, bounds: Any, tensor_stride: int | Sequence[int]) -> None:
         self._batched = np.ascontiguousarray(batched)
         self._bounds = np.ascontiguousarray(bounds, np.int64)
+        # Whether item b is batch b; in `from_batched` an item may have any number.
+        items = np.flatnonzero(np.diff(self._bounds))
+        self._numbered = np.array_equal(self._batched[self._bounds[items], 0], items)
         self._tensor_stride = tuple(axis_ints(tensor_stride, self.num_axes, "tensor_stride"))
         self._table: CoordTable | None = None
 
@@ -60,12 +63,19 @@ class IntCoords:
         num_batches: int | None = None,
         tensor_stride: int | Sequence[int] = 1,
     ) -> IntCoords:
-        """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs."""
+        """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs.
+
+        Where a batch is negative or 2^24 and more, the items are the batches that occur, ascending,
+        and keep their numbers in `batch_indexed_coordinates`.
+        """
         taken, source = take_rows(coords, "coords", NUMPY)
-        rows = _as_numpy(taken)
+        rows = _as_numpy(with_axes(taken, tensor_stride))
         # Checks the rows, too, and knows how many batches there are.
         bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), num_batches)[1]
-        counts = np.bincount(rows[:, 0], minlength=bounds.shape[0] - 1)
+        items = bounds.shape[0] - 1
+        numbers, counts = np.unique(rows[:, 0], return_counts=True)
+        if len(numbers) < items:  # some are empty
+            counts = np.bincount(rows[:, 0], minlength=items)
         order = np.argsort(rows[:, 0], kind="stable")
         return cls._made(source, rows[order], np.cumsum([0, *counts]), tensor_stride)
 
@@ -100,6 +110,10 @@ class IntCoords:
         return len(self._bounds) - 1
 
     @property
+    def _num_batches(self) -> int | None:
+        return self.batch_size if self._numbered else None
+
+    @property
     def num_axes(self) -> int:
         """Columns without the batch."""
         return int(self._batched.shape[1]) - 1
@@ -130,20 +144,20 @@ class IntCoords:
     ) -> IntCoords:
         """All coordinates that a kernel reaches, distinct; see `expand_coords`."""
         made = expand_coords(
-            self._batched, kernel_size, kernel_dilation, kernel_batch, self.batch_size
+            self._batched, kernel_size, kernel_dilation, kernel_batch, self._num_batches
         )
         return self._made(self._source, *made, self._tensor_stride)
 
     def stride(self, stride: int | Sequence[int]) -> IntCoords:
         """Divided and rounded down, distinct; the tensor stride grows with it."""
         steps = axis_ints(stride, self.num_axes, "stride")
-        made = stride_coords(self._batched, steps, self.batch_size)
+        made = stride_coords(self._batched, steps, self._num_batches)
         grown = [old * by for old, by in zip(self._tensor_stride, steps, strict=True)]
         return self._made(self._source, *made, grown)
 
     def unique(self) -> IntCoords:
         """Distinct coordinates, in order of first occurrence inside each item."""
-        made = stride_coords(self._batched, 1, self.batch_size)
+        made = stride_coords(self._batched, 1, self._num_batches)
         return self._made(self._source, *made, self._tensor_stride)
 
     @property

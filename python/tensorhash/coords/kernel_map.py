@@ -11,7 +11,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._rows import is_sequence, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
 
 
@@ -88,7 +88,7 @@ class KernelMap:
     def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
         arrays [end - start, most pairs], filled up with -1."""
-        first, last = operator.index(start), operator.index(end)
+        first, last = integer(start, "start"), integer(end, "end")
         if not 0 <= first <= last <= len(self):
             raise ValueError(
                 f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
@@ -140,15 +140,19 @@ class KernelMap:
 def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
     """One int per axis: a sequence of them, or one for all axes where their number is known."""
     try:
-        if hasattr(value, "__len__") and not isinstance(value, str):
-            return [operator.index(number) for number in value]
-        number = operator.index(value)
+        several = is_sequence(value)
+        numbers = [operator.index(number) for number in (value if several else [value])]
     except TypeError:
         kind = "an int or a sequence of ints" if axes else "a sequence of ints"
         raise TypeError(f"{argument}: expected {kind}, got {value!r}") from None
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{argument}: expected numbers that fit 64 bits, got {number}")
+    if several:
+        return numbers
     if axes is None:
         raise TypeError(f"{argument}: expected a sequence of ints, one per axis, got {value!r}")
-    return [number] * axes
+    return numbers * axes
 
 
 def axes_of(rows: Any) -> int:
@@ -191,12 +195,12 @@ def generate_kernel_map(
 ) -> KernelMap:
     """All pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
 
-    Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes. Numbers per axis may be one
-    int for all. `method` is "size" or "offset": both give the same map. With
-    `skip_symmetric_kernel_map` only the groups before the middle one are made: the others mirror
-    them. `strategy` forces a path ("flat", "hierarchical", "merge"; "seed" for the rule of size);
-    None takes the fastest, and all give the same map. Repeated rows of in_coords are an error,
-    unless `duplicates="first"`.
+    Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
+    Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
+    With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
+    mirror them. `strategy` forces a path ("flat", "hierarchical", "merge"; "seed" for the rule of
+    size); None takes the fastest, and all give the same map. Repeated rows of in_coords are an
+    error, unless `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -204,6 +208,11 @@ def generate_kernel_map(
     """
     rows_in, source = take_rows(in_coords, "in_coords", NUMPY)
     rows_out, _ = take_rows(out_coords, "out_coords", NUMPY)
+    # An empty list has the axes of the other rows, or of the numbers per axis.
+    axes = axes_of(rows_in) or axes_of(rows_out)
+    wanted = (in_to_out_stride_ratio, kernel_size, kernel_dilation, kernel_center_offset)
+    like = [0] * axes if axes else next(filter(is_sequence, wanted), 0)
+    rows_in, rows_out = with_axes(rows_in, like), with_axes(rows_out, like)
     axes = axes_of(rows_in)
     if method not in ("size", "offset"):
         raise ValueError(f'method: expected "size" or "offset", got {method!r}')
@@ -238,7 +247,8 @@ def kernel_map_from_size_hierarchical(
     """The map from the rows of a table, of equal ones the first, to `query_coords`.
 
     The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
-    `stride` is a power of two. Kernels are odd, over three axes, dilation 1.
+    `stride` is a power of two. Kernels are odd, over three axes, dilation 1. A query with a number
+    beyond int32 has no pairs.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
         raise TypeError(

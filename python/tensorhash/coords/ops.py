@@ -11,7 +11,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import NUMPY
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._rows import take_rows, with_axes
 
 
 def unique_coords(
@@ -50,12 +50,14 @@ def stride_coords(
 
     Batches ascend; inside one, rows are in order of first occurrence, and batch b is rows
     `offsets[b]:offsets[b + 1]`. `num_batches` keeps empty batches at the end; without it the
-    largest batch is the last.
+    largest batch is the last. Batches may be any integers: where one is negative or 2^24 and more,
+    `offsets` tells of the batches that occur only, and column 0 says which they are.
 
     >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
     [[0, -1], [0, 1]]
     """
     rows, source = take_rows(coords, "coords", NUMPY)
+    rows = with_axes(rows, stride)
     made = _core.stride_coords(
         rows, axis_ints(stride, _axes(rows), "stride"), _batches(num_batches)
     )
@@ -72,7 +74,8 @@ def expand_coords(
     """(coords [M, 1 + D], batch offsets int64 [B + 1]): all rows that a kernel reaches, distinct.
 
     Offsets are those of kernel maps: x slowest, odd axes centred, even axes 0 to k - 1. Batches
-    ascend; inside one, the given rows come first, then what each offset adds, offset by offset.
+    ascend as in `stride_coords`; inside one, the given rows come first, then what each offset adds,
+    offset by offset.
     `kernel_batch` offsets are looked up at once: it shows in memory and time, never in the result.
     Coordinates may be any of int32 or int64; a sum that leaves the dtype is a ValueError.
 
@@ -80,6 +83,7 @@ def expand_coords(
     [[0, 5], [0, 4], [0, 6]]
     """
     rows, source = take_rows(coords, "coords", NUMPY)
+    rows = with_axes(rows, kernel_size)
     axes = _axes(rows)
     offsets = _kernel_offsets(
         axis_ints(kernel_size, axes, "kernel_size"),

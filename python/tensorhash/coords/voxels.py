@@ -39,7 +39,8 @@ def voxelize(
     the origin are one number or one per axis. `features` is one array of N rows or a list of them
     (default: the points). `reduce` is "first", "last", "sum", "mean", "min" or "max": one for all,
     or one per array, or for a single [N, C] array one per column. Floats are added in float64 and
-    keep their dtype; sums of integers come as int64 or uint64, their means as float64. `batch`, an
+    keep their dtype; sums of integers come as int64 or uint64, their means as float64. Columns of
+    different dtypes come in one that holds every number exactly, or are a ValueError. `batch`, an
     integer a point, becomes the first column: points of different batches never share a voxel.
 
     NaN, infinities and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
@@ -187,5 +188,21 @@ def _join(array: Any, source: Framework, word: Any, inverse: Any, voxels: int) -
         to_numpy(_core.reduce_voxels(values[:, i], inverse, voxels, one))
         for i, one in enumerate(word)
     ]
-    joined = np.stack(columns, axis=1) if columns else np.empty((voxels, 0), values.dtype)
+    joined = _stack(columns, word) if columns else np.empty((voxels, 0), values.dtype)
     return source.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))
+
+
+def _stack(columns: list[Any], words: list[str]) -> Any:
+    """The columns as one array; ValueError if its dtype is float64 and would round an integer."""
+    for i, (column, word) in enumerate(zip(columns, words, strict=True)):
+        if column.dtype.kind not in "iu" or np.result_type(*columns).kind != "f":
+            continue
+        large = column[(column > 2**53) | (column < -(2**53))].tolist()
+        lost = next((value for value in large if int(float(value)) != value), None)
+        if lost is not None:
+            raise ValueError(
+                f"reduce: expected columns that one dtype holds, got {lost} in column {i} "
+                f'("{word}"), which the float64 of a mean does not hold; '
+                f"pass the columns as a list of arrays"
+            )
+    return np.stack(columns, axis=1)

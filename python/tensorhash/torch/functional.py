@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 
@@ -16,40 +15,44 @@ def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -
     """out[o] = sum of features[i] @ weight[k] over the pairs (i, o) of every offset k.
 
     `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]; `kernel_map` comes from
-    `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight. Additions are
-    made in the order of the offsets: the result is the same in every run.
+    `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight, any number of
+    times. Additions are made in the order of the offsets: the result is the same in every run.
+    Under `torch.autocast` both are cast as those of torch's own convolutions are.
     """
+    features, weight = _autocast(features), _autocast(weight)
     _require(features, weight, kernel_map)
-    result: torch.Tensor = _SparseConv.apply(features, weight, kernel_map)
+    pairs = _pairs(kernel_map)
+    result: torch.Tensor = _SparseConv.apply(features, weight, pairs, kernel_map.num_out)
     return result
 
 
 class _SparseConv(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: torch.Tensor, weight: torch.Tensor, kernel_map: Any
+        ctx: Any, features: torch.Tensor, weight: torch.Tensor, pairs: Pairs, out_rows: int
     ) -> torch.Tensor:
-        pairs = _pairs(kernel_map)
         ctx.save_for_backward(features, weight)
         ctx.pairs = pairs
-        return _gather_multiply_add(features, weight, pairs, kernel_map.num_out)
+        return _gather_multiply_add(features, weight, pairs, out_rows)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         features, weight = ctx.saved_tensors
-        wants_features, wants_weight, _ = ctx.needs_input_grad
+        wants_features, wants_weight, *_ = ctx.needs_input_grad
         grad_features = grad_weight = None
         if wants_features:
-            # The same sum with the pairs turned round and each matrix transposed.
+            # The same sum with the pairs turned round and each matrix transposed; as this function
+            # and torch's own, so that the gradients have gradients.
             turned = [(outs, ins) for ins, outs in ctx.pairs]
-            rows = len(features)
-            grad_features = _gather_multiply_add(grad, weight.transpose(1, 2), turned, rows)
+            matrices = weight.transpose(1, 2)
+            grad_features = _SparseConv.apply(grad, matrices, turned, len(features))
         if wants_weight:
-            grad_weight = torch.empty_like(weight)
-            for product, (ins, outs) in zip(grad_weight, ctx.pairs, strict=True):
-                product.copy_(features.index_select(0, ins).T @ grad.index_select(0, outs))
-        return grad_features, grad_weight, None
+            products = [
+                features.index_select(0, ins).T @ grad.index_select(0, outs)
+                for ins, outs in ctx.pairs
+            ]
+            grad_weight = torch.stack(products) if products else torch.zeros_like(weight)
+        return grad_features, grad_weight, None, None
 
 
 def _gather_multiply_add(
@@ -65,12 +68,45 @@ def _gather_multiply_add(
 
 def _pairs(kernel_map: Any) -> Pairs:
     """Row numbers as torch takes them, one pair of tensors per offset."""
-    sides = [
-        torch.as_tensor(np.asarray(side), dtype=torch.int64)
-        for side in (kernel_map.in_maps, kernel_map.out_maps)
-    ]
-    bounds = [int(bound) for bound in kernel_map.offsets]
+    ins, outs = np.asarray(kernel_map.in_maps), np.asarray(kernel_map.out_maps)
+    bounds = np.asarray(kernel_map.offsets).tolist()
+    _require_unwritten(ins, outs, bounds, kernel_map)
+    sides = [torch.as_tensor(side, dtype=torch.int64) for side in (ins, outs)]
     return [(sides[0][start:end], sides[1][start:end]) for start, end in itertools.pairwise(bounds)]
+
+
+def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) -> None:
+    """The arrays of a map are the user's to write to: ValueError if they no longer are a map."""
+    written = "this map was written to after it was made"
+    if (
+        len(ins) != len(outs)
+        or bounds != sorted(bounds)
+        or (bounds[0], bounds[-1])
+        != (
+            0,
+            len(ins),
+        )
+    ):
+        raise ValueError(
+            f"kernel_map: offsets: expected 0, ascending, up to the number of pairs, {len(ins)}; "
+            f"{written}"
+        )
+    for rows, count, name in (
+        (ins, kernel_map.num_in, "in_maps"),
+        (outs, kernel_map.num_out, "out_maps"),
+    ):
+        if len(rows) and not (rows.min() >= 0 and rows.max() < count):
+            raise ValueError(
+                f"kernel_map: {name}: expected row numbers from 0 on, below {count}; {written}"
+            )
+
+
+def _autocast(array: Any) -> Any:
+    """As torch casts what goes into its own convolutions: floats, but never float64."""
+    if not (isinstance(array, torch.Tensor) and torch.is_autocast_enabled("cpu")):
+        return array
+    casts = array.is_floating_point() and array.dtype != torch.float64
+    return array.to(torch.get_autocast_dtype("cpu")) if casts else array
 
 
 def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> None:

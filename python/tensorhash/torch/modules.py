@@ -68,7 +68,8 @@ class SparseConv3d(nn.Module):
         """(features, coordinates) of the output."""
         coords_out, kernel_map = self.kernel_map(coords, out_coords)
         out = sparse_conv(features, self.weight, kernel_map)
-        return (out if self.bias is None else out + self.bias), coords_out
+        # Under autocast the bias is wider than the result, which keeps its dtype.
+        return (out if self.bias is None else out + self.bias.to(out.dtype)), coords_out
 
     def kernel_map(
         self, coords: torch.Tensor, out_coords: torch.Tensor | None = None
