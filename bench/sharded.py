@@ -18,7 +18,9 @@ def tables(rows: int, dim: int) -> dict[str, HashMap]:
     made: dict[str, HashMap] = {"single": HashMap(rows, *element)}
     for count in (1, 2, 4):
         devices = [f"cpu:{i}" for i in range(count)]
-        made["1 shard" if count == 1 else f"{count} shards"] = ShardedHashMap(rows, *element, devices=devices)
+        made["1 shard" if count == 1 else f"{count} shards"] = ShardedHashMap(
+            rows, *element, devices=devices
+        )
     return made
 
 

@@ -32,7 +32,7 @@ def reports(tmp_path_factory):
         [*launcher, str(program), str(folder)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
         env={**os.environ, **ENVIRONMENT},
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -16,10 +16,12 @@ TIMEOUT = 8
 
 def table_of(rank, store):
     torch.set_num_threads(1)
-    patience = datetime.timedelta(seconds=TIMEOUT)
+    # Starting may take long on a busy machine; only the table's own group is short of patience.
+    start = datetime.timedelta(seconds=180)
     where = f"file://{store}"
-    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=3, timeout=patience)
-    return DistributedHashMap(None, 0, "int64", (), "int64", ())
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=3, timeout=start)
+    group = dist.new_group(timeout=datetime.timedelta(seconds=TIMEOUT))
+    return DistributedHashMap(group, 0, "int64", (), "int64", ())
 
 def dying_at(table, moment):
     # Rank 2 dies right before its `moment`-th message of the calls that follow.
@@ -48,7 +50,7 @@ def run(rank, store, moment):
         raise AssertionError("nothing was raised")
     except RuntimeError as error:
         assert f"rank {rank} of 3" in str(error), error
-    assert time.monotonic() - start < TIMEOUT + 4
+    assert time.monotonic() - start < TIMEOUT + 10
 
     # What it owned is there; of the call, everything that came to this rank or nothing.
     table.local.validate()
