@@ -35,13 +35,13 @@ void insert(CoordTableBase& self, nb::handle coords) {
     without_gil([&] { self.insert(rows); });
 }
 
-Tensor search(CoordTableBase const& self, nb::handle query_coords, int mode) {
-    Tensor const rows = to_tensor(query_coords, "query_coords");
+Tensor search(CoordTableBase const& self, nb::handle query, int mode) {
+    Tensor const rows = to_tensor(query, "query");
     return without_gil([&] { return self.search(rows, static_cast<SearchMode>(mode)); });
 }
 
-void expand_with_offsets(CoordTableBase& self, nb::handle base_coords, nb::handle offsets) {
-    Tensor const base = to_tensor(base_coords, "base_coords");
+void expand_with_offsets(CoordTableBase& self, nb::handle base_rows, nb::handle offsets) {
+    Tensor const base = to_tensor(base_rows, "base");
     Tensor const by = to_tensor(offsets, "offsets");
     without_gil([&] { self.expand_with_offsets(base, by); });
 }
@@ -61,9 +61,8 @@ void bind_base(nb::module_& m) {
     using Base = CoordTableBase;
     nb::class_<Base>(m, "CoordTableBase", "What the tables of coordinates have in common.")
         .def("insert", &insert, nb::arg("coords"))
-        .def("search", &search, nb::arg("query_coords"), nb::arg("mode"))
-        .def("expand_with_offsets", &expand_with_offsets, nb::arg("base_coords"),
-             nb::arg("offsets"))
+        .def("search", &search, nb::arg("query"), nb::arg("mode"))
+        .def("expand_with_offsets", &expand_with_offsets, nb::arg("base"), nb::arg("offsets"))
         .def("vector_keys", &without_arguments<&Base::vector_keys, Base>)
         .def("unique_index", &without_arguments<&Base::unique_index, Base>)
         .def("keys_tensor", &without_arguments<&Base::keys_tensor, Base>)

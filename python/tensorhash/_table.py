@@ -52,7 +52,8 @@ def integer(value: Any, argument: str) -> int:
     except TypeError:
         raise TypeError(f"{argument}: expected an int, got {type(value).__name__}") from None
     if not -(2**63) <= number < 2**63:
-        raise ValueError(f"{argument}: expected at most 2147483647, got {number}")
+        bound = "at most 2147483647" if number > 0 else "at least -2147483648"
+        raise ValueError(f"{argument}: expected {bound}, got {number}")
     return number
 
 

@@ -43,9 +43,10 @@ private:
 };
 
 [[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
+    std::uint64_t const left = capacity - std::min(held, capacity);
     throw TableFull("capacity: this table takes " + std::to_string(capacity) +
                     " distinct keys and has " + std::to_string(held) +
-                    ", the batch has more than " + std::to_string(capacity - held) +
+                    ", the batch has more than " + std::to_string(left) +
                     " new ones; make it with a larger capacity, or without one, so that it grows");
 }
 
@@ -88,7 +89,8 @@ void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::s
         flat_ = flat_->grown(wanted);
     }
     if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
-        fail_full(*capacity_, flat_->size());
+        // Not *capacity_: a table that grows is full, too, if someone wrote into its slots.
+        fail_full(flat_->capacity(), flat_->size());
     }
 }
 

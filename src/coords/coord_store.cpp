@@ -22,12 +22,18 @@ Tensor int32_vector(std::size_t rows) {
     return Tensor::empty({static_cast<std::int64_t>(rows)}, Dtype::Int32);
 }
 
+/// One member of every slot; the view keeps the slots alive.
+Tensor slots_of(FlatIndex const& flat, std::size_t offset, Dtype dtype) {
+    return Tensor::borrow_strided(
+        flat.block()->data() + offset, {static_cast<std::int64_t>(flat.capacity())},
+        {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true, flat.block());
+}
+
 }  // namespace
 
-CoordStore::CoordStore(StoreRules rules, std::uint32_t columns)
-    : rules_(rules), columns_(columns), buffer_(columns) {
-    if (columns_ != 0) {
-        index_.emplace(buffer_.rows(), rules_.double_hash, rules_.capacity);
+CoordStore::CoordStore(StoreRules rules, std::uint32_t columns) : rules_(rules), buffer_(0) {
+    if (columns != 0) {
+        settle(columns);
     }
 }
 
@@ -40,7 +46,10 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
     Writing const guard(lock_);
     CoordRows const rows = checked(coords, argument);
     if (rows.rows == 0) {
-        return;  // no rows do not say how many columns there are
+        if (columns_ == 0 && coords.shape().size() == 2) {  // an empty list does not say
+            settle(rows.columns);
+        }
+        return;
     }
     if (!rules_.packed_only) {
         append(narrowed(rows, argument), nullptr);
@@ -53,6 +62,13 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
         fail_range(rows, argument);
     }
     append(narrowed(rows, argument), keys);
+}
+
+void CoordStore::settle(std::uint32_t columns) {
+    RowBuffer none(columns);
+    index_.emplace(none.rows(), rules_.double_hash, rules_.capacity);
+    buffer_ = std::move(none);
+    columns_ = columns;
 }
 
 void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
@@ -68,21 +84,21 @@ void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
 
 void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
     Writing const guard(lock_);
-    CoordRows const from = checked(base, "base_coords");
+    CoordRows const from = checked(base, "base");
     CoordRows const by =
         from.rows == 0 ? checked(offsets, "offsets") : check_rows(offsets, "offsets", from.columns);
     if (from.rows == 0 || by.rows == 0) {
         return;
     }
     CoordIndex const nothing(RowBuffer(from.columns).rows());
-    append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base_coords"),
-                    narrowed(by, "offsets"), rules_.packed_only),
+    append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base"), narrowed(by, "offsets"),
+                    rules_.packed_only),
            nullptr);
 }
 
 Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {
     Reading const guard(lock_);
-    CoordRows const rows = checked(queries, "query_coords");
+    CoordRows const rows = checked(queries, "query");
     Tensor found = int32_vector(rows.rows);
     auto* const out = static_cast<std::int32_t*>(found.data());
     if (index_) {
@@ -109,14 +125,15 @@ Tensor CoordStore::unique_index() const {
 
 Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) const {
     Reading const guard(lock_);
-    if (!index_ || index_->packed() == nullptr) {
+    if (!index_) {
+        return slots_of(FlatIndex(rules_.capacity.value_or(FlatIndex::capacity_for(0))), offset,
+                        dtype);
+    }
+    if (index_->packed() == nullptr) {
         throw ValueError(std::string(name) +
                          ": only tables of packed keys have it, and this one's are wider");
     }
-    FlatIndex const& flat = *index_->packed();
-    return Tensor::borrow_strided(
-        flat.block()->data() + offset, {static_cast<std::int64_t>(flat.capacity())},
-        {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true, flat.block());
+    return slots_of(*index_->packed(), offset, dtype);
 }
 
 Tensor CoordStore::keys_tensor() const {

@@ -27,7 +27,7 @@ struct StoreRules {
 /// Rows are numbered as they come, duplicates too. Writers take the lock alone, readers together.
 class CoordStore {
 public:
-    /// Columns of 0: as many as the first batch has.
+    /// Columns of 0: as many as the first batch has, be it [0, columns].
     CoordStore(StoreRules rules, std::uint32_t columns);
 
     void insert(Tensor const& coords, std::string_view argument);
@@ -61,12 +61,14 @@ public:
 
 private:
     CoordRows checked(Tensor const& tensor, std::string_view argument) const;
+    /// An index over no rows of so many columns; there was none before.
+    void settle(std::uint32_t columns);
     /// `fresh`, as int32, behind the rows so far and into the index; `keys` as in CoordIndex::extend.
     void append(CoordRows const& fresh, std::uint64_t const* keys);
     Tensor slots(std::size_t offset, Dtype dtype, char const* name) const;
 
     StoreRules rules_;
-    std::uint32_t columns_;
+    std::uint32_t columns_ = 0;
     RowBuffer buffer_;
     std::optional<CoordIndex> index_;
     mutable runtime::ReadWriteLock lock_;

@@ -80,7 +80,8 @@ void FlatIndex::drop_from(std::uint32_t first_row) noexcept {
         }
         dropped.fetch_add(here, std::memory_order_relaxed);
     });
-    size_ -= dropped.load(std::memory_order_relaxed);
+    // Slots that someone else wrote into may hold more keys than ever came.
+    size_ -= std::min(size_, dropped.load(std::memory_order_relaxed));
 }
 
 FlatIndex FlatIndex::grown(std::uint64_t capacity) const {

@@ -83,15 +83,15 @@ private:
             for (std::uint32_t c = 0; c < base_.columns; ++c) {
                 Range const range = range_of(c, packed_only_);
                 if (!range.has(at(i, c))) {
-                    throw ValueError(
-                        "base_coords: row " + std::to_string(i % base_.rows) + " plus row " +
-                        std::to_string(i / base_.rows) + " of offsets, column " +
-                        std::to_string(c) + ": expected " + std::to_string(range.low) + " to " +
-                        std::to_string(range.high) + ", got " + std::to_string(at(i, c)));
+                    throw ValueError("base: row " + std::to_string(i % base_.rows) + " plus row " +
+                                     std::to_string(i / base_.rows) + " of offsets, column " +
+                                     std::to_string(c) + ": expected " + std::to_string(range.low) +
+                                     " to " + std::to_string(range.high) + ", got " +
+                                     std::to_string(at(i, c)));
                 }
             }
         }
-        throw ValueError("base_coords: expected sums in range");  // nobody gets here
+        throw ValueError("base: expected sums in range");  // nobody gets here
     }
 
     CoordRows const& base_;

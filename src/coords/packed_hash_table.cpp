@@ -45,17 +45,17 @@ CoordTableBase::~CoordTableBase() = default;
 
 void CoordTableBase::insert(Tensor const& coords) { store_->insert(coords, "coords"); }
 
-Tensor CoordTableBase::search(Tensor const& query_coords, SearchMode mode) const {
+Tensor CoordTableBase::search(Tensor const& query, SearchMode mode) const {
     if (mode < SearchMode::Linear || mode > SearchMode::WarpCoop) {
         throw ValueError("mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got " +
                          std::to_string(static_cast<int>(mode)));
     }
-    return store_->search(query_coords, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines
-                                                                     : cpu::FlatWindow::Line);
+    return store_->search(
+        query, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines : cpu::FlatWindow::Line);
 }
 
-void CoordTableBase::expand_with_offsets(Tensor const& base_coords, Tensor const& offsets) {
-    store_->expand(base_coords, offsets);
+void CoordTableBase::expand_with_offsets(Tensor const& base, Tensor const& offsets) {
+    store_->expand(base, offsets);
 }
 
 Tensor CoordTableBase::vector_keys() const { return store_->vector_keys(); }

@@ -89,7 +89,12 @@ void TorchHashTable::insert(Tensor const& vec_keys) {
     CoordRows const fresh =
         narrowed(check_rows(vec_keys, "vec_keys", columns_of(impl_->index)), "vec_keys");
     if (fresh.rows == 0) {
-        return;  // no rows do not say how many columns there are
+        if (!impl_->index && vec_keys.shape().size() == 2) {  // an empty list does not say
+            RowBuffer none(fresh.columns);
+            impl_->index.emplace(impl_->slots(), fresh.columns);
+            impl_->buffer = std::move(none);
+        }
+        return;
     }
     RowBuffer::Appended all = impl_->buffer.with(fresh, "vec_keys");
     std::size_t const before = all.rows.rows - fresh.rows;

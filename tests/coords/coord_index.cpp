@@ -1,10 +1,12 @@
 // FlatIndex and CoordIndex against a dictionary: every key kind, duplicates, shifts, growth, a full table.
 #include "coords/coord_index.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "coords/support.hpp"
 #include "tensorhash/coords/packed_key.hpp"
+#include "tensorhash/error.hpp"
 
 namespace {
 
@@ -166,6 +168,19 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
             for (std::size_t i = 0; i < asked; ++i) EXPECT_EQ(missing[i], -1);
         }
     }
+}
+
+// The slots are shared with views; whoever writes there gets errors and wrong answers, but nothing undefined.
+TEST(FlatIndexSlots, FilledFromOutsideMakeAGrowingTableFull) {
+    Coords all = random_rows(4, 4, 0, 9, 40);
+    CoordIndex index(int32_rows(all, 4));
+    FlatIndex const& flat = *index.packed();
+    auto* const slots = reinterpret_cast<tensorhash::kernel::FlatSlot*>(flat.block()->data());
+    std::fill(slots, slots + flat.capacity(),
+              tensorhash::kernel::FlatSlot{~std::uint64_t{0}, 7, 0});
+    all.push_back({3, 100, 100, 100});
+    EXPECT_THROW(index.extend(int32_rows(all, 4)), tensorhash::TableFull);
+    EXPECT_EQ(flat.size(), 0u);  // and not 2^64 - 12
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ TEST(PackedTableArguments, AreRefusedByName) {
               std::string::npos);
     EXPECT_NE(message_of<TypeError>([&] {
                   table.search(Tensor::zeros({2, 4}, tensorhash::Dtype::Float32));
-              }).find("query_coords: expected int32 or int64, got float32"),
+              }).find("query: expected int32 or int64, got float32"),
               std::string::npos);
     EXPECT_FALSE(message_of<ValueError>([&] {
                      table.search(int32({}), static_cast<SearchMode>(3));

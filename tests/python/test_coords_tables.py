@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tensorhash
-from tensorhash.coords import CoordTable, PackedHashTable, SearchMode
+from tensorhash.coords import CoordTable, IntCoords, PackedHashTable, SearchMode
 
 TABLES = [PackedHashTable, CoordTable]
 
@@ -216,7 +216,7 @@ def test_expand_agrees_with_a_dictionary(make, double_hash, threads):
 
 def test_expand_out_of_range_changes_nothing():
     table = PackedHashTable.from_coords(np.int32([[0, 131071, 0, 0]]))
-    with pytest.raises(ValueError, match="base_coords: row 0 plus row 1 of offsets, column 1"):
+    with pytest.raises(ValueError, match="base: row 0 plus row 1 of offsets, column 1"):
         table.expand_with_offsets(table.vector_keys, np.int32([[0, 0, 1, 0], [0, 1, 0, 0]]))
     assert table.num_entries == 1
 
@@ -234,6 +234,29 @@ def test_empty_is_ordinary(make):
     same(table.unique_index, np.empty(0, np.int32))
     table.insert([[0, 1, 2, 3]])
     same(table.vector_keys, np.int32([[0, 1, 2, 3]]))
+
+
+@pytest.mark.parametrize("columns", [1, 3, 4, 7])
+def test_a_batch_without_rows_says_how_many_columns_there_are(columns):
+    none = np.empty((0, columns), np.int64)
+    table = CoordTable.from_coords(none)
+    assert (table.vector_keys.shape, table.key_dim) == ((0, columns), columns)
+    same(table.search(np.zeros((2, columns), np.int32)), np.int32([-1, -1]))
+    with pytest.raises(ValueError, match=rf"coords: expected shape \(N, {columns}\)"):
+        table.insert(np.zeros((1, columns + 1 if columns < 7 else 6), np.int32))
+    table.insert(np.ones((2, columns), np.int32))
+    same(table.search(np.ones((1, columns), np.int32)), np.int32([0]))
+
+
+@pytest.mark.parametrize("capacity", [None, 32])
+def test_a_table_that_knows_no_columns_yet_has_empty_slots(capacity):
+    table = CoordTable(capacity)
+    table.insert([])
+    assert table.key_dim == 0
+    same(table.keys_tensor, np.zeros(table.capacity, np.int64))
+    same(table.values_tensor, np.full(table.capacity, -1, np.int32))
+    table.insert([[1, 2]])
+    assert (table.key_dim, table.num_entries) == (2, 1)
 
 
 @pytest.mark.parametrize("make", TABLES)
@@ -265,6 +288,29 @@ def test_torch_in_torch_out(make):
         assert table.keys_tensor.dtype == torch.int64
         assert table.values_tensor.dtype == torch.int32
         assert int((table.keys_tensor != 0).sum()) == len(table.unique_index)
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_what_torch_writes_into_a_result_does_not_reach_the_table(make):
+    rows = torch.from_numpy(random_coords(500, 9))
+    table = make.from_coords(rows)
+    want = expected(first_rows(rows), rows)
+    table.vector_keys[:, 1:] *= 2
+    table.keys_tensor.fill_(-1)
+    table.values_tensor.fill_(7)
+    table.unique_index.fill_(7)
+    same(table.vector_keys, rows.numpy())
+    same(table.search(rows), want)
+    table.insert(rows)
+    same(table.search(rows), want)
+    hashmap = IntCoords(rows[:, 1:]).hashmap
+    hashmap.vector_keys.zero_()
+    hashmap.keys_tensor.zero_()
+    assert (hashmap.search(hashmap.vector_keys) >= 0).all()
+    table.insert(rows.numpy())  # from now on results are NumPy's, views that cannot be written
+    for view in (table.vector_keys, table.keys_tensor, table.values_tensor):
+        assert not view.flags.writeable
+        assert not view.flags.owndata
 
 
 def test_a_view_of_the_rows_stays_as_it_was():
@@ -317,10 +363,15 @@ def test_wrong_arguments_are_named():
     table = PackedHashTable(16)
     with pytest.raises(TypeError, match="coords: expected int32 or int64, got float32"):
         table.insert(np.float32([[0, 0, 0, 0]]))
-    with pytest.raises(ValueError, match=r"query_coords: expected shape \(N, 4\), got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"query: expected shape \(N, 4\), got \(2, 3\)"):
         table.search(np.zeros((2, 3), np.int32))
     with pytest.raises(ValueError, match="mode: expected LINEAR"):
         table.search(random_coords(2), 7)
+    for mode in (2**31, 2**40, 2**70, -(2**40), -(2**70)):
+        with pytest.raises(ValueError, match=f"mode: expected .*got {mode}"):
+            table.search(random_coords(2), mode=mode)
+    with pytest.raises(ValueError, match="capacity: expected at least .*got -"):
+        PackedHashTable(-(2**70))
     with pytest.raises(ValueError, match="capacity: expected 0 to"):
         PackedHashTable(-1)
     with pytest.raises(TypeError, match="capacity: expected an int"):
@@ -329,6 +380,23 @@ def test_wrong_arguments_are_named():
         PackedHashTable(16, "cuda")
     with pytest.raises(ValueError, match="offsets: expected shape"):
         table.expand_with_offsets(random_coords(2), np.zeros((2, 3), np.int32))
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_arguments_can_be_given_by_name(make):
+    table = make.from_coords(coords=[[0, 1, 2, 3]], device=None)
+    table.expand_with_offsets(base=[[0, 1, 2, 3]], offsets=[[0, 0, 0, 1]])
+    same(table.search(query=[[0, 1, 2, 4]], mode=SearchMode.LINEAR), np.int32([1]))
+    with pytest.raises(TypeError, match="base: expected int32 or int64"):
+        table.expand_with_offsets(np.zeros((1, 4)), [[0, 0, 0, 1]])
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_only_none_stands_for_the_default_device(make):
+    with pytest.raises(TypeError, match="device: expected a name such as 'cpu', got int"):
+        make.from_coords(random_coords(2), device=0)
+    with pytest.raises(ValueError, match="device: expected 'cpu', .*got ''"):
+        make.from_coords(random_coords(2), device="")
 
 
 def test_four_threads_at_once_find_what_one_finds():

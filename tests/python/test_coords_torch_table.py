@@ -66,7 +66,51 @@ def test_a_damaged_dict_is_refused_and_changes_nothing():
     for name in ("num_entries", "key_dim"):
         with pytest.raises(ValueError, match="data: .* do not belong"):
             table.from_dict({**data, name: 7})
+    for name in ("num_entries", "key_dim", "capacity"):
+        for wrong in ("a", None, 1.5):
+            with pytest.raises(TypeError, match=rf"data\['{name}'\]: expected an int, got"):
+                table.from_dict({**data, name: wrong})
     assert table.num_entries == 10
+
+
+def test_slots_that_do_not_belong_to_the_keys_are_refused():
+    rows = random_keys(10, 3)
+    table = TorchHashTable.from_keys(np.concatenate([rows, rows]))
+    data = table.to_dict()
+    kvs = data["table_kvs"]
+    at = int(np.flatnonzero(kvs[:, 1] == 3)[0])
+    missing, later, beyond, twice, half = (kvs.copy() for _ in range(5))
+    missing[at] = -1
+    later[at, 1] = 13  # equal to row 3, but not the first
+    beyond[at, 1] = 20
+    twice[kvs[:, 1] == 4] = kvs[at]
+    half[at, 0] = -1
+    for wrong in (missing, later, beyond, twice, half, kvs[:-1], kvs.astype(float), "a", None):
+        with pytest.raises(ValueError, match="data: .*table_kvs do not belong"):
+            table.from_dict({**data, "table_kvs": wrong})
+    assert table.from_dict({**data, "table_kvs": kvs.tolist()}).num_entries == 20
+
+
+def test_a_batch_without_rows_says_how_many_columns_there_are():
+    table = TorchHashTable.from_keys(np.empty((0, 3), np.int32))
+    twin = TorchHashTable(1).from_dict(table.to_dict())
+    for made in (table, twin):
+        assert (made.vector_keys.shape, made.key_dim, made.num_entries) == ((0, 3), 3, 0)
+        assert made.unique_vector_keys.shape == (0, 3)
+        assert made.search(np.zeros((2, 3), np.int32)).tolist() == [-1, -1]
+        with pytest.raises(ValueError, match=r"vec_keys: expected shape \(N, 3\)"):
+            made.insert(np.zeros((1, 2), np.int32))
+        made.insert(random_keys(100, 3))
+        assert made.search(random_keys(100, 3)).tolist() == list(range(100))
+    unsaid = TorchHashTable.from_keys([])
+    assert unsaid.key_dim == -1
+
+
+def test_only_none_stands_for_the_default_device():
+    with pytest.raises(TypeError, match="device: expected a name such as 'cpu', got int"):
+        TorchHashTable.from_keys(random_keys(2, 3), device=0)
+    with pytest.raises(ValueError, match="device: expected 'cpu', .*got ''"):
+        TorchHashTable.from_keys(random_keys(2, 3), device="")
 
 
 def test_a_capacity_is_kept_exactly():
@@ -100,3 +144,6 @@ def test_torch_in_torch_out():
     assert isinstance(table.unique_vector_keys, torch.Tensor)
     assert isinstance(table.search(rows.numpy()), np.ndarray)
     assert table.device == "cpu:0"
+    table.vector_keys.zero_()  # a copy
+    np.testing.assert_array_equal(table.vector_keys, rows)
+    np.testing.assert_array_equal(table.search(rows), expected(rows, rows))

@@ -36,9 +36,9 @@ public:
     /// Appends the rows. TableFull if a table of fixed capacity has no room for the new keys.
     void insert(Tensor const& coords);
     /// int32 [M]: the row of each query, or -1, as for queries out of range.
-    Tensor search(Tensor const& query_coords, SearchMode mode = SearchMode::Linear) const;
-    /// Appends base_coords[n] + offsets[k] where that is new, offset by offset.
-    void expand_with_offsets(Tensor const& base_coords, Tensor const& offsets);
+    Tensor search(Tensor const& query, SearchMode mode = SearchMode::Linear) const;
+    /// Appends base[n] + offsets[k] where that is new, offset by offset.
+    void expand_with_offsets(Tensor const& base, Tensor const& offsets);
 
     /// int32 [num_entries, key_dim]: every row inserted, in order. Later inserts do not change a view.
     Tensor vector_keys() const;
@@ -53,7 +53,7 @@ public:
     std::int64_t capacity() const;
     std::int64_t num_entries() const;
     std::int64_t num_distinct() const;
-    /// Columns; 0 for a CoordTable that has met no rows.
+    /// Columns; 0 for a CoordTable that nobody has told, not even by a batch [0, columns].
     int key_dim() const;
     Device device() const noexcept { return {}; }
     bool use_double_hash() const noexcept;

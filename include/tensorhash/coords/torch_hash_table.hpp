@@ -41,7 +41,7 @@ public:
     std::int64_t capacity() const;
     std::int64_t num_entries() const;
     std::int64_t num_distinct() const;
-    /// -1 as long as there are no keys.
+    /// -1 as long as no batch came, not even one [0, key_dim].
     int key_dim() const;
     Device device() const noexcept { return {}; }
 

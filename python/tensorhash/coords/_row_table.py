@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorhash._arrays import Framework
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework, to_numpy
 from tensorhash._table import Array
 
 
@@ -14,10 +17,19 @@ class RowTable:
     _table: Any  # the C++ table
     _framework: Framework
 
+    def _give_held(self, held: _core.Tensor, name: str) -> Array:
+        """The table's own memory: what cannot be marked read-only is copied."""
+        if self._framework is NUMPY:
+            return NUMPY.give(held)
+        return self._framework.give(_core.Tensor.wrap(np.array(to_numpy(held), order="C"), name))
+
     @property
     def vector_keys(self) -> Array:
-        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order."""
-        return self._framework.give(self._table.vector_keys())
+        """int32 [num_entries, key_dim]: every row inserted, duplicates too, in order.
+
+        NumPy gets a read-only view, other frameworks a copy.
+        """
+        return self._give_held(self._table.vector_keys(), "vector_keys")
 
     @property
     def unique_index(self) -> Array:
@@ -36,7 +48,7 @@ class RowTable:
 
     @property
     def key_dim(self) -> int:
-        """Columns of a key; -1 as long as there are none."""
+        """Columns of a key; as long as no batch came 0, for TorchHashTable -1."""
         return self._table.key_dim()
 
     @property

@@ -44,31 +44,37 @@ class _CoordTable(RowTable):
         if self._table.num_entries():
             self._framework = source
 
-    def search(self, query_coords: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
+    def search(self, query: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
         """int32 [M]: the row where each coordinate first came, -1 where it never did.
 
         A coordinate out of range is simply not there.
         """
-        rows, source = take_rows(query_coords, "query_coords", self._framework)
-        return source.give(self._table.search(rows, integer(mode, "mode")))
+        rows, source = take_rows(query, "query", self._framework)
+        return source.give(self._table.search(rows, _mode(mode)))
 
-    def expand_with_offsets(self, base_coords: ArrayLike, offsets: ArrayLike) -> None:
-        """Appends `base_coords[n] + offsets[k]` where that is new, offset by offset."""
-        base, source = take_rows(base_coords, "base_coords", self._framework)
+    def expand_with_offsets(self, base: ArrayLike, offsets: ArrayLike) -> None:
+        """Appends `base[n] + offsets[k]` where that is new, offset by offset."""
+        rows, source = take_rows(base, "base", self._framework)
         by, _ = take_rows(offsets, "offsets", self._framework)
-        self._table.expand_with_offsets(base, by)
+        self._table.expand_with_offsets(rows, by)
         if self._table.num_entries():
             self._framework = source
 
     @property
     def keys_tensor(self) -> Array:
-        """int64 [capacity]: the key of each slot, 0 where empty; a view with strides."""
-        return self._framework.give(self._table.keys_tensor())
+        """int64 [capacity]: the key of each slot, 0 where empty.
+
+        NumPy gets a read-only view with strides, other frameworks a copy.
+        """
+        return self._give_held(self._table.keys_tensor(), "keys_tensor")
 
     @property
     def values_tensor(self) -> Array:
-        """int32 [capacity]: the row of each slot, -1 where empty; a view with strides."""
-        return self._framework.give(self._table.values_tensor())
+        """int32 [capacity]: the row of each slot, -1 where empty.
+
+        NumPy gets a read-only view with strides, other frameworks a copy.
+        """
+        return self._give_held(self._table.values_tensor(), "values_tensor")
 
     @property
     def use_double_hash(self) -> bool:
@@ -80,6 +86,13 @@ class _CoordTable(RowTable):
             f"{type(self).__name__}(num_entries={self.num_entries}, capacity={self.capacity}, "
             f"key_dim={self.key_dim}, use_double_hash={self.use_double_hash})"
         )
+
+
+def _mode(mode: Any) -> int:
+    number = integer(mode, "mode")
+    if number not in tuple(SearchMode):
+        raise ValueError(f"mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got {number}")
+    return number
 
 
 def _capacity(capacity: Any) -> int | None:
@@ -115,7 +128,7 @@ class PackedHashTable(_CoordTable):
     ) -> Self:
         """A table of these rows."""
         self = cls.__new__(cls)
-        self._make(_capacity(capacity), device or "cpu", use_double_hash)
+        self._make(_capacity(capacity), "cpu" if device is None else device, use_double_hash)
         self.insert(coords)
         return self
 
@@ -124,7 +137,7 @@ class CoordTable(_CoordTable):
     """Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
 
     64 bits while everything fits PackedHashTable's limits, else 128 bits for four columns, else
-    the engine's wide keys. Without `key_dim` the first rows say how many columns there are.
+    the engine's wide keys. Without `key_dim` the first batch says how many columns there are.
     """
 
     def __init__(
@@ -151,7 +164,7 @@ class CoordTable(_CoordTable):
         use_double_hash: bool = False,
     ) -> Self:
         """A table of these rows."""
-        self = cls(capacity, device or "cpu", use_double_hash)
+        self = cls(capacity, "cpu" if device is None else device, use_double_hash)
         self.insert(coords)
         return self
 

@@ -17,7 +17,8 @@ from tensorhash.coords._rows import take_rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_FIELDS = ("table_kvs", "vec_keys", "capacity", "key_dim", "num_entries")
+_COUNTS = ("capacity", "key_dim", "num_entries")
+_FIELDS = ("table_kvs", "vec_keys", *_COUNTS)
 
 
 class TorchHashTable(RowTable):
@@ -39,7 +40,7 @@ class TorchHashTable(RowTable):
         cls, vec_keys: ArrayLike, device: Any = None, capacity: int | None = None
     ) -> Self:
         """A table of these rows."""
-        usable_device(device or "cpu")
+        usable_device("cpu" if device is None else device)
         self = cls.__new__(cls)
         rows, self._framework = take_rows(vec_keys, "vec_keys", NUMPY)
         wanted = None if capacity is None else integer(capacity, "capacity")
@@ -83,13 +84,13 @@ class TorchHashTable(RowTable):
         if missing:
             raise ValueError(f"data: expected what to_dict gave; it has no {', '.join(missing)}")
         keys = data["vec_keys"]
-        rows = np.empty((0, 1), np.int32) if keys is None else np.asarray(keys)
-        capacity = integer(data["capacity"], "data['capacity']")
+        rows = np.empty(0, np.int32) if keys is None else np.asarray(keys)
+        told = [integer(data[name], f"data[{name!r}]") for name in _COUNTS]
+        capacity = told[0]
         restored = _core.TorchHashTable.restore(rows, capacity, bool(data.get("grows", False)))
-        told = (restored.capacity(), restored.key_dim(), restored.num_entries())
-        expected = tuple(int(data[name]) for name in ("capacity", "key_dim", "num_entries"))
-        kvs = np.asarray(data["table_kvs"])
-        if told != expected or kvs.shape != (capacity, 2):
+        made = [restored.capacity(), restored.key_dim(), restored.num_entries()]
+        first = to_numpy(restored.unique_index())
+        if told != made or not _are_slots(np.asarray(data["table_kvs"]), capacity, first):
             raise ValueError(
                 "data: capacity, key_dim, num_entries and table_kvs do not belong to vec_keys"
             )
@@ -101,3 +102,12 @@ class TorchHashTable(RowTable):
             f"TorchHashTable(num_entries={self.num_entries}, capacity={self.capacity}, "
             f"key_dim={self.key_dim})"
         )
+
+
+def _are_slots(kvs: Any, capacity: int, first: Any) -> bool:
+    """Whether these are slots that name each row of `first`, which ascends, once and nothing else."""
+    if kvs.shape != (capacity, 2) or kvs.dtype.kind not in "iu":
+        return False
+    slots, rows = kvs[:, 0], kvs[:, 1]
+    used = rows != -1
+    return np.array_equal(used, slots != -1) and np.array_equal(np.sort(rows[used]), first)
