@@ -4,7 +4,6 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "optimizer.hpp"
@@ -15,36 +14,72 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A Python object that any thread may let go of.
-struct Held {
-    explicit Held(nb::object held) : object(std::move(held)) {}
-    ~Held() {
+/// A policy in Python, which any thread may copy and let go of. Every copy owns a reference of its own: that is what the
+/// garbage collector counts.
+class PythonRoute {
+public:
+    explicit PythonRoute(nb::object function) : function_(std::move(function)) {}
+    PythonRoute(PythonRoute&& other) noexcept : function_(std::move(other.function_)) {}
+    PythonRoute(PythonRoute const& other) {
         nb::gil_scoped_acquire gil;
-        object.reset();
+        function_ = other.function_;
     }
-    Held(Held const&) = delete;
-    Held& operator=(Held const&) = delete;
-
-    nb::object object;
-};
-
-/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives int32 [N].
-ShardPolicy to_policy(nb::handle policy) {
-    if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
-    auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);
-    auto held = std::make_shared<Held>(function);
-    auto route = [held](Tensor const& keys, int shards, std::span<std::int32_t> shard) {
+    PythonRoute& operator=(PythonRoute const&) = delete;
+    ~PythonRoute() {
+        if (!function_.is_valid()) return;
         nb::gil_scoped_acquire gil;
-        nb::object const answer = held->object(keys, shards);
-        Tensor const given = to_tensor(answer, "policy", Dtype::Int32).contiguous();
+        function_.reset();
+    }
+
+    void operator()(Tensor const& keys, int shards, std::span<std::int32_t> shard) const {
+        nb::gil_scoped_acquire gil;
+        nb::object const function = function_;  // stays while it runs
+        if (!function.is_valid()) throw ValueError("policy: the garbage collector has taken it");
+        Tensor const given = to_tensor(function(keys, shards), "policy", Dtype::Int32).contiguous();
         auto const answers = given.as<std::int32_t>();
         if (answers.size() != shard.size()) {
             throw ValueError("policy: expected " + std::to_string(shard.size()) + " shards, got " +
                              std::to_string(answers.size()));
         }
         std::copy(answers.begin(), answers.end(), shard.begin());
-    };
-    return {name, std::move(route)};
+    }
+    nb::handle function() const { return function_; }
+    /// For the collector: with the GIL, when nobody can reach the table any more.
+    void forget() const { nb::object const last = std::move(function_); }
+
+private:
+    mutable nb::object function_;
+};
+
+/// The bound table's policy, if it is one in Python.
+PythonRoute const* python_route(PyObject* self) {
+    if (!nb::inst_ready(self)) return nullptr;
+    return nb::inst_ptr<ShardedMap>(self)->policy().route.target<PythonRoute>();
+}
+
+// A policy that refers to whoever owns the table is a cycle, which Python can only see if it is shown.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (PythonRoute const* const route = python_route(self)) Py_VISIT(route->function().ptr());
+    return 0;
+}
+
+int forget_policy(PyObject* self) {
+    if (PythonRoute const* const route = python_route(self)) route->forget();
+    return 0;
+}
+
+PyType_Slot collector_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(&forget_policy)},
+    {0, nullptr},
+};
+
+/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives int32 [N].
+ShardPolicy to_policy(nb::handle policy) {
+    if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
+    auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);
+    return {name, PythonRoute(function)};
 }
 
 std::vector<Device> to_devices(Names const& names) {
@@ -227,7 +262,8 @@ void bind_shard_storage(nb::class_<ShardedMap>& table) {
 }  // namespace
 
 void bind_sharded_map(nb::module_& m) {
-    nb::class_<ShardedMap> table(m, "ShardedMap", "Several tables that act as one.");
+    nb::class_<ShardedMap> table(m, "ShardedMap", "Several tables that act as one.",
+                                 nb::type_slots(collector_slots));
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
              nb::arg("devices"), nb::arg("policy"))

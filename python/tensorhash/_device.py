@@ -42,18 +42,7 @@ class Device:
         if isinstance(device, Device):
             self._type, self._id = device._type, device._id
             return
-        kind, _, number = str(device).strip().partition(":")
-        if number and device_id is not None:
-            raise ValueError(f"device: {device!r} has a number already, got device_id={device_id}")
-        try:
-            self._type = Device.DeviceType[kind.upper()]
-            self._id = int(number or device_id or 0)
-        except (KeyError, ValueError):
-            raise ValueError(
-                f"device: expected 'cpu', 'cpu:0' or 'cuda:0', got {str(device)!r}"
-            ) from None
-        if self._id < 0:
-            raise ValueError(f"device: expected a number of 0 or more, got {self._id}")
+        self._type, self._id = _parse(str(device), device_id, "device")
 
     def get_type(self) -> Device.DeviceType:
         """``Device.DeviceType.CPU`` or another."""
@@ -97,11 +86,26 @@ class Device:
         return Device, (self.to_string(),)
 
 
+def _parse(name: str, device_id: int | None, argument: str) -> tuple[Device.DeviceType, int]:
+    kind, _, number = name.strip().partition(":")
+    if number and device_id is not None:
+        raise ValueError(f"{argument}: {name!r} has a number already, got device_id={device_id}")
+    try:
+        parsed = Device.DeviceType[kind.upper()], int(number or device_id or 0)
+    except (KeyError, ValueError):
+        raise ValueError(f"{argument}: expected 'cpu', 'cpu:0' or 'cuda:0', got {name!r}") from None
+    if not 0 <= parsed[1] < 2**31:
+        raise ValueError(f"{argument}: expected a number of 0 to 2147483647, got {parsed[1]}")
+    return parsed
+
+
 def named_device(device: Any, argument: str = "device") -> Device:
     """The device that a name, a Device or torch's device means."""
     if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
         raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
-    return Device(device)
+    if isinstance(device, Device):
+        return device
+    return Device(*_parse(str(device), None, argument))
 
 
 def usable_device(device: Any, argument: str = "device") -> str:

@@ -194,8 +194,8 @@ class BoundedHashMap(HashMap):
 
     def reserve(self, capacity: int) -> None:
         """The room is there already; ValueError for more than `max_capacity`."""
-        if integer(capacity, "capacity") > self.max_capacity:
-            raise ValueError(f"capacity: expected at most {self.max_capacity}, got {capacity}")
+        if not 0 <= integer(capacity, "capacity") <= self.max_capacity:
+            raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
     def save(self, file_name: str | os.PathLike[str]) -> None:
         """Writes a ".thash" file with clock and scores, as HashMap's `save` does."""

@@ -160,7 +160,10 @@ def number(value: Any, argument: str) -> float:
     """A float, from anything that is a real number."""
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{argument}: expected a number, got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # arrays have __float__, too
+        raise TypeError(f"{argument}: expected a number, got {value!r}") from None
 
 
 def require_optimizer(optimizer: Any) -> None:

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 Policy: TypeAlias = "str | Callable[[Any, int], ArrayLike]"
 
 
+class StreamEventResource:
+    """What one calling thread uses to talk to the devices; see `stream_event_resource_create`."""
+
+    def __init__(self, device_id: int) -> None:
+        #: The number of the device it was made for; -1 after it is destroyed.
+        self.device_id = device_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(device_id={self.device_id})"
+
+
 class ShardedHashMap(HashMap):
     """A HashMap cut into shards, one per device, that act as one table.
 
@@ -140,6 +151,22 @@ class ShardedHashMap(HashMap):
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.shard_of(rows))
 
+    def stream_event_resource_create(self, device: Any) -> StreamEventResource:
+        """A resource for one of the table's devices. CPU devices need none, and no verb asks."""
+        if device is None:
+            raise TypeError(f"device: expected one of {self.device}, got None")
+        name = self.devices[self._shard(device) or 0]
+        return StreamEventResource(int(name.partition(":")[2]))
+
+    def stream_event_resource_destroy(self, s_e_resource: StreamEventResource) -> None:
+        """Ends the use of a resource. Twice is no error."""
+        if not isinstance(s_e_resource, StreamEventResource):
+            raise TypeError(
+                f"s_e_resource: expected one of stream_event_resource_create(), "
+                f"got {type(s_e_resource).__name__}"
+            )
+        s_e_resource.device_id = -1
+
     # What HashMap has once and a sharded table once per device.
 
     def key_tensor(self, device: Any = None) -> Array:
@@ -188,7 +215,10 @@ class ShardedHashMap(HashMap):
 
     def to(self, device: Any, copy: bool = False) -> Self:
         """The table on other devices, one name or several; itself if it is there already."""
-        names = _device_names([device] if not isinstance(device, (list, tuple)) else device)
+        several = device if isinstance(device, (list, tuple)) else [device]
+        names = _device_names(several, "device")
+        if not names:
+            raise ValueError("device: expected at least one, such as 'cpu:0', got none")
         if tuple(names) == self.devices:
             return self.clone() if copy else self
         table = _core.ShardedMap.from_bytes(
@@ -252,10 +282,10 @@ class ShardedHashMap(HashMap):
         return shard or 0
 
 
-def _device_names(devices: Any) -> list[str]:
+def _device_names(devices: Any, argument: str = "devices") -> list[str]:
     if isinstance(devices, (str, bytes)) or not isinstance(devices, Iterable):
-        raise TypeError(f"devices: expected a list such as ['cpu:0', 'cpu:1'], got {devices!r}")
-    return [str(named_device(device, "devices")).lower() for device in devices]
+        raise TypeError(f"{argument}: expected a list such as ['cpu:0', 'cpu:1'], got {devices!r}")
+    return [str(named_device(device, argument)).lower() for device in devices]
 
 
 def _core_policy(policy: Policy) -> Any:
@@ -285,7 +315,15 @@ def _core_policy(policy: Policy) -> Any:
         return np.ascontiguousarray(answer, dtype=np.int32)
 
     # The brackets keep it apart from our own names.
-    return f"{getattr(policy, '__name__', type(policy).__name__)[:200]}()", route
+    return f"{_policy_name(policy)}()", route
+
+
+def _policy_name(policy: Callable[..., Any]) -> str:
+    """What a file can keep: a string that UTF-8 can say."""
+    name = getattr(policy, "__name__", None)
+    if not isinstance(name, str):
+        name = type(policy).__name__
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _restore(

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "io/checksum.hpp"
+#include "io/magic.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::io {
 namespace {
 
-constexpr unsigned char kMagic[8] = {'T', 'H', 'B', 'N', 'D', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1;
 
 struct Head {
@@ -37,14 +37,14 @@ std::uint64_t checksum_of(Head const& head) {
 
 void write_head(Sink& sink, BoundedHead const& head) {
     Head out{{}, kVersion, static_cast<std::uint32_t>(head.eviction), head.clock, head.uses, 0};
-    std::memcpy(out.magic, kMagic, sizeof(kMagic));
+    std::memcpy(out.magic, kBoundedMagic, sizeof(kBoundedMagic));
     out.checksum = checksum_of(out);
     sink.write(&out, sizeof(out));
 }
 
 BoundedHead read_head(unsigned char const*& bytes, std::size_t& count) {
     Head head;
-    if (count < sizeof(kMagic) || std::memcmp(bytes, kMagic, sizeof(kMagic)) != 0) {
+    if (!begins_with(bytes, count, kBoundedMagic)) {
         fail(count == 0 ? "it is empty" : "it does not begin as one");
     }
     if (count < sizeof(head)) {

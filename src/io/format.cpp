@@ -6,6 +6,7 @@
 #include <string>
 
 #include "io/checksum.hpp"
+#include "io/magic.hpp"
 #include "runtime/memory.hpp"
 #include "table/arguments.hpp"
 #include "tensorhash/error.hpp"
@@ -16,8 +17,6 @@ static_assert(std::endian::native == std::endian::little);
 
 namespace {
 
-// As in PNG: a control character and both line ends show at once what a text-mode transfer did to a file.
-constexpr char kMagic[8] = {'T', 'H', 'A', 'S', 'H', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxRank = 63;
 
@@ -93,14 +92,21 @@ private:
 
 /// Magic, version and checksum, in the order that gives the most useful message.
 void check_envelope(unsigned char const* bytes, std::size_t count) {
-    if (count < sizeof(kMagic) || std::memcmp(bytes, kMagic, sizeof(kMagic)) != 0) {
+    if (begins_with(bytes, count, kBoundedMagic)) {
+        throw FormatError("a file of a bounded table; BoundedHashMap's load reads it");
+    }
+    if (begins_with(bytes, count, kShardedMagic)) {
+        throw FormatError(
+            "a file of a sharded table; ShardedHashMap's load reads it, in C++ ShardedMap's");
+    }
+    if (!begins_with(bytes, count, kTableMagic)) {
         fail(count == 0 ? "it is empty" : "it does not begin as one");
     }
-    if (count < sizeof(kMagic) + sizeof(std::uint32_t) + sizeof(std::uint64_t)) {
+    if (count < sizeof(kTableMagic) + sizeof(std::uint32_t) + sizeof(std::uint64_t)) {
         fail("it ends within the header");
     }
     std::uint32_t version;
-    std::memcpy(&version, bytes + sizeof(kMagic), sizeof(version));
+    std::memcpy(&version, bytes + sizeof(kTableMagic), sizeof(version));
     if (version != kVersion) {
         fail("it has version " + std::to_string(version) + ", this library reads version " +
              std::to_string(kVersion));
@@ -119,7 +125,7 @@ void check_envelope(unsigned char const* bytes, std::size_t count) {
 void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
                  table::Table const& table) {
     Writer out(sink);
-    out.bytes(kMagic, sizeof(kMagic));
+    out.bytes(kTableMagic, sizeof(kTableMagic));
     out.number(kVersion);
     out.number(static_cast<std::uint32_t>(values.size()));
     out.element(key);
@@ -142,7 +148,7 @@ std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
     auto const element_bytes = [](Element const& element) {
         return 2 * sizeof(std::uint32_t) + element.shape.size() * sizeof(std::int64_t);
     };
-    std::size_t bytes = sizeof(kMagic) + 2 * sizeof(std::uint32_t) + element_bytes(key) +
+    std::size_t bytes = sizeof(kTableMagic) + 2 * sizeof(std::uint32_t) + element_bytes(key) +
                         4 * sizeof(std::uint64_t) +
                         table.free_stack().size() * sizeof(std::uint32_t) +
                         table.top() * table.keys().row_bytes;
@@ -155,7 +161,7 @@ std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
 Restored read_table(unsigned char const* bytes, std::size_t count) {
     check_envelope(bytes, count);
     Reader in(bytes, count - sizeof(std::uint64_t));
-    in.bytes(sizeof(kMagic) + sizeof(kVersion), "header");
+    in.bytes(sizeof(kTableMagic) + sizeof(kVersion), "header");
     auto const columns = in.number<std::uint32_t>("header");
     try {
         Element key = in.element();

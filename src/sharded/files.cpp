@@ -5,6 +5,7 @@
 
 #include "io/file.hpp"
 #include "io/format.hpp"
+#include "io/magic.hpp"
 #include "sharded/impl.hpp"
 #include "table/results.hpp"
 #include "tensorhash/error.hpp"
@@ -17,9 +18,7 @@ using table::Table;
 
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'S', 'H', 'R', 'D', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMaxNameBytes = 256;
 
 [[noreturn]] void fail(std::string const& what) {
     throw FormatError("not a sound file of a sharded table: " + what);
@@ -45,7 +44,7 @@ std::uint64_t read_number(unsigned char const*& at, unsigned char const* end) {
 
 std::string read_name(unsigned char const*& at, unsigned char const* end) {
     std::uint64_t const bytes = read_number(at, end);
-    if (bytes > kMaxNameBytes || bytes > static_cast<std::size_t>(end - at)) {
+    if (bytes > sharded::kMaxNameBytes || bytes > static_cast<std::size_t>(end - at)) {
         fail("its policy's name has " + std::to_string(bytes) + " bytes");
     }
     std::string name(reinterpret_cast<char const*>(at), bytes);
@@ -55,12 +54,12 @@ std::string read_name(unsigned char const*& at, unsigned char const* end) {
 
 Saved read_shards(unsigned char const* at, std::size_t count) {
     Saved saved;
-    if (count < sizeof(kMagic) || std::memcmp(at, kMagic, sizeof(kMagic)) != 0) {
+    if (!io::begins_with(at, count, io::kShardedMagic)) {
         saved.shards.push_back(io::read_table(at, count));
         return saved;
     }
     unsigned char const* const end = at + count;
-    at += sizeof(kMagic);
+    at += sizeof(io::kShardedMagic);
     if (std::uint64_t const version = read_number(at, end); version != kVersion) {
         fail("it has version " + std::to_string(version) + ", this library reads version " +
              std::to_string(kVersion));
@@ -124,7 +123,7 @@ std::vector<Device> cpu_devices(std::size_t count) {
 
 void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
                   std::vector<Element> const& values, std::vector<Table> const& tables) {
-    sink.write(kMagic, sizeof(kMagic));
+    sink.write(io::kShardedMagic, sizeof(io::kShardedMagic));
     write_number(sink, kVersion);
     write_number(sink, policy.size());
     sink.write(policy.data(), policy.size());

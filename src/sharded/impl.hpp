@@ -14,6 +14,9 @@
 namespace tensorhash {
 namespace sharded {
 
+/// The most bytes of a policy's name.
+inline constexpr std::size_t kMaxNameBytes = 256;
+
 /// Throws unless there is at least one device, all are usable by shards, and none comes twice.
 void check_devices(std::vector<Device> const& devices);
 

@@ -143,6 +143,7 @@ std::vector<Tensor> ShardedMap::compact() {
 
 ShardedMap ShardedMap::clone() const {
     std::vector<std::optional<table::Table>> copies(shards());
+    ShardPolicy policy = impl_->policy;  // outside the lock: a policy is the caller's code
     Reading const guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) { copies[shard].emplace(impl_->tables[shard]); });
     std::vector<table::Table> tables;
@@ -150,7 +151,7 @@ ShardedMap ShardedMap::clone() const {
         tables.push_back(std::move(*copy));
     }
     return ShardedMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
-                                             impl_->policy, std::move(tables)));
+                                             std::move(policy), std::move(tables)));
 }
 
 std::int64_t ShardedMap::size() const {

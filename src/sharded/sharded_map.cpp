@@ -63,10 +63,27 @@ std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
                     static_cast<std::uint64_t>(std::ceil(mean + 5 * std::sqrt(mean))));
 }
 
+namespace {
+
+/// Files have room for so much of a name; a character is kept or dropped whole.
+ShardPolicy with_short_name(ShardPolicy policy) {
+    std::string& name = policy.name;
+    if (name.size() > sharded::kMaxNameBytes) {
+        std::size_t end = sharded::kMaxNameBytes;
+        while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) {
+            --end;  // within a character of UTF-8
+        }
+        name.resize(end);
+    }
+    return policy;
+}
+
+}  // namespace
+
 ShardedMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
                        std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards)
     : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
-      policy(std::move(rule)), tables(std::move(shards)) {
+      policy(with_short_name(std::move(rule))), tables(std::move(shards)) {
     for (Device const device : devices) {
         pools.push_back(device.id);
     }

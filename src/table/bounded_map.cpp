@@ -75,11 +75,12 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
     for (std::size_t i = 0; i < values.size(); ++i) {
         table::check_value_element(values[i], i);
     }
-    std::uint64_t const rows = table::check_capacity(max_capacity, "max_capacity");
-    if (rows == 0) {
-        throw ValueError("max_capacity: expected at least 1, got 0");
+    std::int64_t const rows = max_capacity.rows;
+    if (rows < 1 || rows > static_cast<std::int64_t>(table::kMaxEntries)) {
+        throw ValueError("max_capacity: expected 1 to " + std::to_string(table::kMaxEntries) +
+                         " entries, got " + std::to_string(rows));
     }
-    Table made(key, with_hidden(values), rows);
+    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), eviction, std::move(made));
 }
 
@@ -149,7 +150,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
     table::UsedRows const used(impl_->state, key_batch.rows, nullptr);
     impl_->table().find(key_batch.data(), key_batch.rows, out);
     if (options.missing == Missing::Error) {
-        table::require_found(out.mask, key_batch.rows);
+        table::require_found(out.mask, key_batch.rows, "missing=\"skip\"");
     }
     steps.apply(impl_->table(), out.numbers, step);
     table::touch(impl_->state, used, out.numbers, key_batch.rows, false);

@@ -163,7 +163,10 @@ bool is_float(Dtype dtype) noexcept {
 
 RowStep make_step(Optimizer const& optimizer, std::vector<Element> const& columns) {
     Slots const slots = std::visit([](auto const& one) { return slots_of(one); }, optimizer);
-    std::string const made = "; optimizer_columns() says how such a table is made";
+    std::string const made =
+        "; optimizer_columns(), in Python optimizer.columns(dtype, shape), says how such a table "
+        "is "
+        "made";
     if (columns.empty()) {
         throw ValueError(std::string("optimizer: ") + slots.name + " needs value columns (" +
                          slots.columns + "), this table has none" + made);

@@ -76,13 +76,13 @@ Batch check_gradients(Tensor const& gradients, Element const& element, std::size
     return batch;
 }
 
-void require_found(unsigned char const* mask, std::size_t rows) {
+void require_found(unsigned char const* mask, std::size_t rows, char const* otherwise) {
     auto const missing = static_cast<std::size_t>(std::count(mask, mask + rows, 0));
     if (missing > 0) {
         throw KeyError("keys: " + std::to_string(missing) +
                        " rows are not in the table, the first is row " +
                        std::to_string(std::find(mask, mask + rows, 0) - mask) +
-                       "; insert them first, or pass missing=\"skip\" or \"insert\"");
+                       "; insert them first, or pass " + otherwise);
     }
 }
 

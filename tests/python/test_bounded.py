@@ -253,11 +253,16 @@ def test_update_steps_and_uses_keys():
     assert cache.get([1]).tolist() == [-1]
     with pytest.raises(ValueError, match="missing: a bounded table does not insert in update"):
         cache.update([9], np.float32([1]), sgd, missing="insert")
+    with pytest.raises(KeyError, match='insert them first, or pass missing="skip"') as raised:
+        cache.update([9], np.float32([1]), sgd, missing="error")
+    assert '"insert"' not in str(raised.value)
 
 
 def test_mistakes_are_named_and_change_nothing():
-    with pytest.raises(ValueError, match="max_capacity: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="max_capacity: expected 1 to 2147483647 entries, got 0"):
         BoundedHashMap(0, "int64", (), "int64", ())
+    with pytest.raises(ValueError, match="max_capacity: expected 1 to 2147483647 entries, got -1"):
+        BoundedHashMap(-1, "int64", (), "int64", ())
     with pytest.raises(TypeError, match="max_capacity: expected an int, got float"):
         BoundedHashMap(1.5, "int64", (), "int64", ())
     with pytest.raises(ValueError, match='eviction: expected "lru" or "score", got "lfu"'):
@@ -277,8 +282,10 @@ def test_mistakes_are_named_and_change_nothing():
         scored.insert([3], [3], scores=np.array([0.5]))
     with pytest.raises(ValueError, match="scores: a get without touch=True"):
         scored.get([1], scores=[1])
-    with pytest.raises(ValueError, match="capacity: expected at most 2, got 3"):
+    with pytest.raises(ValueError, match="capacity: expected 0 to 2, got 3"):
         lru.reserve(3)
+    with pytest.raises(ValueError, match="capacity: expected 0 to 2, got -5"):
+        lru.reserve(-5)
     with pytest.raises(TypeError, match="from_items: a bounded table"):
         BoundedHashMap.from_items(np.arange(3), np.arange(3))
     assert (pickle.dumps(lru), pickle.dumps(scored)) == before

@@ -171,7 +171,9 @@ def test_missing_keys_are_an_error_if_asked_and_nothing_changes():
         table.update([1, 2, 3], gradients, SGD(), missing="drop")
     with pytest.raises(ValueError, match=r'duplicates: expected "in_order" or "sum"'):
         table.update([1, 2, 3], gradients, SGD(), duplicates="mean")
-    with pytest.raises(ValueError, match=r"Adam needs 4 value columns .* this table has 1"):
+    with pytest.raises(
+        ValueError, match=r"Adam needs 4 value columns .* this table has 1; .*optimizer\.columns\("
+    ):
         table.update([1, 2, 3], gradients, Adam())
     with pytest.raises(TypeError, match=r"optimizer: expected tensorhash.optim"):
         table.update([1, 2, 3], gradients, "adam")
@@ -198,6 +200,14 @@ def test_hyperparameters_out_of_range_are_refused(make, message):
 def test_a_word_is_no_learning_rate():
     with pytest.raises(TypeError, match="lr: expected a number, got 'fast'"):
         SGD(lr="fast")
+    with pytest.raises(TypeError, match=r"lr: expected a number, got array\(\[1\., 1\.\]\)"):
+        Adam(np.ones(2))
+
+
+def test_a_tensor_is_no_learning_rate():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"lr: expected a number, got tensor\(\[1\., 1\.\]\)"):
+        Adam(torch.ones(2))
 
 
 def test_strided_and_swapped_gradients_are_read_right():

@@ -216,6 +216,25 @@ TEST(ShardedFiles, a_policy_of_one_s_own_must_be_given_again) {
     EXPECT_EQ(ShardedMap::from_bytes(image, {}, tensorhash::hash_policy()).size(), 100);
 }
 
+TEST(ShardedFiles, a_long_name_of_a_policy_is_cut_between_characters) {
+    ShardPolicy const mod = tensorhash::mod_policy();
+    std::string euros;
+    for (int i = 0; i < 100; ++i) euros += "\xe2\x82\xac";
+    std::string const full(256, 'x');
+    std::pair<std::string, std::string> const names[] = {
+        {std::string(300, 'x'), full},
+        {full, full},
+        {euros, euros.substr(0, 255)},
+        {"x" + euros, "x" + euros.substr(0, 255)},
+    };
+    for (auto const& [name, kept] : names) {
+        ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), {name, mod.route});
+        EXPECT_EQ(map.policy().name, kept);
+        map.activate(numbers(9));
+        EXPECT_EQ(ShardedMap::from_bytes(map.to_bytes(), {}, mod).size(), 9);
+    }
+}
+
 TEST(ShardedClone, is_independent) {
     ShardedMap map = int_map(2);
     map.insert(numbers(10), {numbers(10)});

@@ -253,16 +253,34 @@ TEST(MultiDeviceDefect, c2_9_policies_and_optimizers_with_state_are_honoured) {
     EXPECT_EQ(count.calls.load(), 4);
 }
 
+template <class Call>
+void expect_len_named(Call call) {
+    try {
+        call();
+        FAIL() << "expected an error that names len";
+    } catch (ValueError const& error) {
+        EXPECT_EQ(std::string(error.what()).rfind("len: expected at most ", 0), 0u) << error.what();
+    }
+}
+
 TEST(MultiDeviceDefect, c2_10_lengths_do_not_wrap) {
     Use<Mod> use;
     Key const key = 1;
     float const val = 1;
     // More rows than a batch may have, and as many as an int would take for one: refused before memory is read.
-    for (std::size_t len : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1}) {
-        EXPECT_THROW(use.table.insert(&key, &val, len, use.resource), ValueError);
-        EXPECT_THROW(use.table.remove(&key, len, use.resource), ValueError);
-        EXPECT_THROW(use.table.insert_from_cpu(1, &key, &val, len, 16), ValueError);
+    std::size_t const most = std::numeric_limits<std::size_t>::max();
+    float out[2];  // not set: it is only written
+    Add add;
+    for (std::size_t len : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1, most / 2, most}) {
+        expect_len_named([&] { use.table.insert(&key, &val, len, use.resource); });
+        expect_len_named([&] { use.table.set(&key, &val, len, use.resource); });
+        expect_len_named([&] { use.table.get(&key, out, nullptr, len, use.resource); });
+        expect_len_named([&] { use.table.update(&key, &val, len, add, use.resource); });
+        expect_len_named([&] { use.table.remove(&key, len, use.resource); });
+        expect_len_named([&] { use.table.insert_from_cpu(1, &key, &val, len, 16); });
     }
+    use.table.get(&key, out, nullptr, 1, use.resource);
+    EXPECT_EQ(out[0], 0.0f);
     EXPECT_EQ(use.table.get_size(), 0u);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -69,7 +70,7 @@ public:
     void get(Key const* keys, Value* vals, bool* status, std::size_t len,
              Stream_event_resource& resource) const {
         check(resource);
-        require(vals, len, "vals");
+        require(vals != nullptr, len, "vals");
         Tensor const rows = key_rows(keys, len);
         if (status != nullptr) {
             auto [found, mask] = map_.get_with_mask(rows);
@@ -85,7 +86,7 @@ public:
     void update(Key const* keys, Gradient const* gradients, std::size_t len, Optimizer& op,
                 Stream_event_resource& resource, bool* status = nullptr) {
         check(resource);
-        require(gradients, len, "gradients");
+        require(gradients != nullptr, len, "gradients");
         auto const change = [&](std::size_t row, void* const* values) {
             op.update(*static_cast<Value*>(values[0]), gradients[row]);
         };
@@ -125,8 +126,8 @@ public:
                              to_string(Device{Device::Type::Cpu, device_id}) + ", got " +
                              std::to_string(len));
         }
-        require(keys, len, "keys");
-        require(vals, len, "vals");
+        require(keys != nullptr, len, "keys");
+        require(vals != nullptr, len, "vals");
         copy_out(items.keys, keys);
         copy_out(items.values.at(0), vals);
     }
@@ -144,12 +145,15 @@ public:
     ShardedMap const& map() const noexcept { return map_; }
 
 private:
+    /// Rows of a batch.
+    static constexpr std::size_t kMaxLen = std::numeric_limits<std::int32_t>::max();
+
     MultiDeviceHashTable(std::size_t capacity, std::vector<Device> devices, Policy policy)
         : map_(Capacity{static_cast<std::int64_t>(capacity)}, element<Key>(), {element<Value>()},
                std::move(devices), policy_of<Key>("typed", std::move(policy))) {}
 
     static std::vector<Device> devices_of(int const* ids, int n) {
-        require(ids, n > 0 ? static_cast<std::size_t>(n) : 0, "device_ids");
+        require(ids != nullptr, n > 0 ? static_cast<std::size_t>(n) : 0, "device_ids");
         std::vector<Device> devices;
         for (int i = 0; i < n; ++i) devices.push_back({Device::Type::Cpu, ids[i]});
         return devices;
@@ -170,7 +174,7 @@ private:
     }
     template <class T>
     static Tensor rows(T const* data, std::size_t len, char const* argument) {
-        require(data, len, argument);
+        require(data != nullptr, len, argument);
         Element const one = element<T>();
         Shape shape{static_cast<std::int64_t>(len)};
         shape.insert(shape.end(), one.shape.begin(), one.shape.end());
@@ -179,9 +183,13 @@ private:
     static Tensor key_rows(Key const* keys, std::size_t len) { return rows(keys, len, "keys"); }
     static Tensor value_rows(Value const* vals, std::size_t len) { return rows(vals, len, "vals"); }
 
-    template <class T>
-    static void require(T const* data, std::size_t len, char const* argument) {
-        if (data == nullptr && len > 0) {
+    // Not the pointer itself: compilers take memory behind a pointer to const for memory that is read.
+    static void require(bool given, std::size_t len, char const* argument) {
+        if (len > kMaxLen) {
+            throw ValueError("len: expected at most " + std::to_string(kMaxLen) + " rows, got " +
+                             std::to_string(len) + "; split the batch");
+        }
+        if (!given && len > 0) {
             throw ValueError(std::string(argument) + ": expected memory of " + std::to_string(len) +
                              " elements, got a null pointer");
         }
