@@ -1,4 +1,6 @@
 // The kernels of our ops, for the CPU: what each reads, checks and calls. ops.cc has their signatures.
+#include <type_traits>
+
 #include "lookup_table_op.h"
 #include "read_only_table.h"
 #include "string_table.h"
@@ -7,18 +9,35 @@
 namespace tensorhash_tf {
 namespace {
 
+// The class that the design names: a LookupInterface, so that TensorFlow's own lookup ops work on it.
+static_assert(std::is_base_of_v<tf::lookup::LookupInterface, MutableNvidiaHashTableOfScalars>);
+
+/// The number in input `i`. Shape functions do not run eagerly and may not know, so the kernel looks itself.
+absl::Status scalar_input(tf::OpKernelContext* ctx, int i, char const* name, std::int64_t* value) {
+    tf::Tensor const& given = ctx->input(i);
+    if (given.dtype() != tf::DT_INT64 || given.dims() != 0) {
+        return invalid(name, ": expected a scalar int64, got ", tf::DataTypeString(given.dtype()),
+                       " of shape ", given.shape().DebugString());
+    }
+    *value = given.scalar<std::int64_t>()();
+    return absl::OkStatus();
+}
+
 /// An op on a table of ours, which is its input 0.
 class TableKernel : public tf::OpKernel {
 public:
     using tf::OpKernel::OpKernel;
 
     void Compute(tf::OpKernelContext* ctx) final {
+        OP_REQUIRES(ctx, ctx->input(0).dims() == 0,
+                    invalid("table: expected one handle, a scalar, got shape ",
+                            ctx->input(0).shape().DebugString()));
         tf::core::RefCountPtr<Interface> any;
         OP_REQUIRES_OK(ctx, tf::LookupResource(ctx, tf::HandleFromInput(ctx, 0), &any));
         auto* const table = dynamic_cast<Table*>(any.get());
         OP_REQUIRES(ctx, table != nullptr,
                     invalid("table: expected a tensorhash table, got ", any->DebugString()));
-        OP_REQUIRES_OK(ctx, run(ctx, *table));
+        OP_REQUIRES_OK(ctx, guarded([&] { return run(ctx, *table); }));
     }
 
 protected:
@@ -78,7 +97,9 @@ class ClearKernel final : public TableKernel {
 class ReserveKernel final : public TableKernel {
     using TableKernel::TableKernel;
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
-        return table.reserve(ctx->input(1).scalar<std::int64_t>()());
+        std::int64_t capacity = 0;
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "capacity", &capacity));
+        return table.reserve(capacity);
     }
 };
 
@@ -106,11 +127,14 @@ class InitializeKernel final : public TableKernel {
 class ExportKernel final : public TableKernel {
     using TableKernel::TableKernel;
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+        std::int64_t begin = 0;
+        std::int64_t limit = 0;
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "begin", &begin));
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 2, "limit", &limit));
         tf::Tensor* next = nullptr;
         TF_RETURN_IF_ERROR(ctx->allocate_output("next", {}, &next));
         std::int64_t at = 0;
-        TF_RETURN_IF_ERROR(table.export_from(ctx, ctx->input(1).scalar<std::int64_t>()(),
-                                             ctx->input(2).scalar<std::int64_t>()(), &at));
+        TF_RETURN_IF_ERROR(table.export_from(ctx, begin, limit, &at));
         next->scalar<std::int64_t>()() = at;
         return absl::OkStatus();
     }

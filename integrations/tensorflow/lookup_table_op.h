@@ -17,7 +17,11 @@ using Interface = tf::lookup::LookupInterface;
 /// A new Container, or what is wrong with its attributes; a half-built one is given back.
 template <class Container>
 absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* kernel, Interface** table) {
-    auto* const made = new Container(ctx, kernel);
+    Container* made = nullptr;
+    TF_RETURN_IF_ERROR(guarded([&] {
+        made = new Container(ctx, kernel);
+        return absl::OkStatus();
+    }));
     if (!ctx->status().ok()) {
         made->Unref();
         return ctx->status();

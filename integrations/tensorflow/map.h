@@ -159,7 +159,7 @@ public:
             map_, begin, limit,
             [](void* opaque, std::int64_t rows, th_room* room) {
                 auto& here = *static_cast<Context*>(opaque);
-                here.status = here.make_room(rows, room);
+                here.status = guarded([&] { return here.make_room(rows, room); });
                 return here.status.ok() ? 0 : 1;
             },
             &context, next);

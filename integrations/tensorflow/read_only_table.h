@@ -2,6 +2,7 @@
 #ifndef TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
 #define TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -16,24 +17,22 @@ class ReadOnly final : public Container {
 public:
     using Container::Container;
 
-    /// Equal keys must have equal values. A second call is fine if it brings what is there already, as happens when
-    /// a shared table is opened twice.
+    /// Equal keys must have equal values. A second call is fine if it brings what is there already, all of it, as
+    /// happens when a shared table is opened twice.
     absl::Status initialize(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                             tf::Tensor const& values) override {
         std::lock_guard<std::mutex> const guard(filling_);
         bool const filled = filled_.load(std::memory_order_relaxed);  // only written under the lock
-        if (!filled) {
-            TF_RETURN_IF_ERROR(Container::upsert(ctx, keys, values, TH_FIRST));
+        if (filled) {
+            return check_same(ctx, keys, values);
         }
-        std::int64_t const differs = first_difference(ctx, keys, values);
+        TF_RETURN_IF_ERROR(Container::clear());  // of what an attempt that failed has left
+        TF_RETURN_IF_ERROR(Container::upsert(ctx, keys, values, TH_FIRST));
+        std::int64_t differs = -1;
+        TF_RETURN_IF_ERROR(first_difference(ctx, keys, values, &differs));
         if (differs < 0) {
             filled_.store(true, std::memory_order_release);  // pairs with the acquire in ready()
             return absl::OkStatus();
-        }
-        if (filled) {
-            return refused(
-                "table: expected to be initialised once, or with what it holds already; row ",
-                differs, " of keys and values differs");
         }
         TF_RETURN_IF_ERROR(Container::clear());
         return invalid("keys: expected distinct keys, or equal values for equal keys; row ",
@@ -75,30 +74,52 @@ private:
             "table: it is read-only; a table that changes is tensorhash.tensorflow.HashTable");
     }
 
-    /// The first row whose value in the table is not the given one; -1 if there is none. A read that fails differs.
-    std::int64_t first_difference(tf::OpKernelContext* ctx, tf::Tensor const& keys,
-                                  tf::Tensor const& values) {
+    /// Holds the given entries against those of a table that is filled: each must be there, and no others.
+    absl::Status check_same(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                            tf::Tensor const& values) {
+        std::int64_t differs = -1;
+        TF_RETURN_IF_ERROR(first_difference(ctx, keys, values, &differs));
+        if (differs >= 0) {
+            return refused(
+                "table: expected to be initialised once, or with what it holds already; row ",
+                differs, " of keys and values differs");
+        }
+        std::vector<std::int32_t> indices;
+        TF_RETURN_IF_ERROR(Container::locate(ctx, keys, &indices));
+        std::sort(indices.begin(), indices.end());
+        auto const distinct = std::unique(indices.begin(), indices.end()) - indices.begin();
+        if (static_cast<size_t>(distinct) != this->size()) {
+            return refused(
+                "table: expected to be initialised once, or with what it holds already, ",
+                this->size(), " entries; got ", distinct, " of them");
+        }
+        return absl::OkStatus();
+    }
+
+    /// The first row whose value in the table is not the given one; -1 if there is none.
+    absl::Status first_difference(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                  tf::Tensor const& values, std::int64_t* differs) {
+        *differs = -1;
         std::int64_t const rows = this->rows_of(keys);
         if (rows == 0) {
-            return -1;
+            return absl::OkStatus();
         }
-        tf::Tensor stored(values.dtype(), values.shape());
+        tf::Tensor stored;
+        TF_RETURN_IF_ERROR(ctx->allocate_temp(values.dtype(), values.shape(), &stored));
         std::vector<std::uint8_t> exists(static_cast<size_t>(rows));
-        if (!Container::get(ctx, keys, {nullptr, false}, &stored,
-                            reinterpret_cast<bool*>(exists.data()))
-                 .ok()) {
-            return 0;
-        }
+        TF_RETURN_IF_ERROR(Container::get(ctx, keys, {nullptr, false}, &stored,
+                                          reinterpret_cast<bool*>(exists.data())));
         auto const* const have = static_cast<char const*>(stored.data());
         auto const* const want = static_cast<char const*>(values.data());
         size_t const bytes = values.TotalBytes() / static_cast<size_t>(rows);
         for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
             if (exists[row] == 0 ||
                 std::memcmp(have + row * bytes, want + row * bytes, bytes) != 0) {
-                return static_cast<std::int64_t>(row);
+                *differs = static_cast<std::int64_t>(row);
+                return absl::OkStatus();
             }
         }
-        return -1;
+        return absl::OkStatus();
     }
 
     std::mutex filling_;

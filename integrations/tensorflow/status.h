@@ -2,6 +2,9 @@
 #ifndef TENSORHASH_TENSORFLOW_STATUS_H_
 #define TENSORHASH_TENSORFLOW_STATUS_H_
 
+#include <new>
+#include <stdexcept>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -17,6 +20,18 @@ absl::Status invalid(Parts const&... parts) {
 template <class... Parts>
 absl::Status refused(Parts const&... parts) {
     return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+/// What `body` returns. TensorFlow knows no exceptions: memory that is not there becomes its code for that.
+template <class Body>
+absl::Status guarded(Body&& body) {
+    try {
+        return body();
+    } catch (std::bad_alloc const&) {
+        return absl::ResourceExhaustedError("tensorhash: out of memory");
+    } catch (std::length_error const&) {  // a vector that could never be
+        return absl::ResourceExhaustedError("tensorhash: out of memory");
+    }
 }
 
 }  // namespace tensorhash_tf

@@ -3,8 +3,12 @@
 #ifndef TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 #define TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -55,15 +59,15 @@ public:
 
     absl::Status upsert(Batch const& batch, void const* values, th_reduce reduce) {
         std::vector<std::uint64_t> keys = engine_keys(batch);
-        std::unordered_map<std::string, std::uint64_t> strays;
-        TF_RETURN_IF_ERROR(part_collisions(batch, &keys, &strays));
+        Strays strays;
+        size_t fresh = 0;
+        TF_RETURN_IF_ERROR(part_collisions(batch, &keys, &strays, &fresh));
         std::vector<std::int32_t> indices(keys.size());
         std::vector<std::uint8_t> added(keys.size());
-        strays_.reserve(strays_.size() + strays.size());
+        TF_RETURN_IF_ERROR(make_room(static_cast<std::int64_t>(fresh)));
         TF_RETURN_IF_ERROR(
             map_.upsert(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
-        strays_.merge(strays);
-        bytes_.resize(static_cast<size_t>(map_.capacity()));
+        strays_.merge(strays);  // moves nodes: from the upsert on nothing fails
         batch.for_rows(50, [&](size_t row) {
             if (added[row] != 0) {
                 bytes_[static_cast<size_t>(indices[row])] = batch.strings[row];
@@ -87,8 +91,9 @@ public:
         for (size_t row = 0; row < keys.size(); ++row) {
             if (indices[row] >= 0) {
                 bytes_[static_cast<size_t>(indices[row])] = tf::tstring();
-                if (!strays_.empty()) {
-                    strays_.erase(std::string(batch.strings[row]));
+                auto const stray = strays_.find(view(batch.strings[row]));
+                if (stray != strays_.end()) {
+                    strays_.erase(stray);
                 }
             }
         }
@@ -120,13 +125,32 @@ public:
     }
 
 private:
+    using Strays = std::map<std::string, std::uint64_t, std::less<>>;
+
+    // A lookup by view needs no memory: it is done on TensorFlow's threads, where nothing may throw.
+    static std::string_view view(tf::tstring const& string) {
+        return {string.data(), string.size()};
+    }
+
+    /// Room for `fresh` new entries in all parts, so that the upsert that follows neither grows nor fails halfway.
+    absl::Status make_room(std::int64_t fresh) {
+        std::int64_t const needed = map_.size() + fresh;
+        if (needed > map_.capacity()) {
+            constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+            TF_RETURN_IF_ERROR(
+                map_.reserve(std::max(needed, std::min(2 * map_.capacity(), kMost))));
+        }
+        bytes_.resize(static_cast<size_t>(map_.capacity()));
+        return absl::OkStatus();
+    }
+
     std::vector<std::uint64_t> engine_keys(Batch const& batch) const {
         std::vector<std::uint64_t> keys(static_cast<size_t>(batch.rows));
         batch.for_rows(100, [&](size_t row) {
             tf::tstring const& string = batch.strings[row];
             keys[row] = tf::Hash64(string.data(), string.size()) & mask_;
             if (!strays_.empty()) {
-                auto const stray = strays_.find(std::string(string));
+                auto const stray = strays_.find(view(string));
                 keys[row] = stray == strays_.end() ? keys[row] : stray->second;
             }
         });
@@ -146,9 +170,10 @@ private:
         return absl::OkStatus();
     }
 
-    /// Gives strings whose engine key is another's, in the table or earlier in the batch, one of their own.
+    /// Gives strings whose engine key is another's, in the table or earlier in the batch, one of their own. `added` is
+    /// how many different strings are new.
     absl::Status part_collisions(Batch const& batch, std::vector<std::uint64_t>* keys,
-                                 std::unordered_map<std::string, std::uint64_t>* strays) const {
+                                 Strays* strays, size_t* added) const {
         std::vector<std::int32_t> indices(keys->size());
         TF_RETURN_IF_ERROR(map_.find(keys->data(), batch.rows, indices.data()));
         // The new ones among themselves: a map of their own says which row came first with a key.
@@ -179,12 +204,15 @@ private:
                 collided.push_back(rows[i]);
             }
         }
-        return collided.empty() ? absl::OkStatus() : make_strays(batch, collided, keys, strays);
+        if (!collided.empty()) {
+            TF_RETURN_IF_ERROR(make_strays(batch, collided, keys, strays));
+        }
+        *added = owner.size() + strays->size();
+        return absl::OkStatus();
     }
 
     absl::Status make_strays(Batch const& batch, std::vector<size_t> const& collided,
-                             std::vector<std::uint64_t>* keys,
-                             std::unordered_map<std::string, std::uint64_t>* strays) const {
+                             std::vector<std::uint64_t>* keys, Strays* strays) const {
         std::unordered_set<std::uint64_t> taken(keys->begin(), keys->end());
         for (size_t const row : collided) {
             auto const [stray, is_new] = strays->try_emplace(std::string(batch.strings[row]), 0);
@@ -206,7 +234,7 @@ private:
 
     Map map_;
     std::vector<tf::tstring> bytes_;  // by buffer index
-    std::unordered_map<std::string, std::uint64_t> strays_;
+    Strays strays_;
     std::uint64_t mask_ = ~std::uint64_t{0};
 };
 
@@ -248,6 +276,11 @@ public:
         Writing const guard(lock_);
         std::swap(store_, made);
         return absl::OkStatus();
+    }
+    absl::Status locate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                        std::vector<std::int32_t>* indices) override {
+        Reading const guard(lock_);
+        return store_.find(batch_of(ctx, keys), indices);
     }
     absl::Status clear() override {
         Writing const guard(lock_);

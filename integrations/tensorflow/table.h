@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "map.h"
 #include "pages.h"
@@ -36,6 +37,9 @@ public:
     virtual absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) = 0;
     virtual absl::Status replace(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                  tf::Tensor const& values) = 0;
+    /// Where each key lives, a buffer index; -1 for keys that are not there.
+    virtual absl::Status locate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                std::vector<std::int32_t>* indices) = 0;
     virtual absl::Status clear() = 0;
     virtual absl::Status reserve(std::int64_t capacity) = 0;
     /// Up to `limit` entries from `begin` on to the outputs "keys" and "values".
@@ -56,22 +60,23 @@ public:
     }
     absl::Status Find(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor* values,
                       tf::Tensor const& default_value) final {
-        return read(ctx, keys, default_value, values, nullptr);
+        return guarded([&] { return read(ctx, keys, default_value, values, nullptr); });
     }
     absl::Status Insert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                         tf::Tensor const& values) final {
-        return upsert(ctx, keys, values, TH_LAST);
+        return guarded([&] { return upsert(ctx, keys, values, TH_LAST); });
     }
     absl::Status Remove(tf::OpKernelContext* ctx, tf::Tensor const& keys) final {
-        return erase(ctx, keys);
+        return guarded([&] { return erase(ctx, keys); });
     }
     absl::Status ExportValues(tf::OpKernelContext* ctx) final {
         std::int64_t next = 0;
-        return export_from(ctx, 0, std::numeric_limits<std::int64_t>::max(), &next);
+        return guarded(
+            [&] { return export_from(ctx, 0, std::numeric_limits<std::int64_t>::max(), &next); });
     }
     absl::Status ImportValues(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                               tf::Tensor const& values) final {
-        return replace(ctx, keys, values);
+        return guarded([&] { return replace(ctx, keys, values); });
     }
 
     tf::DataType key_dtype() const final { return key_.dtype; }
@@ -98,6 +103,11 @@ protected:
         value_rows.AppendShape(value_.shape);
         TF_RETURN_IF_ERROR(ctx->allocate_output("keys", key_rows, keys));
         TF_RETURN_IF_ERROR(ctx->allocate_output("values", value_rows, values));
+        // The op's attributes say what the outputs are, and nobody held them against this table.
+        if ((*keys)->dtype() != key_.dtype || (*values)->dtype() != value_.dtype) {
+            return invalid("table: expected one of ", tf::DataTypeString((*keys)->dtype()), " to ",
+                           tf::DataTypeString((*values)->dtype()), ", got ", DebugString());
+        }
         want_huge_pages((*values)->data(), static_cast<std::int64_t>((*values)->TotalBytes()));
         return absl::OkStatus();
     }
@@ -149,6 +159,11 @@ public:
                          tf::Tensor const& values) override {
         return map_.replace(keys.data(), rows_of(keys), values.data());
     }
+    absl::Status locate(tf::OpKernelContext*, tf::Tensor const& keys,
+                        std::vector<std::int32_t>* indices) override {
+        indices->resize(static_cast<size_t>(rows_of(keys)));
+        return map_.find(keys.data(), rows_of(keys), indices->data());
+    }
     absl::Status clear() override { return map_.clear(); }
     absl::Status reserve(std::int64_t capacity) override { return map_.reserve(capacity); }
     absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
@@ -170,6 +185,10 @@ public:
 private:
     Map map_;
 };
+
+/// The name of this class in the design it comes from. Scalars are the case of an empty shape; dtypes are known at run
+/// time, so it is no template; strings have StringTable.
+using MutableNvidiaHashTableOfScalars = PlainTable;
 
 }  // namespace tensorhash_tf
 

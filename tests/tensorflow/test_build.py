@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,14 +68,63 @@ def test_an_old_tensorflow(monkeypatch):
 def test_the_library_is_made_once_and_its_key_knows_the_compiler(tmp_path):
     import tensorflow as tf
 
-    compiler = _build.find_compiler()
+    [compiler] = _build.find_compiler()
     made = _build.library()
     stamp = made.stat().st_mtime_ns
     assert _build.library() == made
     assert made.stat().st_mtime_ns == stamp
     other = tmp_path / "c++"
     other.symlink_to(compiler)
-    assert _build.fingerprint(tf, str(other)) != _build.fingerprint(tf, compiler)
+    key = _build.fingerprint_of_compiler([compiler])
+    assert made.parent.name == f"tensorflow-{tf.__version__}-{_build.fingerprint(tf)}-{key}"
+    assert _build.fingerprint_of_compiler([str(other)]) != key
+
+
+def test_without_a_compiler_a_filled_cache_is_enough(monkeypatch, tmp_path):
+    made = _build.library()
+    cache = tmp_path / "cache"
+    shutil.copytree(made.parent, cache / made.parent.name)
+    other = cache / "tensorflow-2.19.0-0123456789abcdef-01234567" / made.name
+    other.parent.mkdir()
+    other.write_text("of another TensorFlow")
+    environment = {"PATH": str(tmp_path), "TENSORHASH_CACHE": str(cache)}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import tensorhash.tensorflow as thtf; thtf.HashTable('int32', 'int32', 0)",
+        ],
+        env={name: value for name, value in os.environ.items() if name != "CXX"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert _build.library() == cache / made.parent.name / made.name
+    shutil.rmtree(cache / made.parent.name)
+    with pytest.raises(ImportError, match="no-such-compiler"):
+        _build.library()
+
+
+def test_a_compiler_of_several_words(monkeypatch, tmp_path):
+    made = _build.library()
+    said = tmp_path / "said"
+    launcher = tmp_path / "my launcher"
+    # Says what it was asked, and makes what would be linked.
+    launcher.write_text(
+        f'#!/bin/sh\necho "$@" >> {said}\n[ "$2" = -shared ] && cp {made} "$6"\nexit 0\n'
+    )
+    launcher.chmod(0o755)
+    monkeypatch.setenv("CXX", f"'{launcher}' g++")
+    monkeypatch.setenv("TENSORHASH_CACHE", str(tmp_path / "cache"))
+    assert _build.find_compiler() == [str(launcher), "g++"]
+    assert _build.library().read_bytes() == made.read_bytes()
+    assert all(line.startswith("g++ ") for line in said.read_text().splitlines())
+    monkeypatch.setenv("CXX", "'g++")
+    with pytest.raises(ImportError, match="CXX: expected a command"):
+        _build.find_compiler()
 
 
 def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):

@@ -34,6 +34,8 @@ CALLS = {
     "default dtype": (lambda t: t.lookup([1], tf.ones(4, tf.int32)), "expected float32, got int32"),
     "remove dtype": (lambda t: t.remove(tf.constant([1.5])), "expected int64, got float32"),
     "reserve": (lambda t: t.reserve(-1), "-1"),
+    "reserve several": (lambda t: t.reserve([10, 20]), r"capacity|rank 0"),
+    "export several": (lambda t: next(t.export_batches([1, 2])), r"batch_size.*\[1, 2\]"),
 }
 
 
@@ -58,6 +60,88 @@ def test_shapes_that_a_trace_does_not_know_fail_when_run(table):
 
     with pytest.raises(Invalid, match=r"\[3,4\].*\[3,5\]"):
         insert(tf.constant([1, 2, 3], tf.int64), tf.ones((3, 5)))
+
+
+def calls_with_one_wrong_input(table):
+    """Every op that takes more than keys and values, and a tensor of the wrong shape for each of its inputs."""
+    handle = table.resource_handle
+    several = tf.stack([handle, handle])
+    two = tf.constant([1, 2], tf.int64)
+    types = {"Tin": tf.int64, "Tout": tf.float32, "value_shape": [4]}
+    ops = thtf.ops
+    return {
+        "reserve": (lambda n: ops.tensorhash_reserve(handle, n), two, "capacity"),
+        "reserve none": (lambda n: ops.tensorhash_reserve(handle, n), two[:0], "capacity"),
+        "begin": (lambda n: ops.tensorhash_export(handle, n, 9, **types), two, "begin"),
+        "limit": (lambda n: ops.tensorhash_export(handle, 0, n, **types), two, "limit"),
+        "limit of rank 1": (lambda n: ops.tensorhash_export(handle, 0, n, **types), two[:1], "limit"),
+        "table": (ops.tensorhash_clear, several, "table"),
+        "tables": (lambda h: ops.tensorhash_find(h, two, tf.zeros(4), value_shape=[4]), several, "table"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["reserve", "reserve none", "begin", "limit", "limit of rank 1", "table", "tables"]
+)
+def test_scalars_are_checked_by_the_kernels(table, name):
+    call, given, argument = calls_with_one_wrong_input(table)[name]
+    match = rf"{argument}: expected .*scalar.* got .*\[{given.shape[0]}\]"
+    with pytest.raises(Invalid, match=match):
+        call(given)
+
+    @tf.function(input_signature=[tf.TensorSpec(None, given.dtype)])
+    def later(unknown):
+        call(unknown)
+
+    with pytest.raises(Invalid, match=match):
+        later(given)
+
+
+def test_ranks_that_a_trace_does_not_know_fail_when_run():
+    table = thtf.HashTable(tf.int32, tf.float32, tf.zeros(2), key_shape=(3,))
+    handle, unknown = table.resource_handle, tf.TensorSpec(None, tf.int32)
+    numbers = tf.TensorSpec(None, tf.float32)
+    shapes = {"key_shape": [3], "value_shape": [2]}
+    calls = {
+        "find": lambda k, v: thtf.ops.tensorhash_find(handle, k, v, **shapes),
+        "raw find": lambda k, v: raw.LookupTableFindV2(
+            table_handle=handle, keys=k, default_value=v
+        ),
+        "upsert": lambda k, v: thtf.ops.tensorhash_upsert(handle, k, v, **shapes),
+        "raw insert": lambda k, v: raw.LookupTableInsertV2(table_handle=handle, keys=k, values=v),
+        "import": lambda k, v: thtf.ops.tensorhash_import(handle, k, v, **shapes),
+        "remove": lambda k, v: thtf.ops.tensorhash_remove(handle, k, Tout=tf.float32, **shapes),
+        "initialize": lambda k, v: thtf.ops.tensorhash_initialize(handle, k, v, **shapes),
+    }
+    for name, call in calls.items():
+
+        @tf.function(input_signature=[unknown, numbers], autograph=False)
+        def traced(keys, values, name=name, call=call):
+            result = call(keys, values)
+            return result if "find" in name else tf.constant(0)
+
+        for keys in (tf.constant(1), tf.zeros(4, tf.int32), tf.zeros((2, 4), tf.int32)):
+            with pytest.raises(Invalid, match=r"\[3\]"):
+                traced(keys, tf.zeros((2, 2)))
+        if name != "remove":
+            for values in (tf.constant(1.0), tf.zeros((3, 2)), tf.zeros((2, 3))):
+                with pytest.raises(Invalid, match=r"\[2,2\]|\[2\]"):
+                    traced(tf.zeros((2, 3), tf.int32), values)
+    assert int(table.size()) == 0
+
+
+def test_an_export_of_other_dtypes_is_refused(table):
+    handle = table.resource_handle
+    match = "expected one of int32 to float, got .*int64"
+    with pytest.raises(Invalid, match=match):
+        thtf.ops.tensorhash_export(handle, 0, 9, Tin=tf.int32, Tout=tf.float32, value_shape=[4])
+    with pytest.raises(Invalid, match=match):
+        raw.LookupTableExportV2(table_handle=handle, Tkeys=tf.int32, Tvalues=tf.float32)
+    strings = thtf.HashTable(tf.string, tf.float32, 0.0)
+    with pytest.raises(Invalid, match="expected one of int32 to float, got .*string"):
+        raw.LookupTableExportV2(
+            table_handle=strings.resource_handle, Tkeys=tf.int32, Tvalues=tf.float32
+        )
 
 
 def test_vector_keys_of_the_wrong_width():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -195,3 +197,18 @@ def test_named_tables_share_and_anonymous_ones_do_not():
     with pytest.raises(tf.errors.InvalidArgumentError, match='"shared" is another table.*float'):
         thtf.HashTable(tf.int64, tf.float32, 0.0, shared_name="shared")
     assert int(thtf.HashTable(tf.int64, tf.int64, -1).size()) == 0
+
+
+def test_positional_arguments_are_in_tensorflows_order():
+    for ours, theirs in (
+        (thtf.HashTable, tf.lookup.experimental.MutableHashTable),
+        (thtf.StaticHashTable, tf.lookup.StaticHashTable),
+    ):
+        for method in ("lookup", "insert", "remove", "size", "export"):
+            if hasattr(theirs, method):
+                want = [*inspect.signature(getattr(theirs, method)).parameters]
+                got = inspect.signature(getattr(ours, method)).parameters.values()
+                assert [p.name for p in got if p.kind != p.KEYWORD_ONLY] == want
+    table = thtf.HashTable(tf.int64, tf.int64, -1)
+    assert table.lookup([1], None, "a_name").numpy().tolist() == [-1]
+    assert thtf.StaticHashTable({1: 2}, -1).lookup([1], "a_name").numpy().tolist() == [2]

@@ -76,6 +76,24 @@ def test_shared_tables_are_filled_once():
         thtf.StaticHashTable({1: 3}, -1, shared_name="static")
 
 
+@pytest.mark.parametrize("keys", [[1, 3], ["one", "three"]])
+def test_a_shared_table_is_not_opened_with_a_part_of_it(keys):
+    a, b = keys
+    name = f"static parts {a}"
+    whole = thtf.StaticHashTable({a: 2, b: 4}, -1, shared_name=name)
+    nothing = (tf.convert_to_tensor(keys)[:0], tf.zeros(0, tf.int32))
+    for part, count in (({a: 2}, 1), (([a, a], [2, 2]), 1), (nothing, 0)):
+        with pytest.raises(
+            tf.errors.FailedPreconditionError, match=f"2 entries; got {count} of them"
+        ):
+            thtf.StaticHashTable(part, -1, shared_name=name)
+    for more in ({a: 2, b: 4, keys[0] * 2: 5}, {b: 4, a: 3}):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="row . of keys"):
+            thtf.StaticHashTable(more, -1, shared_name=name)
+    again = thtf.StaticHashTable(([b, a, b], [4, 2, 4]), -1, shared_name=name)
+    assert again.lookup(keys).numpy().tolist() == whole.lookup(keys).numpy().tolist() == [2, 4]
+
+
 def test_reading_before_the_contents_are_there_is_an_error():
     handle = thtf.ops.tensorhash_anonymous_static_table(key_dtype=tf.int64, value_dtype=tf.int64)
     with pytest.raises(tf.errors.FailedPreconditionError, match="not initialised"):

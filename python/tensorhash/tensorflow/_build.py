@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,7 @@ PACKAGE = Path(tensorhash.__file__).resolve().parent
 SOURCES = PACKAGE / "tensorflow" / "ops"
 HEADERS = PACKAGE / "include"
 UNITS = ("ops.cc", "kernels.cc")
+NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
 
 
@@ -52,12 +55,18 @@ def library_file() -> Path:
     return found[0]
 
 
-def find_compiler() -> str:
-    """The user's choice, $CXX, or the first C++ compiler on the path."""
-    wanted = [os.environ["CXX"]] if os.environ.get("CXX") else ["c++", "g++", "clang++"]
+def find_compiler() -> list[str]:
+    """The user's choice, $CXX, which may be several words ("ccache g++"), or the first C++ compiler on the path."""
+    try:
+        own = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as error:
+        raise ImportError(
+            f"tensorhash.tensorflow: CXX: expected a command, got {os.environ['CXX']!r} ({error})"
+        ) from error
+    wanted = own[:1] or ["c++", "g++", "clang++"]
     for name in wanted:
         if found := shutil.which(name):
-            return found
+            return [found, *own[1:]]
     raise ImportError(
         "tensorhash.tensorflow compiles its TensorFlow ops at the first import and found no C++ "
         f"compiler (looked for {', '.join(wanted)}); install one (Debian: g++), or name it in CXX"
@@ -90,15 +99,12 @@ def link_flags(tf: ModuleType) -> list[str]:
     ]
 
 
-def fingerprint(tf: ModuleType, compiler: str) -> str:
-    """Changes with whatever could make a library that is in the cache the wrong one."""
-    said = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+def fingerprint(tf: ModuleType) -> str:
+    """Changes with whatever could make a library that is in the cache the wrong one, the compiler apart."""
     parts = [
         tensorhash.__version__,
         tf.__version__,
         tf.__git_version__,
-        compiler,
-        said.stdout,
         *compile_flags(tf),
         *link_flags(tf),
     ]
@@ -106,6 +112,21 @@ def fingerprint(tf: ModuleType, compiler: str) -> str:
     for file in sorted([*SOURCES.iterdir(), HEADERS / "tensorhash" / "c.h"]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def fingerprint_of_compiler(compiler: list[str]) -> str:
+    """Another compiler, or another version of it, makes a library of its own."""
+    try:
+        said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ImportError(f"tensorhash.tensorflow: {compiler[0]} cannot run: {error}") from error
+    return hashlib.sha256("\0".join([*compiler, said.stdout]).encode()).hexdigest()[:8]
+
+
+def cached_library(prefix: str) -> Path | None:
+    """The newest library in the cache whose folder's name begins so, whichever compiler made it."""
+    found = cache_folder().glob(f"{glob.escape(prefix)}*/{NAME}")
+    return max(found, key=lambda file: file.stat().st_mtime_ns, default=None)
 
 
 def run_all(commands: list[list[str]]) -> None:
@@ -130,7 +151,7 @@ def run_all(commands: list[list[str]]) -> None:
             )
 
 
-def compile_library(tf: ModuleType, compiler: str, target: Path) -> None:
+def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
     """Compiles into a folder of its own and moves the whole library into place."""
     flags = compile_flags(tf)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
@@ -138,12 +159,12 @@ def compile_library(tf: ModuleType, compiler: str, target: Path) -> None:
         objects = [work / f"{unit}.o" for unit in UNITS]
         run_all(
             [
-                [compiler, *flags, "-c", str(SOURCES / unit), "-o", str(made)]
+                [*compiler, *flags, "-c", str(SOURCES / unit), "-o", str(made)]
                 for unit, made in zip(UNITS, objects, strict=True)
             ]
         )
         linked = work / target.name
-        run_all([[compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]])
+        run_all([[*compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]])
         os.replace(linked, target)
 
 
@@ -156,11 +177,20 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def library() -> Path:
-    """The op library for this TensorFlow; compiled now if the cache does not hold it."""
+    """The op library for this TensorFlow; compiled now if the cache does not hold it.
+
+    Where there is no compiler, as in an image that was filled elsewhere, another's library does.
+    """
     tf = import_tensorflow()
-    compiler = find_compiler()
-    folder = cache_folder() / f"tensorflow-{tf.__version__}-{fingerprint(tf, compiler)}"
-    target = folder / "tensorhash_ops.so"
+    prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
+    try:
+        compiler = find_compiler()
+    except ImportError:
+        if made := cached_library(prefix):
+            return made
+        raise
+    folder = cache_folder() / f"{prefix}{fingerprint_of_compiler(compiler)}"
+    target = folder / NAME
     if target.exists():
         return target
     try:

@@ -37,6 +37,19 @@ class StaticHashTable(Table):
         with tf.init_scope():
             self._initialize()
 
+    # The order of tf.lookup.StaticHashTable, which has no dynamic_default_values.
+    def lookup(
+        self,
+        keys: Any,
+        name: str | None = None,
+        *,
+        dynamic_default_values: Any = None,
+        return_exists: bool = False,
+    ) -> Any:
+        """As HashTable's."""
+        # Not super(), which AutoGraph does not convert.
+        return Table.lookup(self, keys, dynamic_default_values, name, return_exists=return_exists)
+
     def _create_resource(self) -> tf.Tensor:
         if self._creation:
             return ops.tensorhash_static_table(**self._attributes())

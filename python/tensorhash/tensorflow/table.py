@@ -68,8 +68,9 @@ class Table(tf.saved_model.experimental.TrackableResource):
         self,
         keys: Any,
         dynamic_default_values: Any = None,
-        return_exists: bool = False,
         name: str | None = None,
+        *,
+        return_exists: bool = False,
     ) -> Any:
         """The values of `keys`, a tensor of any shape that ends in the key's.
 
@@ -108,6 +109,10 @@ class Table(tf.saved_model.experimental.TrackableResource):
 
         An entry that is there all the while comes once; what changes meanwhile may be in it or not.
         """
+        if tf.convert_to_tensor(batch_size).shape.rank != 0:
+            raise tf.errors.InvalidArgumentError(
+                None, None, f"batch_size: expected one number, got {batch_size}"
+            )
         at = 0
         while at >= 0:
             keys, values, following = self._export(at, batch_size, None)
