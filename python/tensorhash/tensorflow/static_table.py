@@ -21,9 +21,10 @@ class StaticHashTable(Table):
         self,
         initializer: Any,
         default_value: Any,
+        name: str = "StaticHashTable",
+        *,
         shared_name: str | None = None,
         container: str = "",
-        name: str = "StaticHashTable",
     ) -> None:
         with tf.init_scope():
             keys, values = _items(initializer, default_value)
