@@ -246,7 +246,7 @@ TEST(BoundedErrors, change_nothing_and_name_the_argument) {
         std::string text = message_of<tensorhash::ValueError>(call);
         EXPECT_NE(text.find(part), std::string::npos) << text;
     };
-    refused("max_capacity: expected at least 1",
+    refused("max_capacity: expected 1 to 2147483647 entries, got 0",
             [] { BoundedHashMap(Capacity{0}, key_element, {}); });
     BoundedHashMap lru(Capacity{2}, key_element, {{Dtype::Int64, {}}});
     BoundedHashMap scored(Capacity{2}, key_element, {{Dtype::Int64, {}}}, Eviction::Score);
