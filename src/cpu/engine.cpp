@@ -2,6 +2,7 @@
 // standard library beyond plain types is used here, lest the linker share code between levels.
 #include "cpu/engine.hpp"
 
+#include "cpu/pipeline.hpp"
 #include "tensorhash/kernel/erase.hpp"
 #include "tensorhash/kernel/find.hpp"
 #include "tensorhash/kernel/insert.hpp"
@@ -15,91 +16,103 @@ namespace {
 
 using namespace kernel;
 
-// Rows in flight: enough to hide memory behind hashing and probing, few enough for the line-fill buffers and L1.
-constexpr std::size_t kAhead = 32;
-// Wide keys need a second line, the key's own; it is asked for half way.
-constexpr std::size_t kKeyAhead = 16;
+// How far ahead passes look that visit known positions.
+constexpr std::size_t kNear = 32;
 
-/// Runs `step(row, hash)` over the rows, each row's line asked for kAhead rows before. `hash_at(row)` hashes a row.
-template <bool ForWrite, class Index, class HashAt, class KeyAhead, class Step>
-inline __attribute__((always_inline)) void pipeline(Index const& index, std::size_t begin,
-                                                    std::size_t end, HashAt const& hash_at,
-                                                    KeyAhead const& key_ahead, Step const& step) {
-    std::uint64_t hashes[kAhead];
-    auto const start = [&](std::size_t row) {
-        std::uint64_t const hash = hash_at(row);
-        hashes[row % kAhead] = hash;
-        void const* line = &index.lines[hash & index.line_mask];
-        ForWrite ? prefetch_for_write(line) : prefetch(line);
+template <class Reader>
+void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
+    typename IndexOf<Reader, Sole>::type const index(view);
+    BatchView const batch =
+        rows;  // a copy, which no store to the mask can change: it stays in registers
+    auto const answer = [&](std::size_t row, std::uint32_t number) {
+        batch.numbers[row] = number;
+        batch.mask[row] = number != kNoNumber ? 1 : 0;
     };
-    std::size_t const primed = end - begin < kAhead ? end : begin + kAhead;
-    for (std::size_t row = begin; row < primed; ++row) {
-        start(row);
-    }
-    std::size_t row = begin;
-    if (end - begin > kAhead) {
-        for (; row < end - kAhead; ++row) {
-            key_ahead(row + kKeyAhead, hashes[(row + kKeyAhead) % kAhead]);
-            std::uint64_t const hash = hashes[row % kAhead];
-            start(row + kAhead);
-            step(row, hash);
-        }
-    }
-    for (; row < end; ++row) {
-        if (row + kKeyAhead < end) {
-            key_ahead(row + kKeyAhead, hashes[(row + kKeyAhead) % kAhead]);
-        }
-        step(row, hashes[row % kAhead]);
+    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
+    auto const finish = [&](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { answer(row, find(index, hash, batch, row)); };
+    if constexpr (Reader::kNarrow) {
+        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+            std::uint32_t number;
+            bool const known = find_at_home(index, hash, number);
+            answer(row, number);
+            return known;
+        };
+        auto const half_way = [](std::size_t, std::uint64_t) {};
+        pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    } else {
+        // The guess waits in the row's answer.
+        auto const half_way = [&](std::size_t row, std::uint64_t hash) {
+            batch.numbers[row] = foresee(index, hash);
+        };
+        auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
+            std::uint32_t const guess = batch.numbers[row];
+            batch.mask[row] = guess != kNoNumber ? 1 : 0;
+            return is_right(index, guess, batch, row);
+        };
+        pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     }
 }
 
-/// The pipeline over a batch's rows.
-template <bool ForWrite, class Index, class Step>
-inline __attribute__((always_inline)) void for_rows(Index const& index, BatchView const& batch,
-                                                    std::size_t begin, std::size_t end,
-                                                    Step const& step) {
-    auto const key_ahead = [&](std::size_t row, std::uint64_t hash) {
+/// The pipeline over a batch's rows, for writers; `work(row, hash, walk)` returns false if the walk was too short.
+template <class Index, class Work>
+inline TH_INLINED void for_rows(Index const& index, BatchView const& batch, std::size_t begin,
+                                std::size_t end, Work const& work) {
+    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
+    auto const half_way = [&](std::size_t row, std::uint64_t hash) {
         if constexpr (requires { index.prefetch_candidate(hash, index.comparison(batch, row)); }) {
             index.prefetch_candidate(hash, index.comparison(batch, row));
         }
     };
-    pipeline<ForWrite>(
-        index, begin, end, [&](std::size_t row) { return index.hash(batch.keys, row); }, key_ahead,
-        step);
-}
-
-template <class Reader>
-void find_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
-    typename IndexOf<Reader, Sole>::type const index(view);
-    for_rows<false>(index, batch, begin, end, [&](std::size_t row, std::uint64_t hash) {
-        std::uint32_t const number = find(index, hash, batch, row);
-        batch.numbers[row] = number;
-        batch.mask[row] = number != kNoNumber ? 1 : 0;
-    });
+    auto const step = [&](std::size_t row, std::uint64_t hash)
+                          TH_INLINED { return work(row, hash, Walk::Home); };
+    auto const finish = [&](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { work(row, hash, Walk::All); };
+    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
 }
 
 template <class Reader, class Access>
-ClaimCount claim_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
                       std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
+    BatchView const batch = rows;
     ClaimCount count;
-    for_rows<true>(index, batch, begin, end, [&](std::size_t row, std::uint64_t hash) {
-        Claim const c = claim(index, hash, batch, row);
-        batch.positions[row] = c.position;
-        batch.numbers[row] = c.number;
-        batch.mask[row] = c.claimed != Claimed::Nothing ? 1 : 0;
-        count.claimed += c.claimed != Claimed::Nothing ? 1 : 0;
-        count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
-    });
+    for_rows(
+        index, batch, begin, end, [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
+            Claim const c = claim(index, hash, batch, row, walk);
+            if (c.claimed == Claimed::Beyond) {
+                return false;
+            }
+            batch.positions[row] = c.position;
+            batch.numbers[row] = c.number;
+            batch.mask[row] = c.claimed == Claimed::Empty || c.claimed == Claimed::Erased ? 1 : 0;
+            count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
+            count.undecided += c.claimed == Claimed::Undecided ? 1 : 0;
+            return true;
+        });
+    // Counted at the end, many rows at a time.
+    for (std::size_t row = begin; row < end; ++row) {
+        count.claimed += batch.mask[row];
+    }
     return count;
 }
 
+template <class Reader>
+void join_late_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                    std::size_t end) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for (std::size_t row = begin; row < end; ++row) {
+        join_late(index, batch, row);
+    }
+}
+
 template <class Reader, class Access>
-void mark_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
+void mark_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
-    for_rows<true>(index, batch, begin, end, [&](std::size_t row, std::uint64_t hash) {
-        mark_for_erase(index, hash, batch, row);
-    });
+    BatchView const batch = rows;
+    for_rows(index, batch, begin, end,
+             [&](std::size_t row, std::uint64_t hash, Walk walk)
+                 TH_INLINED { return mark_for_erase(index, hash, batch, row, walk); });
 }
 
 /// Releases the slots of the rows in the range that `wants`; the mask tells which those were.
@@ -108,7 +121,7 @@ inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std
                                  std::size_t end, Wants const& wants) {
     ReleaseCount count;
     for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kAhead;
+        std::size_t const ahead = row + kNear;
         if (ahead < end && batch.numbers[ahead] != kNoNumber) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
@@ -145,11 +158,13 @@ void place_live(IndexView const& view, LiveRange const& range) {
     constexpr std::size_t kBatch = 4096;
     std::uint32_t numbers[kBatch];
     std::size_t count = 0;
+    auto const hash_at = [&](std::size_t i) { return index.hash(view.key_buffer, numbers[i]); };
+    auto const half_way = [](std::size_t, std::uint64_t) {};
+    auto const step = [&](std::size_t i, std::uint64_t hash)
+                          TH_INLINED { return place(index, hash, numbers[i], Walk::Home); };
+    auto const finish = [&](std::size_t i, std::uint64_t hash) { place(index, hash, numbers[i]); };
     auto const flush = [&] {
-        pipeline<true>(
-            index, 0, count, [&](std::size_t i) { return index.hash(view.key_buffer, numbers[i]); },
-            [](std::size_t, std::uint64_t) {},
-            [&](std::size_t i, std::uint64_t hash) { place(index, hash, numbers[i]); });
+        pipeline<true>(index, 0, count, RowWork{hash_at, half_way, step, finish});
         count = 0;
     };
     for (std::size_t number = range.begin; number < range.end;) {
@@ -175,7 +190,7 @@ std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::si
     typename IndexOf<Reader, Sole>::type const index(view);
     std::uint64_t winners = 0;
     for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kAhead;
+        std::size_t const ahead = row + kNear;
         if (ahead < end && batch.numbers[ahead] >= batch.base) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
@@ -190,7 +205,7 @@ void publish_rows(IndexView const& view, BatchView const& batch, std::size_t beg
     // Each winner writes its own slot only: no two rows meet.
     typename IndexOf<Reader, Sole>::type const index(view);
     for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kAhead;
+        std::size_t const ahead = row + kNear;
         if (ahead < end && batch.mask[ahead] != 0) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
@@ -230,8 +245,9 @@ constexpr Kernels::Writers writers() {
 }
 
 template <class Reader>
-Kernels const table{find_rows<Reader>,   writers<Reader, Sole>(), writers<Reader, Shared>(),
-                    settle_rows<Reader>, publish_rows<Reader>,    probe_lines<Reader>};
+Kernels const table{find_rows<Reader>,      writers<Reader, Sole>(), writers<Reader, Shared>(),
+                    join_late_rows<Reader>, settle_rows<Reader>,     publish_rows<Reader>,
+                    probe_lines<Reader>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE

@@ -12,6 +12,7 @@ namespace tensorhash::cpu {
 struct ClaimCount {
     std::uint64_t claimed = 0;      // new keys: rows that took a slot, empty or erased
     std::uint64_t from_erased = 0;  // those of them that took an erased slot
+    std::uint64_t undecided = 0;    // rows that met a slot whose first ticket was still on its way
 };
 
 /// What a range of releases did.
@@ -47,6 +48,8 @@ struct Kernels {
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
     Writers sole;
     Writers shared;
+    /// After shared claims that left rows undecided: those leave their tickets too. Ranges may run at once.
+    void (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// After all claims: returns how many rows of the range won their slot; numbers and mask say which.
     std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// Numbers the winners of the range: the first takes rank `rank`. Ranks below `reusable` pop `free_top[-1 - rank]`.

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <initializer_list>
 
 #include "runtime/parallel.hpp"
 
@@ -20,17 +21,21 @@ namespace {
 // Positions have 32 bits, eight to a line. At this size tables may be fuller than LineRule says: still under 0.8.
 constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 29;
 
-/// Sums what the chunks return.
+constexpr std::initializer_list<std::uint64_t cpu::ReleaseCount::*> kReleased = {
+    &cpu::ReleaseCount::released, &cpu::ReleaseCount::to_erased};
+
+/// Sums the `counted` fields of what the chunks return.
 template <class Count, class Body>
-Count sum_chunks(Chunks const& chunks, Body&& body) {
-    std::atomic<std::uint64_t> first{0};
-    std::atomic<std::uint64_t> second{0};
+Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count::*> counted,
+                 Body&& body) {
+    Count sum;
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
-        auto const [a, b] = body(begin, end);
-        first.fetch_add(a, std::memory_order_relaxed);
-        second.fetch_add(b, std::memory_order_relaxed);
+        Count const here = body(begin, end);
+        for (auto const field : counted) {
+            std::atomic_ref(sum.*field).fetch_add(here.*field, std::memory_order_relaxed);
+        }
     });
-    return {first.load(std::memory_order_relaxed), second.load(std::memory_order_relaxed)};
+    return sum;
 }
 
 }  // namespace
@@ -65,9 +70,17 @@ cpu::ClaimCount Index::claim(unsigned char const* key_buffer, Batch const& batch
     auto const index = view(key_buffer);
     Chunks const chunks = cut(end - begin, kGrain);
     auto* const claim_rows = writers(chunks.shared()).claim;
-    auto const count = sum_chunks<cpu::ClaimCount>(chunks, [&](std::size_t from, std::size_t to) {
-        return claim_rows(index, batch, begin + from, begin + to);
-    });
+    auto const count = sum_chunks<cpu::ClaimCount>(
+        chunks,
+        {&cpu::ClaimCount::claimed, &cpu::ClaimCount::from_erased, &cpu::ClaimCount::undecided},
+        [&](std::size_t from, std::size_t to) {
+            return claim_rows(index, batch, begin + from, begin + to);
+        });
+    if (count.undecided != 0) {
+        for_chunks(chunks, [&](std::size_t, std::size_t from, std::size_t to) {
+            kernels_->join_late(index, batch, begin + from, begin + to);
+        });
+    }
     occupied_ += count.claimed - count.from_erased;
     return count;
 }
@@ -78,7 +91,8 @@ void Index::release_claims(unsigned char const* key_buffer, Batch const& batch,
     Chunks const chunks = cut(rows, kGrain);
     auto* const release = writers(chunks.shared()).release_claims;
     auto const count = sum_chunks<cpu::ReleaseCount>(
-        chunks, [&](std::size_t from, std::size_t to) { return release(index, batch, from, to); });
+        chunks, kReleased,
+        [&](std::size_t from, std::size_t to) { return release(index, batch, from, to); });
     occupied_ -= count.released - count.to_erased;
 }
 
@@ -115,9 +129,10 @@ std::uint64_t Index::erase(unsigned char const* key_buffer, Batch const& batch,
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
         write.mark(index, batch, begin, end);
     });
-    auto const count = sum_chunks<cpu::ReleaseCount>(chunks, [&](std::size_t from, std::size_t to) {
-        return write.release_marked(index, batch, from, to);
-    });
+    auto const count =
+        sum_chunks<cpu::ReleaseCount>(chunks, kReleased, [&](std::size_t from, std::size_t to) {
+            return write.release_marked(index, batch, from, to);
+        });
     occupied_ -= count.released - count.to_erased;
     return count.released;
 }

@@ -9,6 +9,7 @@
 #include "contract/batches.hpp"
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
+#include "tensorhash/kernel/hash.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::cpu {
@@ -108,6 +109,41 @@ struct Bench {
         return reinterpret_cast<unsigned char const*>(rows.bytes.data());
     }
 };
+
+/// Another thread has taken the key's slot and not yet left its ticket: rows that meet it go on, and join afterwards.
+TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_over) {
+    for (Level const& level : levels()) {
+        SCOPED_TRACE(level.name);
+        KeyKind const kind{"int64", {Dtype::Int64, {}}};
+        Bench bench(kind);
+        cpu::Kernels const& run = level.kernels(8, 0);
+        std::uint64_t const keys[] = {7, 8, 7, 7};
+        std::uint64_t const word = kernel::mix(7);
+        std::uint64_t const home = word & (Bench::lines - 1);
+        auto& line = reinterpret_cast<kernel::NarrowLine*>(bench.memory.data())[home];
+        line.words[0] = word;
+
+        std::uint32_t positions[4];
+        std::uint32_t numbers[4];
+        unsigned char mask[4];
+        kernel::BatchView const batch{reinterpret_cast<unsigned char const*>(keys), 100, positions,
+                                      numbers, mask};
+        cpu::ClaimCount const count = run.shared.claim(bench.view(), batch, 0, 4);
+        EXPECT_EQ(count.claimed, 1u);
+        EXPECT_EQ(count.undecided, 3u);
+        EXPECT_EQ(line.tickets[0], kernel::kNoTicket);
+
+        line.tickets[0] = kernel::to_ticket(102);  // the other thread had row 2
+        run.join_late(bench.view(), batch, 2, 4);  // any order of ranges
+        run.join_late(bench.view(), batch, 0, 2);
+        EXPECT_EQ(line.tickets[0], kernel::to_ticket(100));
+        EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 2u);
+        EXPECT_EQ(mask[0], 1);
+        EXPECT_EQ(mask[1], 1);
+        EXPECT_EQ(numbers[2], 100u);
+        EXPECT_EQ(numbers[3], 100u);
+    }
+}
 
 TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
     for (Level const& writer : levels())

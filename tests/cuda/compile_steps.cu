@@ -39,6 +39,12 @@ __global__ void claim_rows(IndexView view, BatchView batch, std::size_t rows) {
 }
 
 template <class Reader>
+__global__ void join_late_rows(IndexView view, BatchView batch, std::size_t rows) {
+    typename IndexOf<Reader, Shared>::type const index(view);
+    for_rows(rows, [&](std::size_t row) { join_late(index, batch, row); });
+}
+
+template <class Reader>
 __global__ void settle_rows(IndexView view, BatchView batch, std::size_t rows) {
     typename IndexOf<Reader, Sole>::type const index(view);
     for_rows(rows, [&](std::size_t row) { settle(index, batch, row); });
@@ -82,14 +88,15 @@ __global__ void place_rows(IndexView view, std::size_t entries) {
     });
 }
 
-#define TH_INSTANTIATE(Reader)                                                        \
-    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);    \
-    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);   \
-    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);  \
-    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,  \
-                                                  std::uint32_t const*);              \
-    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);    \
-    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t); \
+#define TH_INSTANTIATE(Reader)                                                          \
+    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);      \
+    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);     \
+    template __global__ void join_late_rows<Reader>(IndexView, BatchView, std::size_t); \
+    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);    \
+    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,    \
+                                                  std::uint32_t const*);                \
+    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);      \
+    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t);   \
     template __global__ void place_rows<Reader>(IndexView, std::size_t);
 
 TH_INSTANTIATE(Narrow8)

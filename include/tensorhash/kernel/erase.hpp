@@ -42,27 +42,27 @@ TH_STEP void mark(WideIndex<Reader, Access> const& index, Position position, Bat
 }
 
 /// First step: finds the key and marks its slot. numbers[row] is the index to free, unless the key is missing or an
-/// earlier row has it: then kNoNumber.
+/// earlier row has it: then kNoNumber. False, with nothing done, if the walk may not go where the key would be.
 template <class Index>
-TH_STEP void mark_for_erase(Index const& index, std::uint64_t hash, BatchView const& batch,
-                            std::size_t row) {
-    Position position = 0;
+TH_STEP bool mark_for_erase(Index const& index, std::uint64_t hash, BatchView const& batch,
+                            std::size_t row, Walk walk = Walk::All) {
+    Slot slot{0, Found::Empty};
     if (Index::is_side(hash)) {
-        position = Index::side_position(hash);
-        if (index.ticket(position) == kNoTicket) {
-            batch.numbers[row] = kNoNumber;
-            return;
-        }
+        slot.position = Index::side_position(hash);
+        slot.found = index.ticket(slot.position) != kNoTicket ? Found::Key : Found::Empty;
     } else {
-        Slot const slot = probe(index, hash, index.comparison(batch, row));
-        if (!slot.found) {
-            batch.numbers[row] = kNoNumber;
-            return;
-        }
-        position = slot.position;
+        slot = probe(index, hash, index.comparison(batch, row), walk);
     }
-    batch.positions[row] = position;
-    mark(index, position, batch, row);
+    if (slot.found == Found::Unknown) {
+        return false;
+    }
+    if (slot.found == Found::Key) {
+        batch.positions[row] = slot.position;
+        mark(index, slot.position, batch, row);
+    } else {
+        batch.numbers[row] = kNoNumber;
+    }
+    return true;
 }
 
 enum class Released : unsigned char { ToEmpty, ToErased };

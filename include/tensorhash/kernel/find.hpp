@@ -6,6 +6,19 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
+/// Looks into one line: false if the walk goes on, else `number` is the buffer index of the key, or kNoNumber.
+template <class Reader>
+TH_STEP bool find_in_line(NarrowIndex<Reader, Sole> const& index, std::uint64_t line,
+                          std::uint64_t hash, std::uint32_t& number) {
+    auto const seen = index.read(line);
+    std::uint32_t const found = seen.with_word(hash);
+    // No branch on hit or miss: which of them it is nobody can predict.
+    std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSideLane);
+    Ticket const ticket = index.lines[line].tickets[lane];
+    number = to_number(found != 0 ? ticket : kNoTicket);
+    return (found | seen.empty()) != 0;
+}
+
 /// The buffer index of the key, or kNoNumber.
 template <class Reader>
 TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
@@ -14,23 +27,62 @@ TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t
     if (Index::is_side(hash)) {
         return to_number(index.ticket(Index::side_position(hash)));
     }
-    for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
-        auto const seen = index.read(line);
-        std::uint32_t const found = seen.with_word(hash);
-        if ((found | seen.empty()) != 0) {
-            // No branch on hit or miss: which of them it is nobody can predict.
-            std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSideLane);
-            Ticket const ticket = index.lines[line].tickets[lane];
-            return to_number(found != 0 ? ticket : kNoTicket);
-        }
+    std::uint32_t number = kNoNumber;
+    for (std::uint64_t line = hash & index.line_mask; !find_in_line(index, line, hash, number);
+         line = (line + 1) & index.line_mask) {
     }
+    return number;
+}
+
+/// The same from the home line alone: false if that does not tell.
+template <class Reader>
+TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
+                          std::uint32_t& number) {
+    return find_in_line(index, hash & index.line_mask, hash, number) &&
+           !NarrowIndex<Reader, Sole>::is_side(hash);
 }
 
 template <class Reader>
 TH_STEP std::uint32_t find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
                            BatchView const& batch, std::size_t row) {
     Slot const slot = probe(index, hash, index.comparison(batch, row));
-    return slot.found ? to_number(index.ticket(slot.position)) : kNoNumber;
+    return slot.found == Found::Key ? to_number(index.ticket(slot.position)) : kNoNumber;
+}
+
+/// A guess of `foresee` that says nothing: no buffer index is so large.
+inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
+
+/// First half of a wide lookup, from the fingerprints of the home line: the entry that may be the key, kNoNumber if
+/// the key cannot be there, or kUndecided. What the second half will read is asked for.
+template <class Reader>
+TH_STEP std::uint32_t foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash) {
+    std::uint64_t const line = hash & index.line_mask;
+    auto const seen = index.read(line);
+    std::uint32_t const candidates = seen.with_fingerprint(hash);
+    if (candidates == 0) {
+        if (seen.empty() != 0) {
+            return kNoNumber;
+        }
+        prefetch(&index.lines[(line + 1) & index.line_mask]);
+        return kUndecided;
+    }
+    std::uint64_t const slot = index.lines[line].slots[lowest_bit(candidates)];
+    if (slot <= WideLine::kErased) {
+        return kUndecided;
+    }
+    std::uint32_t const number = to_number(slot_ticket(slot));
+    prefetch(index.key_buffer + number * index.reader.bytes());
+    return number;
+}
+
+/// Second half: is the guess the answer? If not, only `find` knows.
+template <class Reader>
+TH_STEP bool is_right(WideIndex<Reader, Sole> const& index, std::uint32_t guess,
+                      BatchView const& batch, std::size_t row) {
+    std::size_t const width = index.reader.bytes();
+    return guess == kNoNumber ||
+           (guess != kUndecided &&
+            index.reader.equal(index.key_buffer + guess * width, batch.keys + row * width));
 }
 
 }  // namespace TH_KERNEL_NAMESPACE

@@ -10,7 +10,13 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-enum class Claimed : unsigned char { Nothing, Empty, Erased };
+enum class Claimed : unsigned char {
+    Nothing,    // the key has a slot already
+    Empty,      // took an empty slot
+    Erased,     // took an erased one
+    Undecided,  // the key's slot has no ticket yet: the row must `join_late` when all claims are over
+    Beyond,     // nothing happened: the walk would leave the home line, and was not to
+};
 
 struct Claim {
     Position position;
@@ -35,46 +41,61 @@ TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
 
 template <class Reader, class Access>
 TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row) {
+                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
     using Index = NarrowIndex<Reader, Access>;
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
-    bool was_free = false;
     if (Index::is_side(hash)) {
         Position const side = Index::side_position(hash);
+        bool was_free = false;
         Ticket const stays = join<Access>(index.ticket_at(side), mine, was_free);
         return {side, to_number(stays), was_free ? Claimed::Empty : Claimed::Nothing};
     }
     for (;;) {
-        Slot const slot = probe(index, hash, {});
-        Claimed claimed = Claimed::Nothing;
-        if (!slot.found) {
+        Slot const slot = probe(index, hash, {}, walk);
+        if (slot.found == Found::Unknown) {
+            return {0, 0, Claimed::Beyond};
+        }
+        if (slot.found != Found::Key) {
             std::uint64_t* word = &index.lines[slot.position >> 3].words[slot.position & 7];
-            std::uint64_t expected = slot.erased ? NarrowLine::kErased : NarrowLine::kEmpty;
+            std::uint64_t expected =
+                slot.found == Found::Erased ? NarrowLine::kErased : NarrowLine::kEmpty;
             if (Access::cas(word, expected, hash)) {
-                claimed = slot.erased ? Claimed::Erased : Claimed::Empty;
-            } else if (expected != hash) {
+                // The first ticket is a plain store, half the price of an exchange: others join only what they can see.
+                index.set_ticket(slot.position, mine);
+                return {slot.position, to_number(mine),
+                        slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
+            }
+            if (expected != hash) {
                 continue;  // another key took the slot: look again
             }
         }
-        // A word without a ticket is ordinary here: whoever comes next leaves its own, so nobody waits.
+        if (Access::kShared && index.ticket(slot.position) == kNoTicket) {
+            return {slot.position, to_number(mine),
+                    Claimed::Undecided};  // nobody waits for a store
+        }
+        bool was_free = false;
         Ticket const stays = join<Access>(index.ticket_at(slot.position), mine, was_free);
-        return {slot.position, to_number(stays), claimed};
+        return {slot.position, to_number(stays), Claimed::Nothing};
     }
 }
 
 template <class Reader, class Access>
 TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row) {
+                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     auto const comparison = index.comparison(batch, row);
     for (;;) {
-        Slot const slot = probe(index, hash, comparison);
+        Slot const slot = probe(index, hash, comparison, walk);
+        if (slot.found == Found::Unknown) {
+            return {0, 0, Claimed::Beyond};
+        }
         std::uint64_t* at = index.slot_at(slot.position);
-        if (!slot.found) {
-            std::uint64_t expected = slot.erased ? WideLine::kErased : WideLine::kEmpty;
+        if (slot.found != Found::Key) {
+            std::uint64_t expected =
+                slot.found == Found::Erased ? WideLine::kErased : WideLine::kEmpty;
             if (Access::cas(at, expected, to_slot(hash, mine))) {
                 return {slot.position, to_number(mine),
-                        slot.erased ? Claimed::Erased : Claimed::Empty};
+                        slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
             continue;  // taken meanwhile, perhaps by this very key: look again
         }
@@ -87,6 +108,22 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         return {slot.position, to_number(slot_ticket(seen)), Claimed::Nothing};
     }
 }
+
+/// For rows that were undecided, when no claim is under way any more: every slot has its first ticket now. Harmless for
+/// other rows that hold a number of this batch.
+template <class Reader>
+TH_STEP void join_late(NarrowIndex<Reader, Shared> const& index, BatchView const& batch,
+                       std::size_t row) {
+    if (batch.mask[row] == 0 && batch.numbers[row] >= batch.base) {
+        Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
+        bool was_free = false;
+        join<Shared>(index.ticket_at(batch.positions[row]), mine, was_free);
+    }
+}
+
+/// A wide slot is claimed with its ticket in one exchange: no row is ever undecided.
+template <class Reader>
+TH_STEP void join_late(WideIndex<Reader, Shared> const&, BatchView const&, std::size_t) {}
 
 /// After all claims: is this row the one that its key's slot belongs to? Rows that lost learn who won.
 template <class Index>
@@ -110,39 +147,46 @@ TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row
     batch.numbers[row] = number;
 }
 
-/// Puts an entry that is known to be absent into the index: how an index is rebuilt.
+/// Puts an entry that is known to be absent into the index: how an index is rebuilt. False, with nothing done, if it
+/// does not fit where the walk may go.
 template <class Reader, class Access>
-TH_STEP void place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t number) {
+TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
+                   std::uint32_t number, Walk walk = Walk::All) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
         index.set_ticket(Index::side_position(hash), to_ticket(number));
-        return;
+        return true;
     }
-    for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
+    std::uint64_t line = hash & index.line_mask;
+    do {
         for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
             std::uint32_t const lane = lowest_bit(empty);
             std::uint64_t expected = NarrowLine::kEmpty;
             if (Access::cas(&index.lines[line].words[lane], expected, hash)) {
                 index.set_ticket(to_position(line, lane), to_ticket(number));
-                return;
+                return true;
             }
         }
-    }
+        line = (line + 1) & index.line_mask;
+    } while (walk == Walk::All);
+    return false;
 }
 
 template <class Reader, class Access>
-TH_STEP void place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t number) {
-    for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
+TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number,
+                   Walk walk = Walk::All) {
+    std::uint64_t line = hash & index.line_mask;
+    do {
         for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
             std::uint64_t expected = WideLine::kEmpty;
             if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected,
                             to_slot(hash, to_ticket(number)))) {
-                return;
+                return true;
             }
         }
-    }
+        line = (line + 1) & index.line_mask;
+    } while (walk == Walk::All);
+    return false;
 }
 
 }  // namespace TH_KERNEL_NAMESPACE

@@ -137,34 +137,48 @@ struct IndexOf<Reader, Access, false> {
     using type = WideIndex<Reader, Access>;
 };
 
-/// Where a probe stopped.
+/// What a probe found at the place where it stopped.
+enum class Found : std::uint32_t {
+    Key,      // the key's slot
+    Empty,    // no key; this slot is the first that is free to take it
+    Erased,   // the same, free by erasing
+    Unknown,  // the walk was to end at the home line, and that does not tell
+};
+
 struct Slot {
     Position position;
-    bool found;   // holds the key; else it is the first slot that is free to take it
-    bool erased;  // free, but by erasing
+    Found found;
 };
+
+/// How far a probe may go. Few leave their home line, but each of those would wait for memory there: a back end can
+/// ask for the next line and come back to the row when it is near.
+enum class Walk : unsigned char { Home, All };
 
 /// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies beyond that. The
 /// slot to take is then the first free one on the way, erased ones included. Taken before the walk had seen the whole
 /// chain, an erased slot would give the key a second life.
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
-                   typename Index::Comparison const& comparison) {
-    Slot free{0, false, false};
-    bool have_free = false;
+                   typename Index::Comparison const& comparison, Walk walk = Walk::All) {
+    Slot free{0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
         auto const seen = index.read(line);
         std::uint32_t const found = index.matches(line, seen, hash, comparison);
         if (found != 0) {
-            return {to_position(line, lowest_bit(found)), true, false};
+            return {to_position(line, lowest_bit(found)), Found::Key};
         }
         std::uint32_t const empty = seen.empty();
-        if (!have_free) {
+        if (walk == Walk::Home) {
+            // A line that has an empty slot has no erased one (see `release`).
+            return empty != 0 ? Slot{to_position(line, lowest_bit(empty)), Found::Empty}
+                              : Slot{0, Found::Unknown};
+        }
+        if (free.found == Found::Unknown) {
             std::uint32_t const erased = seen.erased();
             if ((empty | erased) != 0) {
                 std::uint32_t const lane = lowest_bit(empty | erased);
-                free = {to_position(line, lane), false, (erased >> lane & 1) != 0};
-                have_free = true;
+                free = {to_position(line, lane),
+                        (erased >> lane & 1) != 0 ? Found::Erased : Found::Empty};
             }
         }
         if (empty != 0) {

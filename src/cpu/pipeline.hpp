@@ -1,0 +1,106 @@
+// How rows wait for memory without waiting: each row's line is asked for long before its turn, and rows that need a
+// second line go on later, together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensorhash/kernel/platform.hpp"
+
+// For the bodies of hot loops: as calls they would keep in memory whatever they capture.
+#define TH_INLINED __attribute__((always_inline))
+
+namespace tensorhash::cpu {
+inline namespace TH_KERNEL_NAMESPACE {
+
+// Rows in flight: enough to hide memory behind hashing and probing, few enough for the line-fill buffers and L1. Writers
+// do more a row and need fewer.
+template <bool ForWrite>
+inline constexpr std::size_t kAhead = ForWrite ? 32 : 64;
+// Half way to its turn a row's line is near, and what the line points at can be asked for.
+template <bool ForWrite>
+inline constexpr std::size_t kHalfWay = kAhead<ForWrite> / 2;
+
+/// Rows that must leave their home line.
+class LateRows {
+public:
+    static constexpr std::size_t kRoom = 32;
+
+    bool full() const { return count_ == kRoom; }
+    void add(std::size_t row, std::uint64_t hash) {
+        rows_[count_] = row;
+        hashes_[count_] = hash;
+        ++count_;
+    }
+    template <class Finish>
+    TH_INLINED void drain(Finish const& finish) {
+        for (std::size_t i = 0; i < count_; ++i) {
+            finish(rows_[i], hashes_[i]);
+        }
+        count_ = 0;
+    }
+
+private:
+    std::size_t rows_[kRoom];
+    std::uint64_t hashes_[kRoom];
+    std::size_t count_ = 0;
+};
+
+/// What is done with a row: its hash first; `half_way(row, hash)` when its line is near; `step(row, hash)` in its turn,
+/// which returns false if the home line is not enough; `finish(row, hash)` for those, when the next line is near too.
+template <class HashAt, class HalfWay, class Step, class Finish>
+struct RowWork {
+    HashAt hash_at;
+    HalfWay half_way;
+    Step step;
+    Finish finish;
+};
+
+/// Runs the rows [begin, end) through the index's lines.
+template <bool ForWrite, class Index, class Work>
+inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size_t end,
+                                Work const& work) {
+    constexpr std::size_t ahead = kAhead<ForWrite>;
+    constexpr std::size_t half = kHalfWay<ForWrite>;
+    std::uint64_t hashes[ahead];
+    LateRows late;
+    auto const ask_for = [&](std::uint64_t line) {
+        void const* const address = &index.lines[line & index.line_mask];
+        ForWrite ? kernel::prefetch_for_write(address) : kernel::prefetch(address);
+    };
+    auto const start = [&](std::size_t row) {
+        std::uint64_t const hash = work.hash_at(row);
+        hashes[row % ahead] = hash;
+        ask_for(hash);
+    };
+    auto const half_way = [&](std::size_t row) { work.half_way(row, hashes[row % ahead]); };
+
+    // Rows below these have one to start, or one that is half way, so many rows ahead.
+    std::size_t const starting = end - begin > ahead ? end - ahead : begin;
+    std::size_t const halving = end - begin > half ? end - half : begin;
+    for (std::size_t row = begin; row < (starting == begin ? end : begin + ahead); ++row) {
+        start(row);
+    }
+    for (std::size_t row = begin; row < (halving == begin ? end : begin + half); ++row) {
+        half_way(row);
+    }
+    for (std::size_t row = begin; row < end;) {
+        for (; row < end && !late.full(); ++row) {
+            std::uint64_t const hash = hashes[row % ahead];
+            if (row < starting) {
+                start(row + ahead);
+            }
+            if (row < halving) {
+                half_way(row + half);
+            }
+            if (!work.step(row, hash)) {
+                ask_for(hash + 1);
+                late.add(row, hash);
+            }
+        }
+        late.drain(work.finish);
+    }
+}
+
+}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace tensorhash::cpu
