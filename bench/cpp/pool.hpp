@@ -50,7 +50,10 @@ public:
         turn_.notify_all();
         work();
         while (busy_.load(std::memory_order_acquire) != 0) {  // pairs with the release in serve()
+            // Spinning: the others have at most one piece left, less than a sleep costs.
+#if defined(__x86_64__)
             __builtin_ia32_pause();
+#endif
         }
     }
 
