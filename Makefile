@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
-.PHONY: help demo test bench mutants lint format clean \
+.PHONY: help demo test bench bench-regress mutants lint format clean \
         test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples
 
 SHELL := /bin/bash
@@ -31,6 +31,10 @@ bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
 	@$(python) bench/distributed.py --write
 	@tools/install-tensorflow
 	@TENSORHASH_CACHE=build/tensorflow-cache .venv-tensorflow/bin/python bench/tensorflow_tables.py --write
+
+bench-regress:  ## instructions of fixed workloads under callgrind, against a committed baseline
+	@tools/setup regress
+	@tools/bench-regress
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp
