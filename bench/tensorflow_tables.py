@@ -68,6 +68,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="keys")
     parser.add_argument("--rounds", type=int, default=5, help="calls of each contender")
+    parser.add_argument(
+        "--dims", type=int, nargs="+", default=DIMS, choices=DIMS, help="floats a value"
+    )
     parser.add_argument("--write", action="store_true", help="write bench/results.md too")
     options = parser.parse_args()
 
@@ -82,7 +85,7 @@ def main() -> None:
         "| dim | operation | tensorhash | MutableHashTable | DenseHashTable | times the better | goal |",
         "|--:|---|--:|--:|--:|--:|--:|",
     )
-    for dim in DIMS:
+    for dim in options.dims:
         result = measure(dim, options.rows, options.rounds)
         for what in result["tensorhash"]:
             ours, *theirs = (result[name][what] for name in makers(dim))

@@ -17,8 +17,9 @@ extern "C" {
 
 /* Raised whenever a signature or a meaning below changes. Check th_abi_version() == TH_ABI_VERSION after loading.
  * 2: th_map_get has `mask` and writes in place; th_map_gather, th_map_replace,
- * th_map_export, th_map_memory. */
-#define TH_ABI_VERSION 2
+ * th_map_export, th_map_memory.
+ * 3: th_memory_take, th_memory_give, th_memory_release. */
+#define TH_ABI_VERSION 3
 
 typedef enum th_status {
     TH_OK = 0,
@@ -50,6 +51,18 @@ TH_API int th_abi_version(void);
 TH_API char const* th_version(void);
 /* What the last failing call on this thread said; "" if none failed. */
 TH_API char const* th_last_error(void);
+
+/* Memory from the library's own store of warm blocks, for large outputs: the first touch of fresh pages may take longer
+ * than filling them. What is in it is undefined; the address is a multiple of 64. */
+typedef struct th_memory {
+    void* data;
+    int64_t bytes; /* at least what was asked for */
+} th_memory;
+TH_API th_status th_memory_take(int64_t bytes, th_memory* memory);
+/* Gives back what th_memory_take gave, once; from any thread, at any time until the process ends. */
+TH_API void th_memory_give(th_memory memory);
+/* Returns what is kept for later to the system; returns the number of bytes. */
+TH_API int64_t th_memory_release(void);
 
 TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
                                int32_t value_count, th_map** map);

@@ -12,6 +12,7 @@
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
+#include "tensorhash/memory.hpp"
 #include "tensorhash/optimizer.hpp"
 #include "tensorhash/sharded/multi_device_hash_table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"

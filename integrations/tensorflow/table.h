@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "map.h"
-#include "pages.h"
 #include "tensorflow/core/framework/lookup_interface.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "warm_memory.h"
 
 namespace tensorhash_tf {
 
@@ -55,7 +55,7 @@ public:
     absl::Status read(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                       tf::Tensor const& default_value, tf::Tensor* values, bool* exists) {
         Missing const missing{default_value.data(), default_value.shape() != value_.shape};
-        want_huge_pages(values->data(), static_cast<std::int64_t>(values->TotalBytes()));
+        TF_RETURN_IF_ERROR(use_warm_memory(ctx, 0, values));
         return get(ctx, keys, missing, values, exists);
     }
     absl::Status Find(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor* values,
@@ -108,8 +108,8 @@ protected:
             return invalid("table: expected one of ", tf::DataTypeString((*keys)->dtype()), " to ",
                            tf::DataTypeString((*values)->dtype()), ", got ", DebugString());
         }
-        want_huge_pages((*values)->data(), static_cast<std::int64_t>((*values)->TotalBytes()));
-        return absl::OkStatus();
+        TF_RETURN_IF_ERROR(use_warm_memory(ctx, 0, *keys));
+        return use_warm_memory(ctx, 1, *values);
     }
 
     Element key_;

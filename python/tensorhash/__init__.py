@@ -8,7 +8,7 @@ array([0, 1, 0], dtype=int32)
 """
 
 from tensorhash import optim
-from tensorhash._config import get_num_threads, set_num_threads, show_config
+from tensorhash._config import get_num_threads, release_memory, set_num_threads, show_config
 from tensorhash._core import version as __version__
 from tensorhash.bounded import BoundedHashMap, Evicted
 from tensorhash.hash_map import HashMap
@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "get_num_threads",
     "optim",
+    "release_memory",
     "set_num_threads",
     "show_config",
     "unique",

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/memory.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
+#include "tensorhash/memory.hpp"
 #include "tensorhash/version.hpp"
 
 struct th_map {
@@ -138,6 +140,22 @@ extern "C" {
 int th_abi_version(void) { return TH_ABI_VERSION; }
 char const* th_version(void) { return TENSORHASH_VERSION; }
 char const* th_last_error(void) { return last_error.c_str(); }
+
+th_status th_memory_take(int64_t bytes, th_memory* memory) {
+    return guarded([&] {
+        require(memory, "memory");
+        if (bytes < 0) {
+            throw ValueError("bytes: expected at least 0, got " + std::to_string(bytes));
+        }
+        auto const raw = runtime::Block(static_cast<std::size_t>(bytes)).release();
+        *memory = {raw.data, static_cast<int64_t>(raw.bytes)};
+    });
+}
+void th_memory_give(th_memory memory) {
+    runtime::Block::adopt(
+        {static_cast<unsigned char*>(memory.data), static_cast<std::size_t>(memory.bytes)});
+}
+int64_t th_memory_release(void) { return static_cast<int64_t>(release_memory()); }
 
 th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
                         int32_t value_count, th_map** map) {

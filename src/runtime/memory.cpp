@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "runtime/parallel.hpp"
+#include "tensorhash/memory.hpp"
 
 #if !defined(MADV_POPULATE_WRITE)
 #define MADV_POPULATE_WRITE 23
@@ -24,6 +26,7 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
+constexpr std::size_t kMostKept = std::size_t{1} << 30;
 constexpr std::size_t kCopyGrain = std::size_t{1} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
@@ -33,62 +36,123 @@ std::size_t rounded(std::size_t bytes, std::size_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-/// Freed mapped blocks, newest last. The first touch of a page costs more than all we do with it afterwards, so
-/// results and scratch of the next batch get the memory of the last one. Bounded: the rest goes back to the system.
+/// The machine's memory, or what this process may use of it.
+std::size_t machine_memory() {
+    std::size_t bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    // cgroup v2 and v1; no limit reads as "max" or as a number beyond all memory.
+    for (char const* const name :
+         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+        std::size_t limit = 0;
+        if (std::ifstream(name) >> limit && limit > 0) {
+            bytes = std::min(bytes, limit);
+        }
+    }
+    return bytes;
+}
+
+/// Freed mapped blocks, oldest first. The first touch of a page costs more than all we do with it afterwards, so
+/// results, scratch and tables get the memory of those that went. Bounded: the rest goes back to the system.
 class Cache {
 public:
-    /// A block of at least `bytes` and not much more, or null.
-    void* take(std::size_t bytes, std::size_t& got) {
+    struct Entry {
+        void* data = nullptr;
+        std::size_t bytes = 0;
+        bool seamed = false;
+    };
+
+    Cache() { blocks_.reserve(kMaxBlocks); }
+
+    /// The smallest block of at least `bytes` and not much more, the newest of equals; or an empty entry.
+    Entry take(std::size_t bytes) {
         std::lock_guard lock(mutex_);
-        for (std::size_t i = blocks_.size(); i-- > 0;) {
-            if (blocks_[i].bytes >= bytes && blocks_[i].bytes <= bytes + bytes / 4) {
-                Entry const entry = blocks_[i];
-                blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i));
-                held_ -= entry.bytes;
-                got = entry.bytes;
-                return entry.data;
-            }
-        }
-        return nullptr;
+        std::size_t const at = fitting(bytes);
+        return at < blocks_.size() ? remove(at) : Entry{};
+    }
+
+    bool has(std::size_t bytes) {
+        std::lock_guard lock(mutex_);
+        return fitting(bytes) < blocks_.size();
     }
 
     /// Keeps the block, or returns false: then it is the caller's to unmap.
-    bool keep(void* data, std::size_t bytes) noexcept {
+    bool keep(Entry const& entry) noexcept {
         std::lock_guard lock(mutex_);
-        if (bytes > limit() / 2 || blocks_.size() == blocks_.capacity()) {
+        if (entry.bytes > limit_ / 2) {
             return false;
         }
-        while (held_ + bytes > limit()) {
-            munmap(blocks_.front().data, blocks_.front().bytes);
-            held_ -= blocks_.front().bytes;
-            blocks_.erase(blocks_.begin());
+        // Large blocks make room among themselves: a large table that goes does not take the results' and the scratch's
+        // warm memory with it.
+        if (is_large(entry.bytes)) {
+            make_room(entry.bytes, limit_ / 4 * 3, true);
         }
-        blocks_.push_back({data, bytes});
-        held_ += bytes;
+        make_room(entry.bytes, limit_, false);
+        if (blocks_.size() == kMaxBlocks) {
+            unmap(remove(0));
+        }
+        blocks_.push_back(entry);
         return true;
+    }
+
+    std::size_t release() noexcept {
+        std::lock_guard lock(mutex_);
+        std::size_t const freed = held(false);
+        make_room(0, 0, false);
+        return freed;
     }
 
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
 
-    Cache() { blocks_.reserve(16); }
-
 private:
-    struct Entry {
-        void* data;
-        std::size_t bytes;
-    };
+    static constexpr std::size_t kMaxBlocks = 64;
 
-    static std::size_t limit() {
-        static std::size_t const bytes = std::min<std::size_t>(
-            std::size_t{256} << 20, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                                        static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 64);
+    static void unmap(Entry const& entry) noexcept { munmap(entry.data, entry.bytes); }
+    bool is_large(std::size_t bytes) const { return bytes > limit_ / 8; }
+
+    std::size_t fitting(std::size_t bytes) const {
+        std::size_t best = blocks_.size();
+        for (std::size_t i = 0; i < blocks_.size(); ++i) {
+            std::size_t const here = blocks_[i].bytes;
+            if (here >= bytes && here <= bytes + bytes / 4 &&
+                (best == blocks_.size() || here <= blocks_[best].bytes)) {
+                best = i;
+            }
+        }
+        return best;
+    }
+
+    Entry remove(std::size_t at) {
+        Entry const entry = blocks_[at];
+        blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(at));
+        return entry;
+    }
+
+    std::size_t held(bool only_large) const {
+        std::size_t bytes = 0;
+        for (Entry const& entry : blocks_) {
+            bytes += !only_large || is_large(entry.bytes) ? entry.bytes : 0;
+        }
         return bytes;
     }
 
+    /// Unmaps blocks, the oldest first, until those left and `bytes` more are within `most`.
+    void make_room(std::size_t bytes, std::size_t most, bool only_large) {
+        std::size_t left = held(only_large);
+        for (std::size_t at = 0; at < blocks_.size() && left + bytes > most;) {
+            if (only_large && !is_large(blocks_[at].bytes)) {
+                ++at;
+                continue;
+            }
+            Entry const entry = remove(at);
+            unmap(entry);
+            left -= entry.bytes;
+        }
+    }
+
+    std::size_t const limit_ = std::min(kMostKept, machine_memory() / 16);
     std::mutex mutex_;
     std::vector<Entry> blocks_;
-    std::size_t held_ = 0;
 };
 
 // Never destroyed: tensors may be freed by static destructors that run later than ours.
@@ -101,11 +165,16 @@ Cache& cache() {
     return *the_cache;
 }
 
-void* map_block(std::size_t bytes) {
+unsigned char* map_block(std::size_t bytes) {
     // Room to align by hand: huge pages need addresses that are multiples of their size.
     std::size_t const room = bytes + kHugePage;
-    void* const raw =
-        mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto const ask = [&] {
+        return mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    };
+    void* raw = ask();
+    if (raw == MAP_FAILED && cache().release() > 0) {
+        raw = ask();
+    }
     if (raw == MAP_FAILED) {
         throw std::bad_alloc();
     }
@@ -120,7 +189,7 @@ void* map_block(std::size_t bytes) {
     void* const data = reinterpret_cast<void*>(aligned);
     madvise(data, bytes,
             MADV_HUGEPAGE);  // a wish; without huge pages everything works, more slowly
-    return data;
+    return static_cast<unsigned char*>(data);
 }
 
 /// Commits fresh pages, which the kernel gives zeroed, on all threads.
@@ -136,6 +205,25 @@ void commit(unsigned char* data, std::size_t bytes) {
             }
         }
     });
+}
+
+/// Whether the kernel moves pages that were mapped by several calls in one (Linux 6.17 and newer), tried on two pages.
+bool moves_across_seams() {
+    static bool const does = [] {
+        std::size_t const page = 4096;
+        void* const all = mmap(nullptr, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (all == MAP_FAILED) {
+            return false;
+        }
+        auto* const from = static_cast<unsigned char*>(all);
+        bool const moved = mprotect(from, page, PROT_READ) == 0 &&
+                           mremap(from, 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                  from + 2 * page) != MAP_FAILED;
+        // What moved away left a hole that may be somebody else's by now.
+        munmap(moved ? from + 2 * page : from, 2 * page);
+        return moved;
+    }();
+    return does;
 }
 
 }  // namespace
@@ -154,27 +242,29 @@ Block::Block(std::size_t bytes, Fill fill) {
         return;
     }
     bytes_ = rounded(bytes, 4096);
-    std::size_t got = 0;
-    if (void* const warm = cache().take(bytes_, got)) {
-        data_ = static_cast<unsigned char*>(warm);
-        bytes_ = got;
+    if (Cache::Entry const warm = cache().take(bytes_); warm.data != nullptr) {
+        data_ = static_cast<unsigned char*>(warm.data);
+        bytes_ = warm.bytes;
+        seamed_ = warm.seamed;
         if (fill == Fill::Zero) {
             zero_bytes(data_, bytes_);
         }
         return;
     }
-    data_ = static_cast<unsigned char*>(map_block(bytes_));
+    data_ = map_block(bytes_);
     if (fill == Fill::Zero) {
         commit(data_, bytes_);
     }
 }
 
 Block::Block(Block&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)),
+      seamed_(other.seamed_) {}
 
 Block& Block::operator=(Block&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(seamed_, other.seamed_);
     return *this;
 }
 
@@ -184,9 +274,50 @@ Block::~Block() {
     }
     if (bytes_ < kMapped) {
         std::free(data_);
-    } else if (!cache().keep(data_, bytes_)) {
+    } else if (!cache().keep({data_, bytes_, seamed_})) {
         munmap(data_, bytes_);
     }
+}
+
+bool Block::grow(std::size_t bytes) {
+    std::size_t const larger = rounded(bytes, 4096);
+    if (bytes_ >= larger) {
+        return true;
+    }
+    // Warm memory for all of it is better than fresh memory for the rest.
+    if (bytes_ < kMapped || (seamed_ && !moves_across_seams()) || cache().has(larger)) {
+        return false;
+    }
+    unsigned char* const to = map_block(larger);
+    if (mremap(data_, bytes_, bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        // The first part of `to` is left alone: it may be unmapped, and then somebody else's by now.
+        munmap(to + bytes_, larger - bytes_);
+        return false;
+    }
+    commit(to + bytes_, larger - bytes_);
+    data_ = to;
+    bytes_ = larger;
+    seamed_ = true;
+    return true;
+}
+
+void Block::shrink(std::size_t bytes) noexcept {
+    if (bytes < bytes_) {
+        munmap(data_ + bytes, bytes_ - bytes);
+        bytes_ = bytes;
+    }
+}
+
+Block Block::adopt(Raw raw) noexcept {
+    Block block;
+    block.data_ = raw.data;
+    block.bytes_ = raw.bytes;
+    block.seamed_ = true;  // nobody knows
+    return block;
+}
+
+Block::Raw Block::release() noexcept {
+    return {std::exchange(data_, nullptr), std::exchange(bytes_, 0)};
 }
 
 std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill) {
@@ -213,3 +344,9 @@ void zero_bytes(void* at, std::size_t bytes) {
 }
 
 }  // namespace tensorhash::runtime
+
+namespace tensorhash {
+
+std::size_t release_memory() noexcept { return runtime::cache().release(); }
+
+}  // namespace tensorhash

@@ -29,10 +29,32 @@ public:
     unsigned char const* data() const noexcept { return data_; }
     std::size_t bytes() const noexcept { return bytes_; }
 
+    /// Makes the block larger and keeps what is in it: its pages move to another address, nothing is copied. What is new
+    /// is zeros, committed. False: the block is as it was, and only a copy helps. Throws std::bad_alloc.
+    bool grow(std::size_t bytes);
+    /// Undoes grow(): `bytes` is what bytes() was before.
+    void shrink(std::size_t bytes) noexcept;
+
+    /// The memory without its owner, for those who cannot hold a Block; adopt() makes it a Block again.
+    struct Raw {
+        unsigned char* data;
+        std::size_t bytes;
+    };
+    static Block adopt(Raw raw) noexcept;
+    Raw release() noexcept;
+
 private:
     unsigned char* data_ = nullptr;
     std::size_t bytes_ = 0;
+    bool seamed_ = false;  // mapped by more than one call: not every kernel can move such a range
 };
+
+/// Takes a grown block back to what it was, unless release() is called first.
+struct Shrink {
+    std::size_t before = 0;
+    void operator()(Block* block) const noexcept { block->shrink(before); }
+};
+using Extension = std::unique_ptr<Block, Shrink>;
 
 /// A block that tensors and tables can hold together.
 std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill);

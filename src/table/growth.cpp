@@ -1,5 +1,6 @@
 // Adding keys and growing: claims first, room second, numbers last; nothing of the table changes before room is there.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -32,11 +33,31 @@ void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64
 
 }  // namespace
 
-Growth Table::grown_to(std::uint64_t capacity) const {
-    Growth growth{capacity, copy_column(keys_, top_, capacity), {}, live_, {}};
-    for (Column const& column : values_) {
-        growth.values.push_back(copy_column(column, top_, capacity));
+/// The column with room for the growth's capacity. Fresh memory is dear: what is there already is kept, unless somebody
+/// has a view of it, which must stay where it is.
+Column Table::enlarged(Column const& column, Growth& growth) const {
+    runtime::Block& block = *column.block;
+    if (column.block.use_count() == 1) {
+        // pairs with the release of the last view, which another thread may have let go just now
+        std::atomic_thread_fence(std::memory_order_acquire);
+        growth.extensions.reserve(growth.extensions.size() + 1);
+        std::size_t const before = block.bytes();
+        if (block.grow(growth.capacity * column.row_bytes)) {
+            growth.extensions.emplace_back(&block, runtime::Shrink{before});
+            return column;
+        }
     }
+    return copy_column(column, top_, growth.capacity);
+}
+
+Growth Table::grown_to(std::uint64_t capacity) const {
+    Growth growth;
+    growth.capacity = capacity;
+    growth.keys = enlarged(keys_, growth);
+    for (Column const& column : values_) {
+        growth.values.push_back(enlarged(column, growth));
+    }
+    growth.live = live_;
     growth.live.resize((capacity + 63) / 64, 0);
     return growth;
 }
@@ -46,7 +67,8 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     if (needed > kMaxEntries) {
         fail_too_many(needed);
     }
-    Growth growth{capacity_, {}, {}, {}, {}};
+    Growth growth;
+    growth.capacity = capacity_;
     if (needed > capacity_) {
         growth = grown_to(std::min(std::max(2 * capacity_, needed), kMaxEntries));
     }
@@ -57,8 +79,22 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     return growth;
 }
 
+/// Rows that are nobody's read as zeros after growth, also where the old memory goes on.
+void Table::clear_unused(Column& old, Column const& grown) const noexcept {
+    if (old.block == grown.block) {
+        runtime::zero_bytes(old.row(top_), (capacity_ - top_) * old.row_bytes);
+    }
+}
+
 void Table::adopt(Growth&& growth) noexcept {
+    for (runtime::Extension& extension : growth.extensions) {
+        extension.release();
+    }
     if (growth.keys) {
+        clear_unused(keys_, *growth.keys);
+        for (std::size_t i = 0; i < values_.size(); ++i) {
+            clear_unused(values_[i], growth.values[i]);
+        }
         capacity_ = growth.capacity;
         keys_ = std::move(*growth.keys);
         values_ = std::move(growth.values);
@@ -175,7 +211,7 @@ void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers cons
     }
 }
 
-Growth Table::prepare_reserve(std::uint64_t capacity) const {
+Growth Table::prepare_reserve(std::uint64_t capacity) {
     if (capacity > kMaxEntries) {
         throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
                          " entries, got " + std::to_string(capacity));
@@ -186,15 +222,25 @@ Growth Table::prepare_reserve(std::uint64_t capacity) const {
     Growth growth = grown_to(capacity);
     std::uint64_t const lines = Index::lines_for(layout_, capacity);
     if (lines != index_.lines()) {
-        growth.index.emplace(layout_, lines);
+        growth.extensions.reserve(growth.extensions.size() + 1);
+        if (runtime::Extension extension = index_.make_room(lines)) {
+            growth.extensions.push_back(std::move(extension));
+            growth.lines = lines;
+        } else {
+            growth.index.emplace(layout_, lines);
+        }
     }
     return growth;
 }
 
 void Table::finish_reserve(Growth&& growth) noexcept {
     std::optional<Index> larger = std::move(growth.index);
+    std::uint64_t const lines = growth.lines;
     adopt(std::move(growth));
-    if (larger) {
+    if (lines != 0) {
+        index_.clear(lines);
+        index_.place(key_buffer(), live_.data(), top_, size());
+    } else if (larger) {
         larger->place(key_buffer(), live_.data(), top_, size());
         index_ = std::move(*larger);
     }

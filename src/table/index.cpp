@@ -42,8 +42,13 @@ Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count
 
 Index::Index(KeyLayout layout, std::uint64_t lines)
     : layout_(layout), kernels_(&cpu::kernels(layout.bytes, layout.float_bytes)),
-      memory_(lines * sizeof(kernel::NarrowLine), runtime::Fill::Zero), lines_(lines) {
-    auto const rule = cpu::line_rule(layout.bytes);
+      memory_(lines * sizeof(kernel::NarrowLine), runtime::Fill::Zero) {
+    set_lines(lines);
+}
+
+void Index::set_lines(std::uint64_t lines) noexcept {
+    auto const rule = cpu::line_rule(layout_.bytes);
+    lines_ = lines;
     limit_ = lines == kMaxLines ? lines * rule.lanes - lines / 2 : lines * rule.occupied;
 }
 
@@ -151,6 +156,17 @@ void Index::place(unsigned char const* key_buffer, std::uint64_t const* live, st
 void Index::clear() noexcept {
     runtime::zero_bytes(memory_.data(), lines_ * sizeof(kernel::NarrowLine));
     occupied_ = 0;
+}
+
+runtime::Extension Index::make_room(std::uint64_t lines) {
+    std::size_t const before = memory_.bytes();
+    return {memory_.grow(lines * sizeof(kernel::NarrowLine)) ? &memory_ : nullptr,
+            runtime::Shrink{before}};
+}
+
+void Index::clear(std::uint64_t lines) noexcept {
+    clear();
+    set_lines(lines);
 }
 
 std::uint64_t Index::count_entries() const {

@@ -54,12 +54,18 @@ public:
                std::uint64_t count) noexcept;
     void clear() noexcept;
 
+    /// Memory for so many lines, which are still as many as before; null: this memory cannot grow.
+    runtime::Extension make_room(std::uint64_t lines);
+    /// Becomes an empty index of as many lines as there is room for.
+    void clear(std::uint64_t lines) noexcept;
+
     /// Entries that the lines really hold, counted.
     std::uint64_t count_entries() const;
     ProbeLengths probe_lengths(unsigned char const* key_buffer, Batch const& batch,
                                std::size_t rows) const;
 
 private:
+    void set_lines(std::uint64_t lines) noexcept;
     kernel::IndexView view(unsigned char const* key_buffer) const noexcept;
     cpu::Kernels::Writers const& writers(bool shared) const noexcept {
         return shared ? kernels_->shared : kernels_->sole;
@@ -68,8 +74,8 @@ private:
     KeyLayout layout_;
     cpu::Kernels const* kernels_;
     runtime::Block memory_;
-    std::uint64_t lines_;
-    std::uint64_t limit_;
+    std::uint64_t lines_ = 0;
+    std::uint64_t limit_ = 0;
     std::uint64_t occupied_ = 0;  // live and erased slots
 };
 

@@ -39,13 +39,16 @@ struct Column {
 /// A copy of the first `used` rows in a buffer of `capacity`, the rest zeros.
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity);
 
-/// New memory for a table that must grow, all of it allocated before anything changes.
+/// New memory for a table that must grow, all of it allocated before anything changes. Buffers of which nobody has a view
+/// were made larger as they are; they get their old size back unless the table adopts the growth.
 struct Growth {
     std::uint64_t capacity = 0;
     std::optional<Column> keys;  // none: the buffers are large enough
     std::vector<Column> values;
     std::vector<std::uint64_t> live;
     std::optional<Index> index;  // of the size that `capacity` asks for, still empty
+    std::uint64_t lines = 0;     // or: the table's own index has memory for so many
+    std::vector<runtime::Extension> extensions;
 };
 
 /// A batch whose keys have claims and room, but are not yet the table's.
@@ -121,7 +124,7 @@ public:
                        std::span<Reduce const> reduce) noexcept;
     Erasing prepare_erase(std::size_t rows);
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
-    Growth prepare_reserve(std::uint64_t capacity) const;
+    Growth prepare_reserve(std::uint64_t capacity);
     void finish_reserve(Growth&& growth) noexcept;
     Compacted prepare_compact(std::int32_t* old_to_new) const;
     void finish_compact(Compacted&& compacted) noexcept;
@@ -160,8 +163,10 @@ private:
                           std::optional<Index>& replacement);
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
                                     std::uint64_t missing, std::optional<Index>& replacement) const;
+    Column enlarged(Column const& column, Growth& growth) const;
     Growth grown_to(std::uint64_t capacity) const;
     Growth make_room(Index const& target, std::uint64_t fresh) const;
+    void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
                    Adding::Counts const& added);

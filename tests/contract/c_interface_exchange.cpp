@@ -1,6 +1,8 @@
 // The C interface's calls that work in the caller's memory: values with a mask, export in chunks, replacing everything.
+#include <cstring>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "support.hpp"
 #include "tensorhash/c.h"
@@ -190,6 +192,38 @@ TEST(CInterface, memory_is_what_the_buffers_hold_at_least) {
     std::int64_t after = -1;
     EXPECT_EQ(th_map_memory(pairs.map, &after), TH_OK);
     EXPECT_GE(after - before, 10000 * 16);
+}
+
+TEST(CMemory, is_taken_given_back_and_released) {
+    th_memory_release();
+    th_memory memory{nullptr, 0};
+    for (std::int64_t bytes : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{3} << 20}) {
+        ASSERT_EQ(th_memory_take(bytes, &memory), TH_OK) << th_last_error();
+        ASSERT_NE(memory.data, nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 64, 0u);
+        EXPECT_GE(memory.bytes, bytes);
+        std::memset(memory.data, 1, static_cast<std::size_t>(memory.bytes));
+        std::thread([&] { th_memory_give(memory); }).join();
+    }
+    void const* const warm = memory.data;
+    ASSERT_EQ(th_memory_take(3 << 20, &memory), TH_OK);
+    EXPECT_EQ(memory.data, warm) << "what was given back is given out again";
+    th_memory_give(memory);
+    EXPECT_EQ(th_memory_release(), std::int64_t{3} << 20);
+    EXPECT_EQ(th_memory_release(), 0);
+    th_memory_give({nullptr, 0});
+}
+
+TEST(CMemory, refuses_what_cannot_be) {
+    th_memory memory{nullptr, 5};
+    EXPECT_EQ(th_memory_take(-1, &memory), TH_VALUE_ERROR);
+    EXPECT_STREQ(th_last_error(), "bytes: expected at least 0, got -1");
+    EXPECT_EQ(th_memory_take(1, nullptr), TH_VALUE_ERROR);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_EQ(th_memory_take(std::int64_t{1} << 60, &memory), TH_OUT_OF_MEMORY);
+#endif
+    EXPECT_EQ(memory.data, nullptr);
+    EXPECT_EQ(memory.bytes, 5);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct keys;
 // views taken before growth stay safe; compact() alone moves, and returns the map.
 #include "support.hpp"
+#include "tensorhash/memory.hpp"
 
 namespace th_test {
 namespace {
@@ -201,6 +202,68 @@ TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
     }
     EXPECT_EQ(to_vector<std::int64_t>(values), (std::vector<std::int64_t>{100, 2, 3, 4}));
     EXPECT_EQ(to_vector<std::int64_t>(keys), (std::vector<std::int64_t>{10, 20, 30, 40}));
+}
+
+/// Keys 0, 1, 2 … with values of the same number; large enough that buffers are mapped and grow where they are.
+HashMap large_map(std::int64_t capacity, std::int64_t rows) {
+    HashMap map = int64_map(capacity);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+    map.insert(int64_keys(numbers), {int64_keys(numbers)});
+    return map;
+}
+
+/// Every key is at its index, every value as it was, and what is nobody's reads as zeros.
+void expect_numbers(HashMap const& map, std::int64_t rows) {
+    map.validate();
+    std::vector<std::int64_t> const keys = to_vector<std::int64_t>(map.key_tensor());
+    std::vector<std::int64_t> const values = to_vector<std::int64_t>(map.value_tensor());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        std::int64_t const number =
+            static_cast<std::int64_t>(i) < rows ? static_cast<std::int64_t>(i) : 0;
+        ASSERT_EQ(keys[i], number) << i;
+        ASSERT_EQ(values[i], number) << i;
+    }
+}
+
+TEST(Rule03Views, large_tables_grow_and_keep_everything) {
+    constexpr std::int64_t rows = 300000;
+    for (int n : {1, 2, 8}) {
+        Threads threads(n);
+        tensorhash::release_memory();
+        HashMap map = large_map(rows, rows);
+        for (std::int64_t capacity : {2 * rows, 2 * rows + 1, 5 * rows}) {
+            map.reserve(Capacity{capacity});
+            EXPECT_EQ(map.capacity(), capacity);
+            expect_numbers(map, rows);
+        }
+        map.insert(int64_keys({-1}), {int64_keys({-1})});
+        EXPECT_EQ(map.find(int64_keys({-1})).indices.as<std::int32_t>()[0], rows);
+    }
+}
+
+TEST(Rule03Views, rows_that_were_cleared_read_as_zeros_after_growth) {
+    constexpr std::int64_t rows = 300000;
+    tensorhash::release_memory();
+    HashMap map = large_map(rows, rows);
+    map.clear();
+    map.insert(int64_keys({0, 1}), {int64_keys({0, 1})});
+    map.reserve(Capacity{2 * rows});
+    expect_numbers(map, 2);
+}
+
+TEST(Rule03Views, a_view_of_a_large_table_stays_where_it_is_when_the_table_grows) {
+    constexpr std::int64_t rows = 300000;
+    tensorhash::release_memory();
+    HashMap map = large_map(rows, rows);
+    Tensor values = map.value_tensor();
+    map.reserve(Capacity{2 * rows});
+    values.as_mutable<std::int64_t>()[5] = 77;
+    expect_numbers(map, rows);
+    std::vector<std::int64_t> const shown = to_vector<std::int64_t>(values);
+    EXPECT_EQ(shown.size(), static_cast<std::size_t>(rows));
+    EXPECT_EQ(shown[5], 77);
+    EXPECT_EQ(shown.back(), rows - 1);
 }
 
 TEST(Rule03Views, views_outlive_the_table_and_survive_compact) {

@@ -2,6 +2,7 @@
 #include "runtime/memory.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "contract/support.hpp"
+#include "tensorhash/memory.hpp"
 
 namespace th_test {
 namespace {
@@ -101,6 +103,114 @@ TEST(Memory, threads_may_take_and_give_back_at_once) {
         });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Memory, growing_keeps_what_is_in_a_block_and_adds_zeros) {
+    for (int n : {1, 2, 8}) {
+        Threads limit(n);
+        tensorhash::release_memory();
+        Block block(3u << 20, Fill::Zero);
+        std::vector<unsigned char> before(block.bytes());
+        for (std::size_t i = 0; i < before.size(); ++i)
+            before[i] = static_cast<unsigned char>(i * 31 >> 7);
+        std::memcpy(block.data(), before.data(), before.size());
+        ASSERT_TRUE(block.grow((5u << 20) + 123));
+        EXPECT_GE(block.bytes(), (5u << 20) + 123);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 64, 0u);
+        EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
+        std::vector<unsigned char> const zeros(block.bytes() - before.size(), 0);
+        EXPECT_EQ(std::memcmp(block.data() + before.size(), zeros.data(), zeros.size()), 0);
+        std::memset(block.data() + before.size(), 0xee, zeros.size());
+
+        block.shrink(before.size());
+        EXPECT_EQ(block.bytes(), before.size());
+        EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
+        if (block.grow(9u << 20)) {  // older kernels move what was mapped at once only
+            EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
+            EXPECT_EQ(std::memcmp(block.data() + before.size(), zeros.data(), zeros.size()), 0);
+        }
+        EXPECT_TRUE(block.grow(1)) << "there is room for that";
+    }
+}
+
+TEST(Memory, what_cannot_grow_is_as_before) {
+    Block small(1000, Fill::Zero);
+    unsigned char const* const data = small.data();
+    EXPECT_FALSE(small.grow(4u << 20)) << "heap memory is not ours to move";
+    EXPECT_EQ(small.data(), data);
+    EXPECT_EQ(small.bytes(), 1024u);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    Block large(2u << 20, Fill::Zero);
+    std::memset(large.data(), 7, large.bytes());
+    EXPECT_THROW(large.grow(std::size_t{1} << 60), std::bad_alloc);
+    EXPECT_EQ(large.bytes(), 2u << 20);
+    EXPECT_TRUE(holds_only(large, large.bytes(), 7));
+#endif
+}
+
+TEST(Memory, released_memory_is_what_was_kept) {
+    tensorhash::release_memory();
+    EXPECT_EQ(tensorhash::release_memory(), 0u);
+    {
+        Block a(3u << 20), b(5u << 20), on_the_heap(1000);
+    }
+    EXPECT_EQ(tensorhash::release_memory(), 8u << 20);
+    EXPECT_EQ(tensorhash::release_memory(), 0u);
+    Block used(3u << 20, Fill::Zero);
+    EXPECT_EQ(tensorhash::release_memory(), 0u) << "a block in use is not kept";
+    EXPECT_TRUE(holds_only(used, used.bytes(), 0));
+}
+
+TEST(Memory, a_freed_block_is_given_out_again_to_who_needs_about_as_much) {
+    tensorhash::release_memory();
+    void const* four = nullptr;
+    void const* five = nullptr;
+    {
+        Block a(4u << 20), b(5u << 20);
+        four = a.data();
+        five = b.data();
+    }
+    Block much_smaller(3u << 20);
+    EXPECT_NE(much_smaller.data(), four);
+    Block fits(4u << 20), fits_well_enough(4u << 20);
+    EXPECT_EQ(fits.data(), four) << "the nearest in size";
+    EXPECT_EQ(fits_well_enough.data(), five);
+}
+
+TEST(Memory, large_blocks_leave_small_ones_their_warm_memory) {
+    // Nobody touches these: they cost addresses only.
+    tensorhash::release_memory();
+    std::size_t const limit = std::min<std::size_t>(
+        std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                                  static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 16);
+    std::size_t const large = limit / 3 / 4096 * 4096;
+    void const* data = nullptr;
+    {
+        Block small(2u << 20);
+        data = small.data();
+    }
+    {
+        Block a(large), b(large), c(large), d(large), too_large(limit);
+    }
+    Block small(2u << 20);
+    EXPECT_EQ(small.data(), data);
+    EXPECT_LE(tensorhash::release_memory(), limit / 4 * 3);
+}
+
+TEST(Memory, raw_memory_finds_back) {
+    tensorhash::release_memory();
+    for (std::size_t bytes : sizes()) {
+        Block block(bytes, Fill::None);
+        unsigned char* const data = block.data();
+        Block::Raw const raw = block.release();
+        EXPECT_EQ(block.data(), nullptr);
+        EXPECT_EQ(raw.data, data);
+        EXPECT_GE(raw.bytes, bytes);
+        std::memset(raw.data, 1, raw.bytes);
+        Block const again = Block::adopt(raw);
+        EXPECT_EQ(again.data(), data);
+    }
+    EXPECT_GT(tensorhash::release_memory(), 0u);
 }
 
 TEST(Memory, copy_and_zero_in_parallel) {

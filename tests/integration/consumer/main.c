@@ -26,6 +26,7 @@ int main(void) {
     uint8_t mask[3];
     float found[2];
     int64_t size = 0;
+    th_memory memory = {NULL, 0};
 
     expect(th_abi_version() == TH_ABI_VERSION, "library and header agree on the interface");
     expect(th_map_create(8, key, &weight, 1, &map) == TH_OK, "a map is made");
@@ -47,6 +48,11 @@ int main(void) {
     expect(strlen(th_last_error()) > 0, "the refusal comes with a sentence");
     expect(th_map_size(map, &size) == TH_OK && size == 2, "a refused call changes nothing");
     th_map_destroy(map);
+
+    expect(th_memory_take(5 << 20, &memory) == TH_OK, "memory is taken");
+    memset(memory.data, 1, 5 << 20);
+    th_memory_give(memory);
+    expect(th_memory_release() >= 5 << 20, "what was given back is released");
 
     if (failures == 0) printf("tensorhash %s works from C\n", th_version());
     return failures == 0 ? 0 : 1;
