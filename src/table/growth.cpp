@@ -1,7 +1,7 @@
 // Adding keys and growing: claims first, room second, numbers last; nothing of the table changes before room is there.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "runtime/parallel.hpp"
@@ -38,8 +38,8 @@ void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64
 Column Table::enlarged(Column const& column, Growth& growth) const {
     runtime::Block& block = *column.block;
     if (column.block.use_count() == 1) {
-        // pairs with the release of the last view, which another thread may have let go just now
-        std::atomic_thread_fence(std::memory_order_acquire);
+        // Another thread may have let the last view go just now: giving up a share of one's own sees what it wrote.
+        std::shared_ptr<runtime::Block>(column.block).reset();
         growth.extensions.reserve(growth.extensions.size() + 1);
         std::size_t const before = block.bytes();
         if (block.grow(growth.capacity * column.row_bytes)) {
