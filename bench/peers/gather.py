@@ -1,0 +1,67 @@
+"""The gather limit as a contender: what the memory alone allows (bench/cpp/gather.h), on the table's own keys."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from harness import machine
+from harness.clock import Clock, Round
+from harness.keys import KeyKind
+from harness.store import BUILD
+
+NAME = "gather"
+LIBRARY = BUILD / "libtensorhash-gather.so"
+
+
+@cache
+def library() -> ctypes.CDLL:
+    if not LIBRARY.exists():
+        raise FileNotFoundError(f"{LIBRARY} is not there: tools/build-bench makes it")
+    loaded = ctypes.CDLL(str(LIBRARY))
+    loaded.th_gather_make.restype = ctypes.c_void_p
+    return loaded
+
+
+class Gather:
+    """Memory as large as the index of a table for so many rows, and with wide keys as its key buffer."""
+
+    def __init__(self, kind: KeyKind, rows: int) -> None:
+        from peers import ours
+
+        self.kind, self.rows = kind, rows
+        index = ours.Table(rows, kind).map.memory_usage()["index"]
+        buffer = rows * kind.bytes if kind.lines == 2 else 0
+        sizes = (ctypes.c_int64(index), ctypes.c_int64(buffer))
+        made = library().th_gather_make(*sizes, ctypes.c_int32(machine.threads()))
+        if not made:
+            raise MemoryError(f"the gather limit got no memory for {rows} keys")
+        self.handle = ctypes.c_void_p(made)
+        # Written before: first touch costs more than the gather.
+        self.out, self.mask = np.ones(rows, np.int32), np.ones(rows, np.uint8)
+
+    def run(self, keys: np.ndarray) -> None:
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (self.out, self.mask))
+        shape = (ctypes.c_int32(self.kind.bytes), ctypes.c_int32(self.kind.lines))
+        given = (ctypes.c_void_p(keys.ctypes.data), ctypes.c_int64(len(keys)), *shape)
+        if library().th_gather_run(self.handle, *given, *pointers) != 0:
+            raise ValueError(f"the gather limit refused {len(keys)} keys of {self.kind.name}")
+
+    def __del__(self) -> None:
+        if hasattr(self, "handle"):
+            library().th_gather_destroy(self.handle)
+
+
+def round_of(kind: KeyKind, batches: dict[str, np.ndarray]) -> Round:
+    """A round: each of these operations' keys once."""
+    gather = Gather(kind, max(map(len, batches.values())))
+    batches = {operation: np.ascontiguousarray(keys) for operation, keys in batches.items()}
+
+    def one_round(clock: Clock) -> Any:
+        for operation, keys in batches.items():
+            with clock(operation):
+                gather.run(keys)
+
+    return one_round
