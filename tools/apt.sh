@@ -36,3 +36,17 @@ need_open3d_libraries() {
     has_library libGL.so.1 || missing+=(libgl1)
     [ ${#missing[@]} = 0 ] || want_packages "${missing[@]}"
 }
+# What tensorhash-bench compares with: a header and its package.
+CPP_PEERS=(
+    "absl/container/flat_hash_map.h libabsl-dev"
+    "boost/unordered/unordered_flat_map.hpp libboost1.81-dev"
+    "oneapi/tbb/concurrent_unordered_map.h libtbb-dev"
+)
+# A benchmark can do without a peer: what may not be installed is left out, with a sentence.
+need_cpp_peers() {
+    local peer
+    for peer in "${CPP_PEERS[@]}"; do
+        has_header "${peer%% *}" || (want_packages "${peer##* }") || say "the benchmark goes on without ${peer##* }"
+    done
+}
+need_valgrind() { command -v valgrind >/dev/null || want_packages valgrind; }

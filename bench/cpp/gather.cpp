@@ -1,0 +1,172 @@
+// The gather limit of gather.h. Every choice is the fastest of those measured: README.md has the others.
+#include "gather.h"
+
+#include <cstring>
+#include <new>
+
+#include "pages.hpp"
+#include "pool.hpp"
+
+struct th_gather {
+    bench::Pages index;
+    bench::Pages key_buffer;
+    std::uint64_t lines;
+    std::uint64_t key_buffer_bytes;
+    bench::Pool pool;
+};
+
+namespace {
+
+// Rows in flight. More than the core can have misses under way, so that a slow one never empties the pipe.
+constexpr std::size_t kAhead = 64;
+
+constexpr std::uint64_t kFactors[] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
+                                      0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,
+                                      0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u};
+
+std::uint64_t load_word(unsigned char const* at, std::size_t bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, bytes);
+    return word;
+}
+
+/// Multiply-shift over the key's words: the cheapest mix whose high bits spread random and structured keys alike.
+/// `Bytes` is the key's width, or 0 where only `width` knows it.
+template <std::size_t Bytes>
+inline std::uint64_t mix(unsigned char const* key, std::size_t width) {
+    std::size_t const bytes = Bytes != 0 ? Bytes : width;
+    std::uint64_t sum = 0;
+    std::size_t at = 0;
+    std::size_t word = 0;
+    for (; at + 8 <= bytes; at += 8, ++word) {
+        sum += load_word(key + at, 8) * kFactors[word % 8];
+    }
+    if constexpr (Bytes % 8 == 4) {
+        sum += load_word(key + at, 4) * kFactors[word % 8];
+    } else if (at < bytes) {
+        sum += load_word(key + at, bytes - at) * kFactors[word % 8];
+    }
+    return sum;
+}
+
+/// The high half of a mixed word as a place among `count`.
+inline std::uint64_t place(std::uint64_t mixed, std::uint64_t count) {
+    return (mixed >> 32) * count >> 32;
+}
+
+struct Job {
+    unsigned char const* keys;
+    std::size_t key_bytes;
+    unsigned char const* index;
+    std::uint64_t lines;
+    unsigned char const* key_buffer;
+    std::uint64_t entries;
+    std::int32_t* out;
+    std::uint8_t* mask;
+};
+
+/// Addresses of one row on their way.
+struct Flight {
+    std::uint32_t line;
+    std::uint32_t entry;
+};
+
+template <std::size_t Bytes, int Lines>
+void gather_rows(Job const& job, std::size_t begin, std::size_t end) {
+    std::size_t const width = Bytes != 0 ? Bytes : job.key_bytes;
+    Flight flights[kAhead];
+    auto const start = [&](std::size_t row) {
+        std::uint64_t const mixed = mix<Bytes>(job.keys + row * width, width);
+        Flight flight{static_cast<std::uint32_t>(place(mixed, job.lines)), 0};
+        __builtin_prefetch(job.index + std::size_t{flight.line} * 64);
+        if constexpr (Lines == 2) {
+            flight.entry = static_cast<std::uint32_t>(place(mixed * kFactors[1], job.entries));
+            __builtin_prefetch(job.key_buffer + flight.entry * width);
+        }
+        flights[row % kAhead] = flight;
+    };
+    auto const finish = [&](std::size_t row, Flight flight) {
+        std::uint64_t seen = load_word(job.index + std::size_t{flight.line} * 64, 8);
+        if constexpr (Lines == 2) {
+            seen ^= load_word(job.key_buffer + flight.entry * width, 8);
+        }
+        job.out[row] = static_cast<std::int32_t>(seen);
+        job.mask[row] = seen != 0 ? 1 : 0;
+    };
+    std::size_t const primed = std::min(end, begin + kAhead);
+    for (std::size_t row = begin; row < primed; ++row) {
+        start(row);
+    }
+    std::size_t row = begin;
+    for (; row + kAhead < end; ++row) {
+        Flight const flight = flights[row % kAhead];
+        start(row + kAhead);
+        finish(row, flight);
+    }
+    for (; row < end; ++row) {
+        finish(row, flights[row % kAhead]);
+    }
+}
+
+using GatherRows = void (*)(Job const&, std::size_t, std::size_t);
+
+template <int Lines>
+GatherRows rows_of(std::int32_t key_bytes) {
+    switch (key_bytes) {
+        case 8:
+            return gather_rows<8, Lines>;
+        case 12:
+            return gather_rows<12, Lines>;
+        case 16:
+            return gather_rows<16, Lines>;
+        case 64:
+            return gather_rows<64, Lines>;
+        default:
+            return gather_rows<0, Lines>;
+    }
+}
+
+}  // namespace
+
+th_gather* th_gather_make(int64_t index_bytes, int64_t key_buffer_bytes, int32_t threads) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 38;  // line numbers have 32 bits
+    if (index_bytes < 64 || index_bytes > kMost || key_buffer_bytes < 0 ||
+        key_buffer_bytes > kMost || threads < 1 || threads > 64) {
+        return nullptr;
+    }
+    try {
+        return new th_gather{bench::Pages(static_cast<std::size_t>(index_bytes)),
+                             bench::Pages(static_cast<std::size_t>(key_buffer_bytes)),
+                             static_cast<std::uint64_t>(index_bytes) / 64,
+                             static_cast<std::uint64_t>(key_buffer_bytes), bench::Pool(threads)};
+    } catch (...) {  // no memory, no thread
+        return nullptr;
+    }
+}
+
+int32_t th_gather_run(th_gather* gather, void const* keys, int64_t rows, int32_t key_bytes,
+                      int32_t lines_per_key, int32_t* out, uint8_t* mask) {
+    if (gather == nullptr || rows < 0 || key_bytes < 4 || key_bytes > 256 || lines_per_key < 1 ||
+        lines_per_key > 2) {
+        return -1;
+    }
+    auto const width = static_cast<std::size_t>(key_bytes);
+    std::uint64_t const entries = gather->key_buffer_bytes / width;
+    if (lines_per_key == 2 && (width < 8 || entries == 0 || entries > 0xffffffffu)) {
+        return -1;
+    }
+    Job const job{static_cast<unsigned char const*>(keys),
+                  width,
+                  gather->index.data(),
+                  gather->lines,
+                  gather->key_buffer.data(),
+                  entries,
+                  out,
+                  mask};
+    auto* const gather_range = lines_per_key == 1 ? rows_of<1>(key_bytes) : rows_of<2>(key_bytes);
+    gather->pool.run(static_cast<std::size_t>(rows),
+                     [&](std::size_t begin, std::size_t end) { gather_range(job, begin, end); });
+    return 0;
+}
+
+void th_gather_destroy(th_gather* gather) { delete gather; }
