@@ -8,11 +8,11 @@ from typing import Any
 
 from harness.case import FULL, Sample, Scale, rows_text
 from harness.clock import median
+from harness.keys import HIT, INSERT
 from harness.report import GATHER, OURS, markdown, number
 from harness.store import SuiteData
 
 LARGE = (1_000_000, 10_000_000)
-HIT = "find (hit)"
 
 
 class Measured:
@@ -174,7 +174,7 @@ def one_key(data: Measured) -> Values:
 
 def patterns(data: Measured) -> Values:
     for key in ("int64", "int32x3"):
-        for operation in ("insert", "find"):
+        for operation in (INSERT, HIT):
             where = {"key": key, "operation": operation}
             random = data.seconds("patterns", OURS, keys="random", **where)
             slowest = [
@@ -197,7 +197,7 @@ def map_memory(data: Measured) -> Values:
 LIMIT = "of the limit"
 # Times faster, with int64 and with int32 x 3 keys.
 OPEN3D = {
-    "insert": (20, 20),
+    INSERT: (20, 20),
     HIT: (8, 6),
     "erase": (20, 20),
     "active_buf_indices": (50, 50),
@@ -207,12 +207,12 @@ OPEN3D = {
 GOALS = (
     Goal("find, 8-byte keys, 10^7", 0.70, LIMIT, of_gather(HIT, "int64", 10_000_000)),
     Goal("find, 8-byte keys, 10^6", 0.55, LIMIT, of_gather(HIT, "int64", 1_000_000)),
-    Goal("insert, 8-byte keys, 10^7", 0.45, LIMIT, of_gather("insert", "int64", 10_000_000)),
-    Goal("insert, 8-byte keys, 10^6", 0.35, LIMIT, of_gather("insert", "int64", 1_000_000)),
+    Goal("insert, 8-byte keys, 10^7", 0.45, LIMIT, of_gather(INSERT, "int64", 10_000_000)),
+    Goal("insert, 8-byte keys, 10^6", 0.35, LIMIT, of_gather(INSERT, "int64", 1_000_000)),
     Goal("find, 12-byte keys, two lines a key", 0.60, LIMIT, of_gather(HIT, "int32x3", *LARGE)),
     *(
         Goal(f"{operation}, {key}, one thread, against the best C++ map", 3, "x", best_peer(operation, key))
-        for operation in (HIT, "insert")
+        for operation in (HIT, INSERT)
         for key in ("int64", "int32x3")
     ),
     *(
@@ -221,7 +221,7 @@ GOALS = (
         for key, target in zip(("int64", "int32x3"), targets, strict=True)
     ),
     Goal("find: gain of all threads over one, of the gather's", 0.9, "", threads_gain(HIT)),
-    Goal("insert: gain of all threads over one, of the gather's", 0.9, "", threads_gain("insert")),
+    Goal("insert: gain of all threads over one, of the gather's", 0.9, "", threads_gain(INSERT)),
     Goal("unique of 10^6 int32 x 3, against torch.unique(dim=0)", 50, "x", unique("int32x3", "torch")),
     Goal("unique of 10^6 int32 x 3, against np.unique(axis=0)", 20, "x", unique("int32x3", "np.unique")),
     Goal("unique of 10^6 int64, against torch.unique", 1.5, "x", unique("int64", "torch")),

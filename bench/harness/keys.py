@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Operations that the gather limit and the goals have to know by name.
+HIT, MISS, INSERT, CONSTRUCT = "find (hit)", "find (miss)", "insert", "construct + insert"
+
 
 @dataclass(frozen=True)
 class KeyKind:
@@ -20,10 +23,9 @@ class KeyKind:
     def bytes(self) -> int:
         return np.dtype(self.dtype).itemsize * int(np.prod(self.shape))
 
-    @property
-    def lines(self) -> int:
-        """Cache lines that a lookup has to read: wider keys lie in a buffer of their own."""
-        return 1 if self.bytes <= 8 else 2
+    def lines(self, operation: str) -> int:
+        """Cache lines that must be read: a wide key that is there lies in a buffer of its own."""
+        return 2 if self.bytes > 8 and operation in (HIT, "erase") else 1
 
     def random(self, rows: int, seed: int) -> np.ndarray:
         width = self.bytes * rows

@@ -24,7 +24,7 @@ def number(value: float) -> str:
     """Three digits that matter, never as 1e+03."""
     if value >= 100:
         return f"{value:.0f}"
-    digits = 1 if value >= 10 else 2 if value >= 1 else 3
+    digits = 1 if value >= 10 else 2 if value >= 0.1 else 3
     return f"{value:.{digits}f}"
 
 

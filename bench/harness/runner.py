@@ -25,7 +25,7 @@ class Failure:
     error: str
 
 
-def events(command: list[str], descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
+def events(descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
     """What a worker tells, as it tells it; the progress bar's clock goes on meanwhile."""
     with os.fdopen(descriptor, "rb", buffering=0) as pipe, selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
@@ -42,24 +42,25 @@ def events(command: list[str], descriptor: int, progress: Progress) -> Iterator[
 
 
 def run_worker(
-    suite: str, python: Path | str, scale: Scale, cases: list[str], progress: Progress
+    module: str, python: Path | str, scale: Scale, cases: list[str], progress: Progress
 ) -> tuple[set[str], list[Failure]]:
     """(cases that came to an end, what went wrong). A worker that dies leaves its other cases undone."""
+    suite = module.rsplit(".", 1)[-1]
     reading, writing = os.pipe()
-    command = [str(python), "-m", "harness.worker", suite, scale.name, str(writing), *cases]
+    command = [str(python), "-m", "harness.worker", module, scale.name, str(writing), *cases]
     log = store.path(scale, suite).with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
     ended: set[str] = set()
     failures: list[Failure] = []
     running = ""
-    with log.open("ab") as noise:
+    with log.open("wb") as noise:
         worker = subprocess.Popen(
             command, env=process.environment(), pass_fds=[writing], stdout=noise, stderr=noise
         )
         os.close(writing)
         data = store.load(scale, suite)
         try:
-            for event in events(command, reading, progress):
+            for event in events(reading, progress):
                 data.machine = event.get("machine", data.machine)
                 data.versions.update(event.get("versions", {}))
                 if "begin" in event:
@@ -80,9 +81,8 @@ def run_worker(
         finally:
             worker.wait()
     if worker.returncode != 0:
-        what = running or f"{suite} (before its first case)" if not ended else running
         tail = log.read_text(errors="replace")[-2000:]
-        failures.append(Failure(what or suite, f"exit code {worker.returncode}\n{tail}"))
+        failures.append(Failure(running or suite, f"exit code {worker.returncode}\n{tail}"))
         if running:
             ended.add(running)
             progress.end(running, 0.0, failed=True)
@@ -91,14 +91,13 @@ def run_worker(
 
 def run_suite(suite: Any, scale: Scale, cases: list[str], progress: Progress) -> list[Failure]:
     """All of these cases; after a crash a new worker takes up what is left."""
-    name = suite.__name__.rsplit(".", 1)[-1]
     python = getattr(suite, "PYTHON", sys.executable)
     if not Path(python).exists():
         return [Failure(case, f"{python} is not there: `make bench` makes it") for case in cases]
     failures: list[Failure] = []
     left = list(cases)
     while left:
-        ended, wrong = run_worker(name, python, scale, left, progress)
+        ended, wrong = run_worker(suite.__name__, python, scale, left, progress)
         failures += wrong
         left = [case for case in left if case not in ended]
         if not ended:

@@ -1,4 +1,4 @@
-"""Measures cases of one suite in a process of its own: `python -m harness.worker SUITE SCALE FD CASE...`.
+"""Measures cases of one suite in a process of its own: `python -m harness.worker MODULE SCALE FD CASE...`.
 
 A suite that crashes takes nobody with it, and contenders that share a process are those of one
 suite only. What happens goes line by line, as JSON, to the file descriptor FD.
@@ -28,7 +28,7 @@ def main() -> None:
             out.write(json.dumps(event) + "\n")
             out.flush()
 
-        suite = importlib.import_module(f"suites.{name}")
+        suite = importlib.import_module(name)
         scale = SCALES[scale_name]
         tell(machine=machine.describe())
         for case in suite.cases(scale):

@@ -33,7 +33,7 @@ class Gather:
 
         self.kind, self.rows = kind, rows
         index = ours.Table(rows, kind).map.memory_usage()["index"]
-        buffer = rows * kind.bytes if kind.lines == 2 else 0
+        buffer = rows * kind.bytes if kind.bytes > 8 else 0
         sizes = (ctypes.c_int64(index), ctypes.c_int64(buffer))
         made = library().th_gather_make(*sizes, ctypes.c_int32(machine.threads()))
         if not made:
@@ -42,9 +42,9 @@ class Gather:
         # Written before: first touch costs more than the gather.
         self.out, self.mask = np.ones(rows, np.int32), np.ones(rows, np.uint8)
 
-    def run(self, keys: np.ndarray) -> None:
+    def run(self, keys: np.ndarray, lines: int) -> None:
         pointers = (ctypes.c_void_p(array.ctypes.data) for array in (self.out, self.mask))
-        shape = (ctypes.c_int32(self.kind.bytes), ctypes.c_int32(self.kind.lines))
+        shape = (ctypes.c_int32(self.kind.bytes), ctypes.c_int32(lines))
         given = (ctypes.c_void_p(keys.ctypes.data), ctypes.c_int64(len(keys)), *shape)
         if library().th_gather_run(self.handle, *given, *pointers) != 0:
             raise ValueError(f"the gather limit refused {len(keys)} keys of {self.kind.name}")
@@ -55,13 +55,15 @@ class Gather:
 
 
 def round_of(kind: KeyKind, batches: dict[str, np.ndarray]) -> Round:
-    """A round: each of these operations' keys once."""
+    """A round: the keys of each of these operations once, and once before for the caches."""
     gather = Gather(kind, max(map(len, batches.values())))
     batches = {operation: np.ascontiguousarray(keys) for operation, keys in batches.items()}
 
     def one_round(clock: Clock) -> Any:
         for operation, keys in batches.items():
+            lines = kind.lines(operation)
+            gather.run(keys, lines)
             with clock(operation):
-                gather.run(keys)
+                gather.run(keys, lines)
 
     return one_round

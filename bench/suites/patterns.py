@@ -7,7 +7,7 @@ from functools import partial
 from harness import keys
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, Round, in_turn, median, samples
-from harness.keys import KeyKind
+from harness.keys import HIT, INSERT, KeyKind
 from harness.report import GATHER, OURS, beside, grouped, number
 
 TITLE = "Keys that are not random"
@@ -32,9 +32,10 @@ def life(kind: KeyKind, pattern: str, rows: int) -> Round:
 
     def one_round(clock: Clock) -> None:
         table = ours.Table(rows, kind)
-        with clock("insert"):
+        with clock(INSERT):
             table.insert(batch, values)
-        with clock("find"):
+        table.find(batch)
+        with clock(HIT):
             found = table.find(batch)
         if not found.all():
             raise AssertionError(f"{pattern}: not every key was found")
@@ -45,9 +46,7 @@ def life(kind: KeyKind, pattern: str, rows: int) -> Round:
 def limit(kind: KeyKind, pattern: str, rows: int) -> Round:
     from peers import gather
 
-    return gather.round_of(
-        kind, {op: keys.PATTERNS[pattern](rows, kind) for op in ("insert", "find")}
-    )
+    return gather.round_of(kind, {op: keys.PATTERNS[pattern](rows, kind) for op in (INSERT, HIT)})
 
 
 def measure(scale: Scale, kind: KeyKind) -> list[Sample]:

@@ -24,7 +24,8 @@ from harness.report import beside
 TITLE = "One table over ranks"
 ABOUT = """
 Random int64 keys, 16 float32 a key; two ranks under torchrun, each with its part of the threads that one process
-has; loopback. `messages` is their part of the ranks' time, waiting included; less than 1x is slower than one process.
+has; loopback. `messages` is their part of the ranks' time, waiting included; the ratio is a
+multiple of the one process' time: less is faster.
 """
 ROWS, DIM, RANKS = 1_000_000, 16, 2
 ONE, TOGETHER = "one process", f"{RANKS} ranks"
