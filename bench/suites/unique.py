@@ -24,9 +24,10 @@ DICT_AT_MOST = 1_000_000
 
 
 def cases(scale: Scale) -> list[Case]:
-    patterns = scale.pick(PATTERNS, ("random", "each 8 times"))
-    every = [(kind, 1_000_000, p) for kind in (keys.INT64, keys.INT32X3) for p in patterns]
-    every += scale.pick([(keys.INT64, 10_000_000, p) for p in ("random", "each 8 times")], [])
+    every = [(kind, 1_000_000, p) for kind in (keys.INT64, keys.INT32X3) for p in PATTERNS]
+    every += [(keys.INT64, 10_000_000, pattern) for pattern in ("random", "each 8 times")]
+    quick = [(keys.INT64, 1_000_000, p) for p in ("random", "each 8 times")]
+    every = scale.pick(every, [*quick, (keys.INT32X3, 1_000_000, "random")])
     return [
         Case(
             f"unique/{kind.name}/{rows_text(rows)}/{pattern}",
