@@ -40,15 +40,16 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(
-    wanted: dict[str, list[str]], modules: dict[str, ModuleType], scale: Scale
+    wanted: dict[str, list[str]], modules: dict[str, ModuleType], scale: Scale, report_only: bool
 ) -> list[Failure]:
     """Runs the cases, suite by suite, and prints each suite's tables when it is through."""
     progress = Progress(sum(map(len, wanted.values())))
     failures: list[Failure] = []
     for name, cases in wanted.items():
-        failures += run_suite(modules[name], scale, cases, progress)
-        progress.clear()
-        print("\n".join(tables_of(modules[name], name, scale)), "\n", flush=True)
+        if not report_only:
+            failures += run_suite(modules[name], scale, cases, progress)
+            progress.clear()
+        print(*tables_of(modules[name], name, scale), "", sep="\n", flush=True)
     return failures
 
 
@@ -85,7 +86,7 @@ def main() -> int:
         return 0
 
     start = time.monotonic()
-    failures = [] if given.report else measure(wanted, modules, scale)
+    failures = measure(wanted, modules, scale, report_only=given.report)
     verdicts = goals.judge({name: store.load(scale, name) for name in modules})
     print("\n".join(goals.section(verdicts, scale)))
     if given.write:

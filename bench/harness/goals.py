@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.case import FULL, Sample, Scale, rows_text
 from harness.clock import median
-from harness.keys import HIT, INSERT
+from harness.keys import HIT, INSERT, STRUCTURED
 from harness.report import GATHER, OURS, markdown, number
 from harness.store import SuiteData
 
@@ -177,10 +177,8 @@ def patterns(data: Measured) -> Values:
         for operation in (INSERT, HIT):
             where = {"key": key, "operation": operation}
             random = data.seconds("patterns", OURS, keys="random", **where)
-            slowest = [
-                median(s.seconds) for s in data.samples("patterns", **where) if s.who == OURS
-            ]
-            yield f"{operation} {key}", max(slowest) / random if random else None
+            slow = [data.seconds("patterns", OURS, keys=name, **where) for name in STRUCTURED]
+            yield f"{operation} {key}", max(slow) / random if random and all(slow) else None
 
 
 def packed(data: Measured) -> Values:

@@ -101,3 +101,4 @@ PATTERNS: dict[str, Callable[[int, KeyKind], np.ndarray]] = {
     "shifted": _shifted,
     "packed voxels": _packed,
 }
+STRUCTURED = ("sequential", "shifted", "packed voxels")

@@ -56,6 +56,7 @@ def figure(
         "grid.color": grid,
         "axes.spines.top": False,
         "axes.spines.right": False,
+        "axes.facecolor": "none",
     }
     with plt.rc_context(style):
         drawing, axes = plt.subplots(
@@ -139,16 +140,16 @@ def goal_bars(verdicts: list[Verdict], theme: str) -> None:
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
         axis.set_xlabel("measured, as a multiple of the goal (the worst of its conditions)")
         for place, verdict in enumerate(known):
-            right = verdict.score >= 1
             axis.annotate(
                 f"{worst_text(verdict)}  (goal {verdict.goal_text()})",
-                (verdict.score, place),
-                xytext=(5 if right else -5, 0),
+                (max(1, verdict.score), place),
+                xytext=(5, 0),
                 textcoords="offset points",
-                ha="left" if right else "right",
                 va="center",
                 fontsize=8,
             )
+        # Room for the text beside the longest bar.
+        axis.set_xlim(0.9 * min(1, *scores), 4 * max(1, *scores))
         axis.axvline(1, color=THEMES[theme][0], linewidth=1)
         axis.margins(y=0.01)
         axis.tick_params(which="both", length=0)
@@ -156,7 +157,8 @@ def goal_bars(verdicts: list[Verdict], theme: str) -> None:
 
 def worst_text(verdict: Verdict) -> str:
     decide: Callable[..., float] = max if verdict.goal.at_most else min
-    return number(decide(verdict.measured.values()))
+    worst = number(decide(verdict.measured.values()))
+    return f"{worst}x" if verdict.goal.unit == "x" else worst
 
 
 def draw(scale: Scale, verdicts: list[Verdict]) -> list[Path]:

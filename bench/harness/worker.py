@@ -42,8 +42,8 @@ def main() -> None:
                 tell(end=case.name, error=traceback.format_exc())
                 continue
             samples = [{**sample.as_json(), "case": case.name} for sample in measured]
-            tell(end=case.name, samples=samples, seconds=time.perf_counter() - start)
-        tell(versions=versions())
+            taken = time.perf_counter() - start
+            tell(end=case.name, samples=samples, seconds=taken, versions=versions())
 
 
 def versions() -> dict[str, str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
+
 from harness import machine
 from harness.clock import Clock, Round
 from harness.keys import KeyKind
@@ -42,12 +43,15 @@ class Gather:
         # Written before: first touch costs more than the gather.
         self.out, self.mask = np.ones(rows, np.int32), np.ones(rows, np.uint8)
 
-    def run(self, keys: np.ndarray, lines: int) -> None:
-        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (self.out, self.mask))
-        shape = (ctypes.c_int32(self.kind.bytes), ctypes.c_int32(lines))
-        given = (ctypes.c_void_p(keys.ctypes.data), ctypes.c_int64(len(keys)), *shape)
-        if library().th_gather_run(self.handle, *given, *pointers) != 0:
-            raise ValueError(f"the gather limit refused {len(keys)} keys of {self.kind.name}")
+    def of(self, keys: np.ndarray, lines: int) -> Callable[[], int]:
+        """The gather of these keys, ready to be timed: nothing of ctypes is left to do but the call."""
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (keys, self.out, self.mask)]
+        width, count = ctypes.c_int32(self.kind.bytes), ctypes.c_int32(lines)
+        given = (pointers[0], ctypes.c_int64(len(keys)), width, count, *pointers[1:])
+        return partial(self._run, library().th_gather_run, *given)
+
+    def _run(self, gather: Callable[..., int], *given: object) -> int:
+        return gather(self.handle, *given)
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
@@ -57,13 +61,15 @@ class Gather:
 def round_of(kind: KeyKind, batches: dict[str, np.ndarray]) -> Round:
     """A round: the keys of each of these operations once, and once before for the caches."""
     gather = Gather(kind, max(map(len, batches.values())))
+    # The arrays live as long as the round does: the library has only their addresses.
     batches = {operation: np.ascontiguousarray(keys) for operation, keys in batches.items()}
+    passes = {op: gather.of(keys, kind.lines(op)) for op, keys in batches.items()}
 
-    def one_round(clock: Clock) -> Any:
-        for operation, keys in batches.items():
-            lines = kind.lines(operation)
-            gather.run(keys, lines)
+    def one_round(clock: Clock) -> None:
+        for operation, run in passes.items():
+            if run() != 0:
+                raise ValueError(f"the gather limit refused {len(batches[operation])} keys")
             with clock(operation):
-                gather.run(keys, lines)
+                run()
 
     return one_round

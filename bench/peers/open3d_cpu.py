@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import open3d.core as o3c
-from harness.keys import KeyKind
 
+from harness.keys import KeyKind
 from peers import MapTable
 
 NAME = "Open3D"

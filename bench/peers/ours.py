@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness.keys import KeyKind
 
 import tensorhash
+from harness.keys import KeyKind
 from peers import MapTable
 
 NAME = "tensorhash"

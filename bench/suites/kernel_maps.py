@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from harness import lidar, process
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import call, in_turn, samples
@@ -72,9 +73,8 @@ def checked_counts(coords: np.ndarray, size: int) -> np.ndarray:
 
 
 def beside_spconv(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
-    from peers import spconv_cpu
-
     import tensorhash.coords as thc
+    from peers import spconv_cpu
 
     coords = DATA[data](rows)
     theirs = spconv_cpu.batch(coords)

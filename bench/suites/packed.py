@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
 from harness.report import beside

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from harness import machine, process
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, median, samples

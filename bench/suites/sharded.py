@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
 from harness.report import beside

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
 from harness import keys
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
@@ -25,9 +26,10 @@ spread is half the quartile range, the largest of the row. The gather limit read
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 QUICK = ((keys.INT64, 10_000), (keys.INT64, 1_000_000), (keys.INT32X3, 1_000_000))
-# Open3D takes a minute for a round of ten million keys: two kinds of them are enough.
+# Open3D takes a minute for a round of ten million keys, a dict seconds: two kinds of key are enough.
 OPEN3D_AT_MOST = {keys.INT64: 10_000_000, keys.INT32X3: 10_000_000}
-PEERS_AT_MOST = 1_000_000
+DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
+OTHERS_AT_MOST = 100_000
 # Up to so many rows a table stays in the caches, and who was there before matters.
 WARM_AT_MOST = 2_000_000
 
@@ -101,9 +103,9 @@ def contenders(kind: KeyKind, rows: int) -> dict[str, Round]:
         "erase": batches.shuffled,
     }
     peers = [ours]
-    if rows <= OPEN3D_AT_MOST.get(kind, PEERS_AT_MOST):
+    if rows <= OPEN3D_AT_MOST.get(kind, OTHERS_AT_MOST):
         peers.append(open3d_cpu)
-    if rows <= PEERS_AT_MOST:
+    if rows <= DICT_AT_MOST.get(kind, OTHERS_AT_MOST):
         peers.append(python_dict)
     rounds = {peer.NAME: life(peer, kind, batches) for peer in peers}
     return {**rounds, gather.NAME: gather.round_of(kind, limited)}

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from harness import process
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, Round, in_turn, samples

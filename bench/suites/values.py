@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+
 from harness import keys
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, Round, in_turn, samples
