@@ -38,19 +38,21 @@ def in_turn(contenders: Mapping[str, Round], scale: Scale, rounds: int) -> dict[
     """Seconds by contender and operation, from rounds in which each contender has its turn.
 
     A contender's first round warms up and does not count, unless it took half the budget already;
-    one whose budget is used up sits out the rounds that are left.
+    one whose budget is used up sits out the rounds that are left. The first contender is what it is
+    all about, and has twice the budget.
     """
+    budget = {who: scale.budget * (1 if place else 2) for place, who in enumerate(contenders)}
     clocks = {who: Clock() for who in contenders}
     used = dict.fromkeys(contenders, 0.0)
     for number in range(rounds + 1):
         for who, one_round in contenders.items():
-            if used[who] > scale.budget and clocks[who].times:
+            if used[who] > budget[who]:
                 continue
             clock, start = Clock(), time.perf_counter()
             one_round(clock)
             taken = time.perf_counter() - start
-            used[who] += taken
-            if number > 0 or taken > scale.budget / 2:
+            if number > 0 or taken > budget[who] / 2:
+                used[who] += taken
                 for operation, seconds in clock.times.items():
                     clocks[who].times[operation] += seconds
     return {who: dict(clock.times) for who, clock in clocks.items()}

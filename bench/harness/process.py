@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,8 @@ from harness.store import ROOT
 
 BENCH = Path(__file__).resolve().parents[1]
 TENSORFLOW = ROOT / ".venv-tensorflow" / "bin" / "python"
+
+PR_SET_PDEATHSIG = 1
 
 _CALL = """
 import importlib, json, os, sys
@@ -30,13 +34,29 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **machine.settings(), "PYTHONPATH": found, **more}
 
 
+def die_with_parent() -> None:
+    """For a child before it starts: nobody measures on for a run that was killed (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(command: list[str], **settings: str) -> str:
+    """What a command prints; an error with its last words unless it ends well."""
+    done = subprocess.run(
+        command,
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        preexec_fn=die_with_parent,
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout)[-2000:]
+        raise RuntimeError(f"exit code {done.returncode} of {' '.join(command)}\n{said}")
+    return done.stdout
+
+
 def call(function: str, *arguments: Any) -> Any:
     """`module:function` of the benchmark, called in a fresh process; JSON in and out."""
-    command = [sys.executable, "-c", _CALL, function, json.dumps(arguments)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{function}{arguments} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    return json.loads(run([sys.executable, "-c", _CALL, function, json.dumps(arguments)]))
 
 
 def resident(key: str = "VmRSS") -> int:

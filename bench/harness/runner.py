@@ -55,7 +55,12 @@ def run_worker(
     running = ""
     with log.open("wb") as noise:
         worker = subprocess.Popen(
-            command, env=process.environment(), pass_fds=[writing], stdout=noise, stderr=noise
+            command,
+            env=process.environment(),
+            pass_fds=[writing],
+            stdout=noise,
+            stderr=noise,
+            preexec_fn=process.die_with_parent,
         )
         os.close(writing)
         data = store.load(scale, suite)

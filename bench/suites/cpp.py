@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from harness import keys, machine
+from harness import keys, machine, process
 from harness.case import FULL, Case, Sample, Scale, rows_text
 from harness.keys import CONSTRUCT, HIT, INSERT, MISS, KeyKind
 from harness.report import GATHER, beside
@@ -84,10 +83,7 @@ def measure(scale: Scale, kind: KeyKind, rows: int, threads: int) -> list[Sample
         command = [str(BINARY), "--key", kind.name, "--rows", str(rows), "--threads", str(threads)]
         command += ["--op", ",".join(run.operations), "--rounds", str(run.rounds)]
         command += ["--peers", ",".join(run.peers) or "none"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-        for sample in read(kind, done.stdout.splitlines()):
+        for sample in read(kind, process.run(command).splitlines()):
             # Of who took part twice the first run counts: it has more rounds.
             found.setdefault((sample.labels["operation"], sample.who), sample)
     return list(found.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -50,7 +49,7 @@ def small_calls(scale: Scale, rows: int) -> list[Sample]:
 
 def imports(scale: Scale) -> list[Sample]:
     def start(program: str) -> Callable[[], Any]:
-        return lambda: subprocess.run([sys.executable, "-c", program], check=True)
+        return lambda: process.run([sys.executable, "-c", program])
 
     rounds = {name: call("import", start(f"import {name}")) for name in MODULES}
     rounds["python"] = call("import", start(""))

@@ -66,6 +66,11 @@ def test_a_slow_contender_sits_out_what_its_budget_does_not_pay():
     assert order.count("ours") == 4
 
 
+def test_the_first_contender_has_twice_the_budget():
+    times, _ = seconds_of(Scale("test", 10, 1, 10.0), 9, ours=4.0, peer=4.0)
+    assert times == {"ours": {"work": [4.0] * 6}, "peer": {"work": [4.0] * 3}}
+
+
 def test_the_spread_is_half_the_quartile_range_of_the_median():
     assert clock.median([4.0, 1.0, 2.0, 3.0, 5.0]) == 3.0
     assert clock.spread([4.0, 1.0, 2.0, 3.0, 5.0]) == pytest.approx(1 / 3)
