@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-quick bench-setup mutants lint format clean \
+.PHONY: help demo test bench bench-quick bench-setup bench-regress mutants lint format clean \
         test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples
 
 SHELL := /bin/bash
@@ -32,6 +32,10 @@ bench-setup:
 	@tools/install-package
 	@tools/install-tensorflow
 	@tools/build-bench
+
+bench-regress:  ## instructions of fixed workloads under callgrind, against a committed baseline
+	@tools/setup regress
+	@tools/bench-regress
 
 mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
 	@tools/setup cpp

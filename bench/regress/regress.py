@@ -1,0 +1,130 @@
+"""Counts the instructions of fixed workloads under callgrind and compares them with the committed baseline.
+
+Times of a busy machine say little about a change of a few percent; instructions are the same run after run. One
+thread, the baseline instruction set, and of the C library's copies only the plain ones, so that the machine does not
+matter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).resolve().parent
+BASELINE = HERE / "baseline.json"
+PROGRAM = HERE.parent.parent / "build" / "bench" / "tensorhash-regress"
+MOST = 0.05  # a workload may take so much more
+SAME = 0.001  # two runs of one program differ by less
+
+ENVIRONMENT = {
+    "TENSORHASH_ISA": "x86-64-v2",
+    "TENSORHASH_NUM_THREADS": "1",
+    # memcpy and memset choose by the processor and by the size of its caches; these make them choose alike.
+    "GLIBC_TUNABLES": ":".join(
+        (
+            "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM",
+            "glibc.cpu.x86_non_temporal_threshold=0x4000000",
+            "glibc.cpu.x86_rep_movsb_threshold=0x4000000",
+            "glibc.cpu.x86_rep_stosb_threshold=0x4000000",
+        )
+    ),
+}
+
+
+def fail(sentence: str) -> NoReturn:
+    print(f"\nerror: {sentence}", file=sys.stderr)
+    sys.exit(1)
+
+
+def instructions(dump: Path) -> int:
+    """The sum that callgrind wrote at the end of one of its files."""
+    for line in dump.read_text().splitlines():
+        if line.startswith(("totals:", "summary:")):
+            return int(line.split()[1])
+    fail(f"{dump.name}: callgrind wrote no totals")
+
+
+def count() -> tuple[str, dict[str, int]]:
+    """The compiler's name, and instructions by workload."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            "--toggle-collect=tensorhash_measured",
+            "--zero-before=tensorhash_measured",
+            "--dump-after=tensorhash_measured",
+            "--dump-instr=no",
+            f"--callgrind-out-file={folder}/counts",
+            str(PROGRAM),
+        ]
+        run = subprocess.run(
+            command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True
+        )
+        if run.returncode != 0:
+            fail(f"tensorhash-regress failed under callgrind:\n{run.stderr}")
+        compiler, isa, *names = run.stdout.splitlines()
+        if isa not in ("isa x86-64-v2", "isa generic"):
+            fail(f"TENSORHASH_ISA: expected the library to obey it, got {isa}")
+        dumps = [Path(folder) / f"counts.{i}" for i in range(1, len(names) + 1)]
+        missing = [dump.name for dump in dumps if not dump.exists()]
+        if missing:
+            fail(f"callgrind counted fewer workloads than ran; missing: {', '.join(missing)}")
+        counts = dict(zip(names, map(instructions, dumps), strict=True))
+    return f"{compiler.removeprefix('compiler ')} {platform.machine()}", counts
+
+
+def update(baseline: dict[str, dict[str, int]]) -> None:
+    compiler, counts = count()
+    for name, again in count()[1].items():
+        if abs(again - counts[name]) > SAME * counts[name]:
+            fail(f"{name}: two runs took {counts[name]:,} and {again:,} instructions; not written")
+    baseline[compiler] = counts
+    BASELINE.write_text(json.dumps(baseline, indent=2, sort_keys=False) + "\n")
+    print(f"{BASELINE.name}: {len(counts)} workloads written for {compiler}")
+
+
+def compare(baseline: dict[str, dict[str, int]]) -> None:
+    compiler, counts = count()
+    if compiler not in baseline:
+        known = ", ".join(baseline) or "none"
+        fail(
+            f"no baseline for {compiler} (there is: {known}). To make one, check out a commit that is known to be good "
+            "and run tools/bench-regress --update there; then run this again."
+        )
+    expected = baseline[compiler]
+    slower = []
+    print(f"{'workload':24} {'expected':>14} {'got':>14} {'change':>8}    ({compiler})")
+    for name, got in counts.items():
+        if name not in expected:
+            fail(f"{name}: the baseline does not have it; tools/bench-regress --update adds it")
+        change = got / expected[name] - 1
+        print(f"{name:24} {expected[name]:>14,} {got:>14,} {change:>+8.1%}")
+        if change > MOST:
+            slower.append(
+                f"{name}: expected {expected[name]:,} instructions, got {got:,} ({change:+.1%})"
+            )
+    gone = sorted(set(expected) - set(counts))
+    if gone:
+        fail(f"in the baseline but not run: {', '.join(gone)}; tools/bench-regress --update")
+    if slower:
+        fail(f"more than {MOST:.0%} over the baseline:\n  " + "\n  ".join(slower))
+    print(f"all {len(counts)} workloads are within {MOST:.0%} of the baseline")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write the baseline anew")
+    arguments = parser.parse_args()
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    (update if arguments.update else compare)(baseline)
+
+
+if __name__ == "__main__":
+    main()
