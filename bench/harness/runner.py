@@ -41,57 +41,64 @@ def events(descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
             yield from map(json.loads, lines)
 
 
-def run_worker(
-    module: str, python: Path | str, scale: Scale, cases: list[str], progress: Progress
-) -> tuple[set[str], list[Failure]]:
-    """(cases that came to an end, what went wrong). A worker that dies leaves its other cases undone."""
-    suite = module.rsplit(".", 1)[-1]
-    reading, writing = os.pipe()
-    command = [str(python), "-m", "harness.worker", module, scale.name, str(writing), *cases]
-    log = store.path(scale, suite).with_suffix(".log")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    ended: set[str] = set()
-    failures: list[Failure] = []
-    running = ""
-    with log.open("wb") as noise:
-        worker = subprocess.Popen(
-            command,
-            env=process.environment(),
-            pass_fds=[writing],
-            stdout=noise,
-            stderr=noise,
-            preexec_fn=process.die_with_parent,
-        )
+class Worker:
+    """A process that measures cases of one suite; what it tells goes into the suite's data at once."""
+
+    def __init__(self, module: str, python: Path | str, scale: Scale, cases: list[str]) -> None:
+        self.suite, self.scale = module.rsplit(".", 1)[-1], scale
+        self.data = store.load(scale, self.suite)
+        self.log = store.path(scale, self.suite).with_suffix(".log")
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.ended: set[str] = set()
+        self.failures: list[Failure] = []
+        self.reading, writing = os.pipe()
+        command = [str(python), "-m", "harness.worker", module, scale.name, str(writing), *cases]
+        with self.log.open("wb") as noise:
+            self.process = subprocess.Popen(
+                command,
+                env=process.environment(),
+                pass_fds=[writing],
+                stdout=noise,
+                stderr=noise,
+                preexec_fn=process.die_with_parent,
+            )
         os.close(writing)
-        data = store.load(scale, suite)
+
+    def follow(self, progress: Progress) -> None:
+        """Until it ends, well or not."""
+        running = ""
         try:
-            for event in events(reading, progress):
-                data.machine = event.get("machine", data.machine)
-                data.versions.update(event.get("versions", {}))
+            for event in events(self.reading, progress):
                 if "begin" in event:
                     running = event["begin"]
                     progress.begin(running)
                 if "end" in event:
-                    ended.add(running)
-                    if "error" in event:
-                        failures.append(Failure(running, event["error"]))
-                    else:
-                        data.replace(running, [Sample(**sample) for sample in event["samples"]])
+                    self.take(event)
                     progress.end(running, event.get("seconds", 0.0), "error" in event)
                     running = ""
-                store.save(scale, suite, data)
+                self.data.machine = event.get("machine", self.data.machine)
         except BaseException:
-            worker.terminate()
+            self.process.terminate()
             raise
         finally:
-            worker.wait()
-    if worker.returncode != 0:
-        tail = log.read_text(errors="replace")[-2000:]
-        failures.append(Failure(running or suite, f"exit code {worker.returncode}\n{tail}"))
-        if running:
-            ended.add(running)
+            code = self.process.wait()
+        if code != 0:
+            last_words = self.log.read_text(errors="replace")[-2000:]
+            self.failures.append(Failure(running or self.suite, f"exit code {code}\n{last_words}"))
+        if code != 0 and running:
+            self.ended.add(running)
             progress.end(running, 0.0, failed=True)
-    return ended, failures
+
+    def take(self, event: dict[str, Any]) -> None:
+        """The end of a case: its samples are on disk before the next one begins."""
+        case = event["end"]
+        self.ended.add(case)
+        if "error" in event:
+            self.failures.append(Failure(case, event["error"]))
+            return
+        self.data.versions.update(event["versions"])
+        self.data.replace(case, [Sample(**sample) for sample in event["samples"]])
+        store.save(self.scale, self.suite, self.data)
 
 
 def run_suite(suite: Any, scale: Scale, cases: list[str], progress: Progress) -> list[Failure]:
@@ -102,9 +109,10 @@ def run_suite(suite: Any, scale: Scale, cases: list[str], progress: Progress) ->
     failures: list[Failure] = []
     left = list(cases)
     while left:
-        ended, wrong = run_worker(suite.__name__, python, scale, left, progress)
-        failures += wrong
-        left = [case for case in left if case not in ended]
-        if not ended:
+        worker = Worker(suite.__name__, python, scale, left)
+        worker.follow(progress)
+        failures += worker.failures
+        left = [case for case in left if case not in worker.ended]
+        if not worker.ended:
             return failures
     return failures
