@@ -60,14 +60,16 @@ def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
     return report.section(module, data) if data.samples else []
 
 
-def write(modules: dict[str, ModuleType], scale: Scale, verdicts: list[goals.Verdict]) -> None:
+def write(
+    modules: dict[str, ModuleType], scale: Scale, verdicts: list[goals.Verdict], machine: str
+) -> None:
     from harness import plots
 
     sections = {name: tables_of(module, name, scale) for name, module in modules.items()}
-    sections["goals"] = goals.section(verdicts, scale)
+    sections["goals"] = goals.section(verdicts, scale, machine)
     made = {name: lines for name, lines in sections.items() if lines}
     report.write(made, ["goals", *modules])
-    written = [report.RESULTS, *plots.draw(scale, verdicts)]
+    written = [report.RESULTS, *plots.draw(scale, verdicts, machine)]
     print("written:", *(path.relative_to(store.ROOT) for path in written), file=sys.stderr)
 
 
@@ -88,9 +90,10 @@ def main() -> int:
     start = time.monotonic()
     failures = measure(wanted, modules, scale, report_only=given.report)
     verdicts = goals.judge({name: store.load(scale, name) for name in modules})
-    print("\n".join(goals.section(verdicts, scale)))
+    machine = store.machine(scale, modules)
+    print("\n".join(goals.section(verdicts, scale, machine)))
     if given.write:
-        write(modules, scale, verdicts)
+        write(modules, scale, verdicts, machine)
     print(f"took {clock_text(time.monotonic() - start)} minutes", file=sys.stderr)
     for failure in failures:
         print(f"\nFAILED {failure.case}\n{failure.error.rstrip()}", file=sys.stderr)

@@ -20,7 +20,6 @@ class Measured:
 
     def __init__(self, suites: dict[str, SuiteData]) -> None:
         self.suites = suites
-        self.machine = next((data.machine for data in suites.values() if data.machine), "")
 
     def samples(self, suite: str, **labels: Any) -> list[Sample]:
         wanted = labels.items()
@@ -246,7 +245,7 @@ def judge(suites: dict[str, SuiteData]) -> list[Verdict]:
     ]
 
 
-def section(verdicts: list[Verdict], scale: Scale) -> list[str]:
+def section(verdicts: list[Verdict], scale: Scale, machine: str) -> list[str]:
     """The goals that were measured; of a quick run it says so."""
     known = [verdict for verdict in verdicts if verdict.measured]
     if not known:
@@ -259,4 +258,4 @@ def section(verdicts: list[Verdict], scale: Scale) -> list[str]:
         summary += f" From a {scale.name} run: rough."
     lines = [[v.goal.what, v.goal_text(), v.text(), v.outcome()] for v in known]
     header = ["what", "goal", "measured", "outcome"]
-    return ["## Goals", "", summary, "", *markdown(header, lines, texts=4)]
+    return ["## Goals", "", f"{machine}.", "", summary, "", *markdown(header, lines, texts=4)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ FOLDER = store.ROOT / "docs" / "pictures"
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; every line has a marker of its own besides.
 LINES: dict[str, tuple[str, str, str]] = {
-    OURS: ("tensorhash", "#0072B2", "o"),
+    OURS: ("tensorhash", "", "o"),
     GATHER: ("gather limit", "", ""),
     "absl::flat_hash_map": ("absl::flat_hash_map", "#E69F00", "s"),
     "boost::unordered_flat_map": ("boost::unordered_flat_map", "#009E73", "^"),
@@ -32,8 +33,22 @@ LINES: dict[str, tuple[str, str, str]] = {
     "Open3D": ("Open3D", "#D55E00", "P"),
     "dict": ("dict", "#CC79A7", "X"),
 }
-THEMES = {"light": ("#1f2328", "#d0d7de"), "dark": ("#e6edf3", "#3d444d")}
-REACHED, MISSED = "#0072B2", "#E69F00"
+MISSED = "#E69F00"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours that depend on the page; ours is the blue that stands out from it."""
+
+    text: str
+    grid: str
+    ours: str
+
+
+THEMES = {
+    "light": Theme("#1f2328", "#d0d7de", "#0072B2"),
+    "dark": Theme("#e6edf3", "#3d444d", "#56B4E9"),
+}
 
 
 @contextmanager
@@ -41,7 +56,7 @@ def figure(
     name: str, theme: str, rows: int, columns: int, size: tuple[float, float]
 ) -> Iterator[Any]:
     """Axes to draw on; the file is written at the end. The same data gives the same bytes."""
-    text, grid = THEMES[theme]
+    text, grid = THEMES[theme].text, THEMES[theme].grid
     style = {
         "svg.fonttype": "none",
         "svg.hashsalt": "tensorhash",
@@ -82,7 +97,7 @@ def series(samples: list[Sample], who: str, **labels: Any) -> tuple[list[int], l
     return sorted(points), [points[rows] for rows in sorted(points)]
 
 
-def throughput(scale: Scale, theme: str) -> None:
+def throughput(scale: Scale, theme: str, machine: str) -> None:
     """Millions of keys a second over the number of keys: find and insert, C++ on one thread, Python on all."""
     cpp, python = store.load(scale, "cpp").samples, store.load(scale, "tables").samples
     threads = max((sample.labels["threads"] for sample in cpp), default=1)
@@ -90,7 +105,8 @@ def throughput(scale: Scale, theme: str) -> None:
         ("C++, one thread", cpp, {"threads": 1}, list(LINES)[:6]),
         (f"Python, {threads} threads", python, {}, [OURS, GATHER, "Open3D", "dict"]),
     )
-    with figure("throughput", theme, 2, 2, (10, 6.4)) as (_, axes):
+    with figure("throughput", theme, 2, 2, (10, 6.4)) as (drawing, axes):
+        drawing.supxlabel(machine, fontsize=8)
         for line, (title, samples, where, whos) in zip(axes, kinds, strict=True):
             for axis, operation in zip(line, ("find (hit)", "insert"), strict=True):
                 for who in whos:
@@ -113,9 +129,10 @@ def draw_line(axis: Any, theme: str, who: str, rows: list[int], speed: list[floa
     if not rows:
         return
     if who == GATHER:
-        axis.plot(rows, speed, label=label, color=THEMES[theme][0], linestyle="--", linewidth=1.3)
+        axis.plot(rows, speed, label=label, color=THEMES[theme].text, linestyle="--", linewidth=1.3)
         return
     width = 2.6 if who == OURS else 1.4
+    colour = colour or THEMES[theme].ours
     axis.plot(rows, speed, label=label, color=colour, marker=marker, markersize=5, linewidth=width)
 
 
@@ -127,13 +144,14 @@ def finish(axis: Any) -> None:
     axis.tick_params(which="both", length=0)
 
 
-def goal_bars(verdicts: list[Verdict], theme: str) -> None:
+def goal_bars(verdicts: list[Verdict], theme: str, machine: str) -> None:
     """What was measured as a multiple of its goal, the worst first."""
     known = sorted((v for v in verdicts if v.measured), key=lambda v: -v.score)
-    with figure("goals", theme, 1, 1, (10, 0.27 * len(known) + 1)) as (_, axes):
+    with figure("goals", theme, 1, 1, (10, 0.27 * len(known) + 1)) as (drawing, axes):
+        drawing.supxlabel(machine, fontsize=8)
         axis = axes[0][0]
         scores = [v.score for v in known]
-        colours = [REACHED if score >= 1 else MISSED for score in scores]
+        colours = [THEMES[theme].ours if score >= 1 else MISSED for score in scores]
         axis.barh(range(len(known)), [s - 1 for s in scores], left=1, color=colours, height=0.66)
         axis.set_yticks(range(len(known)), [v.goal.what for v in known])
         axis.set_xscale("log")
@@ -150,7 +168,7 @@ def goal_bars(verdicts: list[Verdict], theme: str) -> None:
             )
         # Room for the text beside the longest bar.
         axis.set_xlim(0.9 * min(1, *scores), 4 * max(1, *scores))
-        axis.axvline(1, color=THEMES[theme][0], linewidth=1)
+        axis.axvline(1, color=THEMES[theme].text, linewidth=1)
         axis.margins(y=0.01)
         axis.tick_params(which="both", length=0)
 
@@ -161,14 +179,14 @@ def worst_text(verdict: Verdict) -> str:
     return f"{worst}x" if verdict.goal.unit == "x" else worst
 
 
-def draw(scale: Scale, verdicts: list[Verdict]) -> list[Path]:
+def draw(scale: Scale, verdicts: list[Verdict], machine: str) -> list[Path]:
     """All plots of which there is data; gives the files."""
     made = []
     for theme in THEMES:
         if store.load(scale, "cpp").samples or store.load(scale, "tables").samples:
-            throughput(scale, theme)
+            throughput(scale, theme, machine)
             made.append(file_of("throughput", theme))
         if any(v.measured for v in verdicts):
-            goal_bars(verdicts, theme)
+            goal_bars(verdicts, theme, machine)
             made.append(file_of("goals", theme))
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,12 @@ def load(scale: Scale, suite: str) -> SuiteData:
     content = json.loads(file.read_text())
     content["samples"] = [Sample(**sample) for sample in content["samples"]]
     return SuiteData(**content)
+
+
+def machine(scale: Scale, suites: Iterable[str]) -> str:
+    """What the suites were measured on; names more than one if the data is of several."""
+    known = (load(scale, suite).machine for suite in suites)
+    return " and ".join(dict.fromkeys(filter(None, known)))
 
 
 def save(scale: Scale, suite: str, data: SuiteData) -> None:
