@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-regress mutants lint format clean \
+.PHONY: help demo test bench bench-quick bench-setup bench-regress mutants lint format clean \
         test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples
 
 SHELL := /bin/bash
@@ -21,16 +21,17 @@ demo:  ## voxelise a point cloud through the Python package, and say what happen
 test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples  ## every test there is
 	$(call step,"all tests passed")
 
-bench:  ## speed beside Open3D, spconv and TensorFlow (not a test)
+bench: bench-setup  ## speed beside other libraries: bench/results.md, goals and plots; under 30 minutes (not a test)
+	@$(python) bench/run.py --write
+
+bench-quick: bench-setup  ## the same in under 3 minutes, rougher, and nothing is written
+	@$(python) bench/run.py --quick
+
+bench-setup:
 	@tools/setup package bench tensorflow
 	@tools/install-package
-	@$(python) bench/run.py --write
-	@$(python) bench/packed_search.py --write
-	@$(python) bench/kernel_maps.py --write
-	@$(python) bench/sharded.py --write
-	@$(python) bench/distributed.py --write
 	@tools/install-tensorflow
-	@TENSORHASH_CACHE=build/tensorflow-cache .venv-tensorflow/bin/python bench/tensorflow_tables.py --write
+	@tools/build-bench
 
 bench-regress:  ## instructions of fixed workloads under callgrind, against a committed baseline
 	@tools/setup regress

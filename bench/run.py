@@ -1,61 +1,104 @@
-"""Runs the benchmark and prints ratios: `make bench`, or `python bench/run.py --help`."""
+"""The benchmark: `make bench`, or `python bench/run.py --quick --only PATTERN`; --help has the rest.
+
+Measuring gives data in build/bench, a file a suite; tables, goals and plots are made from the data.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from types import ModuleType
 
-import axes
-import measure
-from peers import open3d_cpu, ours
-from report import Report, machine
-
-HEADER = "| key | rows | operation | tensorhash, ms | Open3D, ms | spread | ratio | goal |"
-RULE = "|---|--:|---|--:|--:|--:|--:|--:|"
-
-
-def rows_of_table(kind: axes.KeyKind, rows: int, times: dict[str, measure.Times]) -> list[str]:
-    mine, theirs = times[ours.NAME], times[open3d_cpu.NAME]
-    lines = []
-    for operation in axes.OPERATIONS:
-        fast, slow = measure.median(mine[operation]), measure.median(theirs[operation])
-        noise = max(measure.spread(mine[operation]), measure.spread(theirs[operation]))
-        goal = axes.GOALS.get(operation) if rows >= 1_000_000 else None
-        lines.append(
-            f"| {kind.name} | {rows:.0e} | {operation} | {fast * 1e3:.2f} | {slow * 1e3:.2f} "
-            f"| ±{noise:.0%} | {slow / fast:.1f}x | {f'{goal}x' if goal else ''} |"
-        )
-    return lines
+import suites
+from harness import goals, report, store
+from harness.case import FULL, QUICK, SMOKE, Scale, chosen
+from harness.progress import Progress, clock_text
+from harness.runner import Failure, run_suite
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=axes.ROWS, help="rows in a batch")
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="under three minutes; rougher numbers")
     parser.add_argument(
-        "--rounds", type=int, help="rounds for each; by default more for fewer rows"
+        "--smoke", action="store_true", help="every case on a few rows: does it run?"
     )
-    parser.add_argument("--write", action="store_true", help="write bench/results.md too")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="cases with this in the name"
+    )
+    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    parser.add_argument(
+        "--report", action="store_true", help="measure nothing, use the data there is"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write bench/results.md and the plots in docs/pictures"
+    )
+    given = parser.parse_args()
+    if given.write and given.smoke:
+        parser.error("--write: numbers of --smoke mean nothing, leave one of the two out")
+    return given
 
-    peers = [ours, open3d_cpu]
-    report = Report("hash tables")
-    report.add(
-        "## Hash tables",
-        "",
-        f"{ours.NAME} beside {open3d_cpu.NAME}: {machine()}.",
-        "",
-        "Random keys, one int64 value a key, `capacity = rows`. Medians of whole rounds, tensorhash",
-        "and Open3D in turn in one process; the spread is half the quartile range, the larger one.",
-        "",
-        HEADER,
-        RULE,
-    )
-    for kind in axes.KEYS:
-        for rows in options.rows:
-            rounds = options.rounds or axes.ROUNDS.get(rows, 3)
-            report.add(*rows_of_table(kind, rows, measure.interleaved(peers, kind, rows, rounds)))
-    if options.write:
-        report.write()
+
+def measure(
+    wanted: dict[str, list[str]], modules: dict[str, ModuleType], scale: Scale, report_only: bool
+) -> list[Failure]:
+    """Runs the cases, suite by suite, and prints each suite's tables when it is through."""
+    progress = Progress(sum(map(len, wanted.values())))
+    failures: list[Failure] = []
+    for name, cases in wanted.items():
+        if not report_only:
+            failures += run_suite(modules[name], scale, cases, progress)
+            progress.clear()
+        print(*tables_of(modules[name], name, scale), "", sep="\n", flush=True)
+    return failures
+
+
+def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
+    """The suite's section; nothing if there is no data."""
+    order = [case.name for case in module.cases(scale)]
+    data = store.load(scale, name).in_order(order)
+    return report.section(module, data) if data.samples else []
+
+
+def write(
+    modules: dict[str, ModuleType], scale: Scale, verdicts: list[goals.Verdict], machine: str
+) -> None:
+    from harness import plots
+
+    sections = {name: tables_of(module, name, scale) for name, module in modules.items()}
+    sections["goals"] = goals.section(verdicts, scale, machine)
+    made = {name: lines for name, lines in sections.items() if lines}
+    report.write(made, ["goals", *modules])
+    written = [report.RESULTS, *plots.draw(scale, verdicts, machine)]
+    print("written:", *(path.relative_to(store.ROOT) for path in written), file=sys.stderr)
+
+
+def main() -> int:
+    given = arguments()
+    scale = SMOKE if given.smoke else QUICK if given.quick else FULL
+    modules = suites.load()
+    names = {name: [case.name for case in m.cases(scale)] for name, m in modules.items()}
+    wanted = {name: chosen(cases, given.only) for name, cases in names.items()}
+    wanted = {name: cases for name, cases in wanted.items() if cases}
+    if not wanted:
+        print(f"--only: no case has {given.only} in its name; --list names them", file=sys.stderr)
+        return 2
+    if given.list:
+        print("\n".join(case for cases in wanted.values() for case in cases))
+        return 0
+
+    start = time.monotonic()
+    failures = measure(wanted, modules, scale, report_only=given.report)
+    verdicts = goals.judge({name: store.load(scale, name) for name in modules})
+    machine = store.machine(scale, modules)
+    print("\n".join(goals.section(verdicts, scale, machine)))
+    if given.write:
+        write(modules, scale, verdicts, machine)
+    print(f"took {clock_text(time.monotonic() - start)} minutes", file=sys.stderr)
+    for failure in failures:
+        print(f"\nFAILED {failure.case}\n{failure.error.rstrip()}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

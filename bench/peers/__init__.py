@@ -1,8 +1,10 @@
-"""One module per contender: each gives a name, `batch` (its own array of NumPy's) and a Table."""
+"""One module per contender. A table's module has a NAME, `batch` (its own array of NumPy's) and a Table."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 
 class MapTable:
@@ -11,10 +13,10 @@ class MapTable:
     map: Any
 
     def insert(self, keys: Any, values: Any) -> Any:
-        return self.map.insert(keys, values)
+        return self.map.insert(keys, values)[1]
 
     def find(self, keys: Any) -> Any:
-        return self.map.find(keys)
+        return self.map.find(keys)[1]
 
     def erase(self, keys: Any) -> Any:
         return self.map.erase(keys)
@@ -27,3 +29,8 @@ class MapTable:
 
     def size(self) -> int:
         return self.map.size()
+
+
+def count(mask: Any) -> int:
+    """True ones in a contender's mask."""
+    return int(np.count_nonzero(mask if isinstance(mask, np.ndarray | list) else mask.numpy()))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import tensorhash
+from harness.keys import KeyKind
 from peers import MapTable
 
-NAME = f"tensorhash {tensorhash.__version__}"
+NAME = "tensorhash"
 
 
 def batch(array: np.ndarray) -> np.ndarray:
@@ -15,5 +18,8 @@ def batch(array: np.ndarray) -> np.ndarray:
 
 
 class Table(MapTable):
-    def __init__(self, capacity: int, dtype: str, shape: tuple[int, ...]) -> None:
-        self.map = tensorhash.HashMap(capacity, dtype, shape, "int64", (1,))
+    def __init__(self, capacity: int, kind: KeyKind, value: Any = ("int64", (1,))) -> None:
+        self.map = tensorhash.HashMap(capacity, kind.dtype, kind.shape, *value)
+
+    def get(self, keys: np.ndarray) -> Any:
+        return self.map.get(keys)

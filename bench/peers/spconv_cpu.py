@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import spconv
 import torch
 from spconv.core import ConvAlgo
 from spconv.pytorch import ops
 
-NAME = f"spconv {spconv.__version__}"
+NAME = "spconv"
 
 
 def batch(coords: np.ndarray) -> tuple[torch.Tensor, int, list[int]]:

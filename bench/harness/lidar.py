@@ -8,14 +8,17 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from harness.store import BUILD
+
 PACKAGE = "small-gicp==1.0.1"
 MEMBER = "data/target.ply"
 SHA256_BEGINS = "e754d477ebaebba42a0e"
-CACHE = Path(__file__).parent.parent / "build" / "bench" / "target.ply"
+CACHE = BUILD / "target.ply"
 
 
 def _download() -> bytes:
@@ -48,6 +51,7 @@ def points() -> np.ndarray:
     return scan[np.any(scan != 0, axis=1)]
 
 
+@cache
 def voxels(count: int, size: float = 0.05) -> np.ndarray:
     """int32 [count, 4], distinct: a batch of the scan, each time turned a little and voxelised."""
     scan, parts, found = points(), [], 0

@@ -1,0 +1,76 @@
+"""The nouns of the benchmark: a suite has cases, a case gives samples, a scale says how much of it all."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
+
+Number = int | float
+T = TypeVar("T")
+
+
+@dataclass
+class Sample:
+    """What one contender gave in one row of a table: seconds, one a round, or other numbers."""
+
+    who: str
+    labels: dict[str, Any]
+    seconds: list[float] = field(default_factory=list)
+    numbers: dict[str, Number] = field(default_factory=dict)
+    case: str = ""  # the worker's to write
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured. `budget`: seconds of a case after which a slow contender sits out its other rounds."""
+
+    name: str
+    most_rows: int
+    hurry: int  # divides the rounds
+    budget: float
+
+    def pick(self, full: Sequence[T], quick: Sequence[T]) -> list[T]:
+        """Which values of an axis are measured."""
+        return list(full if self is FULL else quick)
+
+    def rows(self, *wanted: int) -> list[int]:
+        """These numbers of rows, none above what the scale has."""
+        return sorted({min(rows, self.most_rows) for rows in wanted})
+
+    def rounds(self, rows: int) -> int:
+        """More where a call is short: medians of microseconds need them."""
+        most = 15 if rows > 1_000_000 else 21 if rows > 100_000 else 51 if rows > 10_000 else 201
+        return max(1, most // self.hurry)
+
+
+FULL = Scale("full", 10_000_000, 3, 9.0)
+QUICK = Scale("quick", 1_000_000, 7, 1.0)
+SMOKE = Scale("smoke", 2_000, 1_000, 0.0)  # every line of code once; the numbers mean nothing
+SCALES = {scale.name: scale for scale in (FULL, QUICK, SMOKE)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to measure, under a name that `--only` finds."""
+
+    name: str
+    measure: Callable[[Scale], list[Sample]]
+
+
+def chosen(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The names in which a pattern occurs; `*` and `?` work as in a shell."""
+    if not patterns:
+        return list(names)
+    return [n for n in names if any(fnmatch.fnmatch(n, f"*{pattern}*") for pattern in patterns)]
+
+
+def rows_text(rows: int) -> str:
+    """1000 -> 1e3, 500000 -> 5e5: short in names and tables."""
+    digits = len(str(rows)) - 1
+    lead = rows / 10**digits
+    return f"{lead:g}e{digits}" if rows >= 1000 and lead == round(lead, 1) else str(rows)

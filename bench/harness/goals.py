@@ -1,0 +1,261 @@
+"""What is to be reached, and whether it was: computed from the data, never typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.case import FULL, Sample, Scale, rows_text
+from harness.clock import median
+from harness.keys import HIT, INSERT, STRUCTURED
+from harness.report import GATHER, OURS, markdown, number
+from harness.store import SuiteData
+
+LARGE = (1_000_000, 10_000_000)
+
+
+class Measured:
+    """All samples, to be asked for by suite, contender and labels."""
+
+    def __init__(self, suites: dict[str, SuiteData]) -> None:
+        self.suites = suites
+
+    def samples(self, suite: str, **labels: Any) -> list[Sample]:
+        wanted = labels.items()
+        known = self.suites.get(suite, SuiteData()).samples
+        return [s for s in known if all(s.labels.get(name) == value for name, value in wanted)]
+
+    def seconds(self, suite: str, who: str, **labels: Any) -> float | None:
+        for sample in self.samples(suite, **labels):
+            if sample.who == who and sample.seconds:
+                return median(sample.seconds)
+        return None
+
+    def ratio(self, suite: str, slow: str, fast: str, **labels: Any) -> float | None:
+        above, below = (self.seconds(suite, who, **labels) for who in (slow, fast))
+        return above / below if above and below else None
+
+    def threads(self) -> int:
+        return max((sample.labels["threads"] for sample in self.samples("cpp")), default=1)
+
+
+# A condition, "1e6" for example, and what was measured under it; None: it was not.
+Values = Iterator[tuple[str, float | None]]
+
+
+@dataclass(frozen=True)
+class Goal:
+    what: str
+    target: float
+    unit: str
+    values: Callable[[Measured], Values]
+    at_most: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal and what was measured, by condition; the worst of them decides."""
+
+    goal: Goal
+    measured: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        """1 and more: reached."""
+        if self.goal.at_most:
+            return self.goal.target / max(self.measured.values())
+        return min(self.measured.values()) / self.goal.target
+
+    def text(self) -> str:
+        parts = [
+            f"{where}: {number(v)}" if where else number(v) for where, v in self.measured.items()
+        ]
+        return ", ".join(parts)
+
+    def goal_text(self) -> str:
+        unit = self.goal.unit if self.goal.unit in ("", "x") else f" {self.goal.unit}"
+        return f"{'under ' if self.goal.at_most else ''}{self.goal.target:g}{unit}"
+
+    def outcome(self) -> str:
+        if self.score >= 1:
+            return "reached"
+        return f"missed: {self.score:.0%} of the goal"
+
+
+def of_gather(operation: str, key: str, *rows: int) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        where = {"key": key, "operation": operation, "threads": data.threads()}
+        for n in rows:
+            yield rows_text(n), data.ratio("cpp", GATHER, OURS, rows=n, **where)
+
+    return values
+
+
+def best_peer(operation: str, key: str) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        for rows in LARGE:
+            found = data.samples("cpp", key=key, rows=rows, threads=1, operation=operation)
+            peers = [median(s.seconds) for s in found if s.who not in (OURS, GATHER)]
+            ours = [median(s.seconds) for s in found if s.who == OURS]
+            yield rows_text(rows), min(peers) / ours[0] if peers and ours else None
+
+    return values
+
+
+def threads_gain(operation: str) -> Callable[[Measured], Values]:
+    """Our gain from more threads, as a part of the gather's."""
+
+    def values(data: Measured) -> Values:
+        for rows in LARGE:
+            where = {"key": "int64", "rows": rows, "operation": operation}
+            one = data.ratio("cpp", GATHER, OURS, threads=1, **where)
+            all_ = data.ratio("cpp", GATHER, OURS, threads=data.threads(), **where)
+            yield rows_text(rows), all_ / one if one and all_ and data.threads() > 1 else None
+
+    return values
+
+
+def open3d(operation: str, key: str) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        for rows in LARGE:
+            where = {"key": key, "rows": rows, "operation": operation}
+            yield rows_text(rows), data.ratio("tables", "Open3D", OURS, **where)
+
+    return values
+
+
+def unique(key: str, peer: str) -> Callable[[Measured], Values]:
+    where = {"key": key, "rows": 1_000_000, "keys": "random"}
+    return lambda data: iter([("", data.ratio("unique", peer, OURS, **where))])
+
+
+def spconv(kernel: str) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        for voxels in ("uniform", "LiDAR"):
+            where = {"part": "spconv", "voxels": voxels, "rows": 100_000, "kernel": kernel}
+            yield voxels, data.ratio("kernel_maps", "spconv", OURS, **where)
+
+    return values
+
+
+def tensorflow(data: Measured) -> Values:
+    for dim in (16, 64):
+        where = {"dim": dim, "operation": "lookup"}
+        both = [
+            data.ratio("tensorflow", peer, OURS, **where)
+            for peer in ("MutableHashTable", "DenseHashTable")
+        ]
+        yield f"dim {dim}", min(both) if all(both) else None
+
+
+def growth(data: Measured) -> Values:
+    for rows in LARGE:
+        grown = data.seconds("growth", OURS, rows=rows, operation="from zero")
+        reserved = data.seconds("growth", OURS, rows=rows, operation="reserved")
+        yield rows_text(rows), grown / reserved if grown and reserved else None
+
+
+def bytes_beyond(wide: bool) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        for sample in data.samples("overhead", what="memory"):
+            key, rows = sample.labels["key"], sample.labels["rows"]
+            if (key != "int64") == wide and rows in LARGE:
+                yield f"{key} {rows_text(rows)}", sample.numbers["bytes beyond"]
+
+    return values
+
+
+def one_key(data: Measured) -> Values:
+    seconds = data.seconds("overhead", OURS, what="call", rows=1)
+    yield "", seconds * 1e6 if seconds else None
+
+
+def patterns(data: Measured) -> Values:
+    for key in ("int64", "int32x3"):
+        for operation in (INSERT, HIT):
+            where = {"key": key, "operation": operation}
+            random = data.seconds("patterns", OURS, keys="random", **where)
+            slow = [data.seconds("patterns", OURS, keys=name, **where) for name in STRUCTURED]
+            yield f"{operation} {key}", max(slow) / random if random and all(slow) else None
+
+
+def packed(data: Measured) -> Values:
+    for operation in ("hit", "miss"):
+        where = {"rows": 1_000_000, "operation": operation}
+        yield operation, data.ratio("packed", "TorchHashTable", "PackedHashTable", **where)
+
+
+def map_memory(data: Measured) -> Values:
+    for sample in data.samples("kernel_maps", part="memory"):
+        yield sample.labels["voxels"], sample.numbers["peak"] / sample.numbers["pairs"]
+
+
+LIMIT = "of the limit"
+# Times faster, with int64 and with int32 x 3 keys.
+OPEN3D = {
+    INSERT: (20, 20),
+    HIT: (8, 6),
+    "erase": (20, 20),
+    "active_buf_indices": (50, 50),
+    "reserve": (20, 20),
+}
+
+GOALS = (
+    Goal("find, 8-byte keys, 10^7", 0.70, LIMIT, of_gather(HIT, "int64", 10_000_000)),
+    Goal("find, 8-byte keys, 10^6", 0.55, LIMIT, of_gather(HIT, "int64", 1_000_000)),
+    Goal("insert, 8-byte keys, 10^7", 0.45, LIMIT, of_gather(INSERT, "int64", 10_000_000)),
+    Goal("insert, 8-byte keys, 10^6", 0.35, LIMIT, of_gather(INSERT, "int64", 1_000_000)),
+    Goal("find, 12-byte keys, two lines a key", 0.60, LIMIT, of_gather(HIT, "int32x3", *LARGE)),
+    *(
+        Goal(f"{operation}, {key}, one thread, against the best C++ map", 3, "x", best_peer(operation, key))
+        for operation in (HIT, INSERT)
+        for key in ("int64", "int32x3")
+    ),
+    *(
+        Goal(f"{operation}, {key}, against Open3D", target, "x", open3d(operation, key))
+        for operation, targets in OPEN3D.items()
+        for key, target in zip(("int64", "int32x3"), targets, strict=True)
+    ),
+    Goal("find: gain of all threads over one, of the gather's", 0.9, "", threads_gain(HIT)),
+    Goal("insert: gain of all threads over one, of the gather's", 0.9, "", threads_gain(INSERT)),
+    Goal("unique of 10^6 int32 x 3, against torch.unique(dim=0)", 50, "x", unique("int32x3", "torch")),
+    Goal("unique of 10^6 int32 x 3, against np.unique(axis=0)", 20, "x", unique("int32x3", "np.unique")),
+    Goal("unique of 10^6 int64, against torch.unique", 1.5, "x", unique("int64", "torch")),
+    Goal("unique of 10^6 int64, against polars", 2, "x", unique("int64", "polars")),
+    Goal("kernel map 3^3 of 10^5 voxels, against spconv", 10, "x", spconv("3^3")),
+    Goal("kernel map 5^3 of 10^5 voxels, against spconv", 15, "x", spconv("5^3")),
+    Goal("kernel map 7^3 of 10^5 voxels, against spconv", 15, "x", spconv("7^3")),
+    Goal("lookup, against the better of TensorFlow's tables", 3, "x", tensorflow),
+    Goal("growth from zero, time of reserved", 2, "x", growth, at_most=True),
+    Goal("bytes an entry beyond key and value, 8-byte keys", 40, "bytes", bytes_beyond(False), True),
+    Goal("bytes an entry beyond key and value, wider keys", 24, "bytes", bytes_beyond(True), True),
+    Goal("find of one key from Python", 4, "µs", one_key, at_most=True),
+    Goal("structured keys, time of random ones", 3, "x", patterns, at_most=True),
+    Goal("packed search, against vector keys", 2.5, "x", packed),
+    Goal("kernel map's peak memory, of its pairs", 3, "x", map_memory, at_most=True),
+)  # fmt: skip
+
+
+def judge(suites: dict[str, SuiteData]) -> list[Verdict]:
+    data = Measured(suites)
+    return [
+        Verdict(goal, {where: value for where, value in goal.values(data) if value is not None})
+        for goal in GOALS
+    ]
+
+
+def section(verdicts: list[Verdict], scale: Scale, machine: str) -> list[str]:
+    """The goals that were measured; of a quick run it says so."""
+    known = [verdict for verdict in verdicts if verdict.measured]
+    if not known:
+        return []
+    reached = sum(verdict.score >= 1 for verdict in known)
+    summary = f"{reached} of {len(known)} reached; where several were measured the worst decides."
+    if len(known) < len(verdicts):
+        summary += f" {len(verdicts) - len(known)} more were not measured."
+    if scale is not FULL:
+        summary += f" From a {scale.name} run: rough."
+    lines = [[v.goal.what, v.goal_text(), v.text(), v.outcome()] for v in known]
+    header = ["what", "goal", "measured", "outcome"]
+    return ["## Goals", "", f"{machine}.", "", summary, "", *markdown(header, lines, texts=4)]

@@ -1,0 +1,31 @@
+"""What the numbers were measured on, and with how many threads."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def threads() -> int:
+    """As many as the process may use, or as BENCH_THREADS says."""
+    return int(os.environ.get("BENCH_THREADS") or len(os.sched_getaffinity(0)))
+
+
+def settings() -> dict[str, str]:
+    """The environment in which every contender has the same threads."""
+    names = ("BENCH", "TENSORHASH_NUM", "OMP_NUM", "MKL_NUM", "POLARS_MAX", "TF_NUM_INTRAOP")
+    return {f"{name}_THREADS": str(threads()) for name in names}
+
+
+def describe() -> str:
+    """The machine in one line, versions of the contenders that this process has loaded aside."""
+    from tensorhash import _core
+
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    python = f"Python {platform.python_version()}"
+    return f"{model}, {threads()} threads, {_core.instruction_set()}, {python}"

@@ -1,0 +1,71 @@
+"""Child processes: the worker of a suite, and functions that need a process of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness import machine
+from harness.store import ROOT
+
+BENCH = Path(__file__).resolve().parents[1]
+TENSORFLOW = ROOT / ".venv-tensorflow" / "bin" / "python"
+
+PR_SET_PDEATHSIG = 1
+
+_CALL = """
+import importlib, json, os, sys
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+module, function = sys.argv[1].split(":")
+json.dump(getattr(importlib.import_module(module), function)(*json.loads(sys.argv[2])), out)
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Ours, with the benchmark's modules to be found and the threads set for every library."""
+    found = os.pathsep.join(filter(None, [str(BENCH), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, **machine.settings(), "PYTHONPATH": found, **more}
+
+
+def die_with_parent() -> None:
+    """For a child before it starts: nobody measures on for a run that was killed (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run(command: list[str], **settings: str) -> str:
+    """What a command prints; an error with its last words unless it ends well."""
+    done = subprocess.run(
+        command,
+        env=environment(**settings),
+        capture_output=True,
+        text=True,
+        preexec_fn=die_with_parent,
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout)[-2000:]
+        raise RuntimeError(f"exit code {done.returncode} of {' '.join(command)}\n{said}")
+    return done.stdout
+
+
+def call(function: str, *arguments: Any) -> Any:
+    """`module:function` of the benchmark, called in a fresh process; JSON in and out."""
+    return json.loads(run([sys.executable, "-c", _CALL, function, json.dumps(arguments)]))
+
+
+def resident(key: str = "VmRSS") -> int:
+    """Bytes that this process has in memory; `VmHWM`: at most, since `forget_peak`."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {key}")
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")

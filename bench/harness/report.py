@@ -1,0 +1,110 @@
+"""From samples to text: tables in Markdown, and the sections of bench/results.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.case import Sample, rows_text
+from harness.clock import median, spread
+from harness.store import SuiteData
+
+RESULTS = Path(__file__).resolve().parents[1] / "results.md"
+TITLE = "# Benchmark results\n\nMade by `make bench`, from the samples in build/bench.\n"
+OURS, GATHER = "tensorhash", "gather"
+
+# One row of a table: its labels, and the samples of it by contender.
+Row = tuple[dict[str, Any], dict[str, Sample]]
+Column = Callable[[dict[str, Any], dict[str, Sample]], str]
+
+
+def number(value: float) -> str:
+    """Three digits that matter, never as 1e+03."""
+    if value >= 100:
+        return f"{value:.0f}"
+    digits = 1 if value >= 10 else 2 if value >= 0.1 else 3
+    return f"{value:.{digits}f}"
+
+
+def milliseconds(sample: Sample | None) -> str:
+    return number(median(sample.seconds) * 1e3) if sample and sample.seconds else ""
+
+
+def ratio(slow: Sample, fast: Sample) -> float:
+    return median(slow.seconds) / median(fast.seconds)
+
+
+def noise(row: dict[str, Sample]) -> str:
+    """The largest spread of those in the row."""
+    known = [spread(sample.seconds) for sample in row.values() if len(sample.seconds) > 1]
+    return f"±{max(known):.0%}" if known else ""
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
+    """A table whose first columns are texts and whose others are numbers."""
+    rule = ["---" if column < texts else "--:" for column in range(len(header))]
+    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
+
+
+def grouped(samples: Sequence[Sample]) -> list[Row]:
+    """Samples with the same labels are one row; the order is that of their coming."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for sample in samples:
+        key = tuple(sample.labels.items())
+        rows.setdefault(key, (sample.labels, {}))[1][sample.who] = sample
+    return list(rows.values())
+
+
+def label_text(name: str, value: Any) -> str:
+    return rows_text(value) if name == "rows" else str(value)
+
+
+def beside(
+    samples: Sequence[Sample], ours: str = OURS, more: dict[str, Column] | None = None
+) -> list[str]:
+    """The table of most suites: ours, its part of the gather limit, each peer and how many times slower."""
+    rows = grouped(samples)
+    whos = dict.fromkeys(sample.who for sample in samples)
+    peers = [who for who in whos if who not in (ours, GATHER)]
+    columns: dict[str, Column] = {f"{ours}, ms": lambda _, row: milliseconds(row.get(ours))}
+    if any("rows" in labels for labels, _ in rows):
+        columns["million rows/s"] = lambda labels, row: (
+            number(labels["rows"] / median(row[ours].seconds) / 1e6) if ours in row else ""
+        )
+    if GATHER in whos:
+        columns["of the gather limit"] = lambda _, row: (
+            f"{ratio(row[GATHER], row[ours]):.2f}" if {GATHER, ours} <= row.keys() else ""
+        )
+    for peer in peers:
+        columns[f"{peer}, ms"] = lambda _, row, peer=peer: milliseconds(row.get(peer))
+        columns["ratio" + "\u200b" * peers.index(peer)] = lambda _, row, peer=peer: (
+            f"{number(ratio(row[peer], row[ours]))}x" if {peer, ours} <= row.keys() else ""
+        )
+    columns |= more or {}
+    columns["spread"] = lambda _, row: noise(row)
+    names = list(rows[0][0])
+    lines = [
+        [label_text(name, labels.get(name, "")) for name in names]
+        + [cell(labels, row) for cell in columns.values()]
+        for labels, row in rows
+    ]
+    header = [*names, *(name.strip("\u200b") for name in columns)]
+    return markdown(header, lines, texts=len(names))
+
+
+def section(suite: Any, data: SuiteData) -> list[str]:
+    """Title, machine, what is measured, tables."""
+    versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
+    head = [f"## {suite.TITLE}", "", f"{data.machine}; {versions}.", "", suite.ABOUT.strip(), ""]
+    return head + suite.tables(data.samples)
+
+
+def write(sections: dict[str, list[str]], order: Sequence[str]) -> None:
+    """bench/results.md anew, in this order; a section that was not made now stays as it was."""
+    old = RESULTS.read_text() if RESULTS.exists() else ""
+    blocks = dict(re.findall(r"<!-- begin (.*?) -->\n(.*?)\n<!-- end \1 -->", old, re.DOTALL))
+    blocks |= {name: "\n".join(lines) for name, lines in sections.items()}
+    known = [f"<!-- begin {n} -->\n{blocks[n]}\n<!-- end {n} -->\n" for n in order if n in blocks]
+    RESULTS.write_text("\n".join([TITLE, *known]))

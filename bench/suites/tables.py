@@ -1,0 +1,120 @@
+"""The verbs of a table, random keys of all kinds, from a thousand rows to ten million."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from harness import keys
+from harness.case import Case, Sample, Scale, rows_text
+from harness.clock import Clock, Round, in_turn, samples
+from harness.keys import CONSTRUCT, HIT, INSERT, MISS, KeyKind
+from harness.report import beside
+from peers import count
+
+TITLE = "Tables"
+ABOUT = """
+Random keys, one int64 value a key, `capacity = rows`. `insert` is into a ready table, `construct + insert` makes it
+too; finds and erasures ask in another order than the keys came in, finds of up to 2e6 rows once before they are timed;
+`reserve` goes to twice the capacity of a full table. Medians of whole rounds, contenders in turn in one process; the
+spread is half the quartile range, the largest of the row. The gather limit reads the same keys, fetches a line a key
+(finds and erasures of keys wider than 8 bytes: two) from memory as large as the table's and writes 5 bytes a key.
+"""
+
+ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+QUICK = ((keys.INT64, 10_000), (keys.INT64, 1_000_000), (keys.INT32X3, 1_000_000))
+# Open3D takes a minute for a round of ten million keys, a dict seconds: two kinds of key are enough.
+OPEN3D_AT_MOST = {keys.INT64: 10_000_000, keys.INT32X3: 10_000_000}
+DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
+OTHERS_AT_MOST = 100_000
+# Up to so many rows a table stays in the caches, and who was there before matters.
+WARM_AT_MOST = 2_000_000
+
+
+def cases(scale: Scale) -> list[Case]:
+    every = [(kind, rows) for kind in keys.KINDS for rows in ROWS]
+    picked = [(kind, scale.rows(rows)[0]) for kind, rows in scale.pick(every, QUICK)]
+    return [
+        Case(f"tables/{kind.name}/{rows_text(rows)}", partial(measure, kind=kind, rows=rows))
+        for kind, rows in dict.fromkeys(picked)
+    ]
+
+
+class Batches:
+    """The arrays that all contenders get."""
+
+    def __init__(self, kind: KeyKind, rows: int) -> None:
+        self.there, self.missing = kind.random(rows, seed=1), kind.random(rows, seed=2)
+        # Asked in the order of insertion, a wide key's line would come in with its neighbour's.
+        self.shuffled = self.there[np.random.default_rng(3).permutation(rows)]
+        self.values = np.arange(rows, dtype=np.int64).reshape(-1, 1)
+
+
+def warm_find(operation: str, table: Any, keys: Any, clock: Clock) -> Any:
+    """Timed with its table in the caches, as the gather limit is."""
+    if len(keys) <= WARM_AT_MOST:
+        table.find(keys)
+    with clock(operation):
+        return table.find(keys)
+
+
+def life(peer: ModuleType, kind: KeyKind, batches: Batches) -> Round:
+    """A round: all verbs once, from an empty table to an empty table; answers are checked by counts."""
+    rows = len(batches.there)
+    there, missing = peer.batch(batches.there), peer.batch(batches.missing)
+    shuffled, values = peer.batch(batches.shuffled), peer.batch(batches.values)
+
+    def one_round(clock: Clock) -> None:
+        with clock(CONSTRUCT):
+            made = peer.Table(rows, kind)
+            made.insert(there, values)
+        del made
+        table = peer.Table(rows, kind)
+        with clock(INSERT):
+            inserted = table.insert(there, values)
+        found = warm_find(HIT, table, shuffled, clock)
+        missed = warm_find(MISS, table, missing, clock)
+        with clock("active_buf_indices"):
+            active = table.active()
+        if hasattr(table, "reserve"):
+            with clock("reserve"):
+                table.reserve(2 * rows)
+        with clock("erase"):
+            table.erase(shuffled)
+        right = count(found) == rows and count(missed) < rows / 100
+        if not right or len(active) != count(inserted) or table.size() != 0:
+            raise AssertionError(f"{peer.NAME} gave a wrong answer for {kind.name}, {rows} rows")
+
+    return one_round
+
+
+def contenders(kind: KeyKind, rows: int) -> dict[str, Round]:
+    from peers import gather, open3d_cpu, ours, python_dict
+
+    batches = Batches(kind, rows)
+    limited = {
+        CONSTRUCT: batches.there,
+        INSERT: batches.there,
+        HIT: batches.shuffled,
+        MISS: batches.missing,
+        "erase": batches.shuffled,
+    }
+    peers = [ours]
+    if rows <= OPEN3D_AT_MOST.get(kind, OTHERS_AT_MOST):
+        peers.append(open3d_cpu)
+    if rows <= DICT_AT_MOST.get(kind, OTHERS_AT_MOST):
+        peers.append(python_dict)
+    rounds = {peer.NAME: life(peer, kind, batches) for peer in peers}
+    return {**rounds, gather.NAME: gather.round_of(kind, limited)}
+
+
+def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
+    times = in_turn(contenders(kind, rows), scale, scale.rounds(rows))
+    return samples(times, key=kind.name, rows=rows)
+
+
+def tables(measured: list[Sample]) -> list[str]:
+    return beside(measured)

@@ -1,0 +1,79 @@
+"""Insert and lookup beside TensorFlow's own tables, in the environment that TensorFlow has for itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness import process
+from harness.case import Case, Sample, Scale
+from harness.clock import Clock, Round, in_turn, samples
+from harness.report import OURS, beside
+from harness.store import ROOT
+
+TITLE = "TensorFlow's tables"
+ABOUT = """
+Random int64 keys, float32 values, eager calls. `insert` starts with an empty table that nobody told the size,
+`insert again` replaces every value.
+"""
+PYTHON = process.TENSORFLOW
+ROWS = 1_000_000
+DIMS = (1, 16, 64)
+
+
+def cases(scale: Scale) -> list[Case]:
+    dims = scale.pick(DIMS, (16, 64))
+    return [Case(f"tensorflow/dim {dim}", partial(measure, dim=dim)) for dim in dims]
+
+
+def makers(dim: int) -> dict[str, Callable[[], Any]]:
+    # The compiled ops are kept where the tests keep them.
+    os.environ.setdefault("TENSORHASH_CACHE", str(ROOT / "build" / "tensorflow-cache"))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow as tf
+
+    import tensorhash.tensorflow as thtf
+
+    theirs = tf.lookup.experimental
+    default = tf.zeros(()) if dim == 1 else tf.zeros(dim)
+    element = (tf.int64, tf.float32, default)
+    anonymous = {"experimental_is_anonymous": True}
+    return {
+        OURS: lambda: thtf.HashTable(*element),
+        "MutableHashTable": lambda: theirs.MutableHashTable(*element, **anonymous),
+        "DenseHashTable": lambda: theirs.DenseHashTable(*element, -1, -2, **anonymous),
+    }
+
+
+def measure(scale: Scale, dim: int) -> list[Sample]:
+    contenders = makers(dim)
+    import tensorflow as tf
+
+    (rows,) = scale.rows(ROWS)
+    rng = np.random.default_rng(dim)
+    keys = tf.constant(rng.integers(0, 2**62, rows))
+    values = tf.constant(rng.random((rows, dim) if dim > 1 else rows, np.float32))
+    shuffled = tf.random.shuffle(keys)
+
+    def life(make: Callable[[], Any]) -> Round:
+        def one_round(clock: Clock) -> None:
+            table = make()
+            with clock("insert"):
+                table.insert(keys, values)
+            with clock("insert again"):
+                table.insert(shuffled, values)
+            with clock("lookup"):
+                table.lookup(shuffled)
+
+        return one_round
+
+    rounds = {who: life(make) for who, make in contenders.items()}
+    return samples(in_turn(rounds, scale, scale.rounds(rows)), dim=dim, rows=rows)
+
+
+def tables(measured: list[Sample]) -> list[str]:
+    return beside(measured)

@@ -1,0 +1,183 @@
+"""The benchmark's own machinery: what it says of its samples, and what it keeps when something breaks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+sys.path.insert(0, str(BENCH))
+
+import suites  # noqa: E402
+from harness import clock, goals, report, runner, store  # noqa: E402
+from harness.case import FULL, QUICK, SMOKE, Sample, Scale, chosen, rows_text  # noqa: E402
+from harness.progress import Progress  # noqa: E402
+
+BROKEN = """
+import os, signal
+from harness.case import Case, Sample
+
+TITLE, ABOUT = "Broken", "Breaks."
+
+def good(scale):
+    return [Sample("tensorhash", {"operation": "a"}, [1.0])]
+
+def raises(scale):
+    raise ValueError("so it goes")
+
+def dies(scale):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def cases(scale):
+    works = {"first": good, "raises": raises, "dies": dies, "last": good}
+    return [Case(f"broken/{name}", work) for name, work in works.items()]
+"""
+
+
+def seconds_of(scale, rounds, **taken):
+    """in_turn over contenders whose rounds take these seconds, on a clock that only they move."""
+    now, order = [0.0], []
+
+    def contender(who):
+        def one_round(watch):
+            order.append(who)
+            with watch("work"):
+                now[0] += taken[who]
+
+        return one_round
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock.time, "perf_counter", lambda: now[0])
+        times = clock.in_turn({who: contender(who) for who in taken}, scale, rounds)
+    return times, order
+
+
+def test_contenders_take_turns_and_the_first_round_does_not_count():
+    times, order = seconds_of(Scale("test", 10, 1, 100.0), 3, ours=1.0, peer=2.0)
+    assert order == ["ours", "peer"] * 4
+    assert times == {"ours": {"work": [1.0] * 3}, "peer": {"work": [2.0] * 3}}
+
+
+def test_a_slow_contender_sits_out_what_its_budget_does_not_pay():
+    times, order = seconds_of(Scale("test", 10, 1, 10.0), 3, ours=1.0, slow=9.0, slower=50.0)
+    assert times["slow"] == {"work": [9.0, 9.0]}
+    assert times["slower"] == {"work": [50.0]}
+    assert order.count("ours") == 4
+
+
+def test_the_first_contender_has_twice_the_budget():
+    times, _ = seconds_of(Scale("test", 10, 1, 10.0), 9, ours=4.0, peer=4.0)
+    assert times == {"ours": {"work": [4.0] * 6}, "peer": {"work": [4.0] * 3}}
+
+
+def test_the_spread_is_half_the_quartile_range_of_the_median():
+    assert clock.median([4.0, 1.0, 2.0, 3.0, 5.0]) == 3.0
+    assert clock.spread([4.0, 1.0, 2.0, 3.0, 5.0]) == pytest.approx(1 / 3)
+
+
+def test_only_takes_parts_of_names_and_wildcards():
+    names = ["tables/int64/1e6", "tables/int32x3/1e6", "unique/int64/1e6"]
+    assert chosen(names, []) == names
+    assert chosen(names, ["tables"]) == names[:2]
+    assert chosen(names, ["t*int64", "unique"]) == [names[0], names[2]]
+    assert chosen(names, ["no such"]) == []
+
+
+def test_rows_are_short_texts():
+    assert [rows_text(n) for n in (1, 100, 1_000, 500_000, 10_000_000, 1234)] == [
+        "1",
+        "100",
+        "1e3",
+        "5e5",
+        "1e7",
+        "1234",
+    ]
+
+
+@pytest.mark.parametrize("scale", [FULL, QUICK, SMOKE], ids=lambda scale: scale.name)
+def test_every_case_has_a_name_of_its_own_that_begins_with_its_suite(scale):
+    for suite, module in suites.load().items():
+        names = [case.name for case in module.cases(scale)]
+        assert len(names) == len(set(names)) > 0
+        assert all(name.startswith(f"{suite}/") for name in names)
+
+
+def measured(**medians):
+    """Tables' data in which each operation took Open3D so many times as long as us."""
+    samples = []
+    for operation, times in medians.items():
+        labels = {"key": "int64", "rows": 1_000_000, "operation": operation}
+        samples.append(Sample("tensorhash", labels, [1.0, 1.0, 9.0]))
+        samples.append(Sample("Open3D", labels, [times] * 3))
+    return {"tables": store.SuiteData("a machine", {}, samples)}
+
+
+def test_goals_are_judged_by_the_data():
+    verdicts = goals.judge(measured(insert=25.0, erase=5.0))
+    known = {v.goal.what: v for v in verdicts if v.measured}
+    assert list(known) == ["insert, int64, against Open3D", "erase, int64, against Open3D"]
+    insert, erase = known.values()
+    assert (insert.score, insert.outcome()) == (1.25, "reached")
+    assert (erase.score, erase.outcome()) == (0.25, "missed: 25% of the goal")
+
+
+def test_a_goal_that_is_a_ceiling_is_missed_from_above():
+    labels = {"what": "call", "rows": 1, "operation": "find"}
+    data = store.SuiteData("a machine", {}, [Sample("tensorhash", labels, [8e-6])])
+    (verdict,) = (v for v in goals.judge({"overhead": data}) if v.measured)
+    assert verdict.score == pytest.approx(0.5)
+    assert verdict.goal_text() == "under 4 µs"
+
+
+def test_a_table_has_ours_its_part_of_the_limit_and_each_peer():
+    labels = {"rows": 1_000_000, "operation": "find"}
+    lines = report.beside(
+        [
+            Sample("tensorhash", labels, [0.010]),
+            Sample("gather", labels, [0.005]),
+            Sample("peer", labels, [0.120]),
+        ]
+    )
+    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    assert cells == ["1e6", "find", "10.0", "100", "0.50", "120", "12.0x", ""]
+
+
+def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "results.md")
+    report.write({"b": ["old b"], "a": ["old a"], "gone": ["gone"]}, ["a", "b", "gone"])
+    report.write({"a": ["new a"]}, ["a", "b"])
+    text = report.RESULTS.read_text()
+    assert text.index("new a") < text.index("old b")
+    assert "old a" not in text
+    assert "gone" not in text
+
+
+def test_a_crash_costs_its_own_case_only(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    monkeypatch.setattr(store, "DATA", tmp_path / "data")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import broken
+
+    cases = [case.name for case in broken.cases(SMOKE)]
+    with open("/dev/null", "w") as nowhere:
+        failures = runner.run_suite(broken, SMOKE, cases, Progress(len(cases), nowhere))
+    assert [failure.case for failure in failures] == ["broken/raises", "broken/dies"]
+    assert "so it goes" in failures[0].error
+    assert "exit code -9" in failures[1].error
+    kept = store.load(SMOKE, "broken")
+    assert [sample.case for sample in kept.samples] == ["broken/first", "broken/last"]
+
+
+def test_the_command_lists_its_cases_and_says_when_there_is_none():
+    def command(*options):
+        return subprocess.run(
+            [sys.executable, BENCH / "run.py", *options], capture_output=True, text=True
+        )
+
+    listed = command("--quick", "--list", "--only", "packed")
+    assert (listed.returncode, listed.stdout) == (0, "packed/1e6\n")
+    nothing = command("--only", "no such case")
+    assert nothing.returncode == 2
+    assert "no such case" in nothing.stderr
