@@ -2,11 +2,8 @@
 #include "table/index.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
-
-#include "runtime/parallel.hpp"
 
 namespace tensorhash::table {
 
@@ -19,6 +16,18 @@ namespace {
 
 // Positions have 32 bits, eight to a line. At this size tables may be fuller than LineRule says: still under 0.8.
 constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 29;
+
+// Rows that a thread claims at a time. Of equal keys in a batch the first row wins; where threads work far apart, later
+// rows often come first and lose what they had.
+constexpr std::size_t kClaimRows = 16384;
+
+Chunks cut_claims(std::size_t rows) {
+    Chunks chunks = cut(rows, kGrain);
+    if (chunks.shared() && chunks.size > kClaimRows) {
+        chunks = {rows, kClaimRows, (rows + kClaimRows - 1) / kClaimRows};
+    }
+    return chunks;
+}
 
 /// Sums what the chunks return.
 template <class Count, class Body>
@@ -48,6 +57,17 @@ std::uint64_t Index::lines_for(KeyLayout layout, std::uint64_t capacity) {
                     kMaxLines);
 }
 
+std::uint64_t Index::capacity_of(KeyLayout layout, std::uint64_t lines) {
+    return lines * cpu::line_rule(layout.bytes).entries;
+}
+
+Index Index::copy() const {
+    Index copied(layout_, lines_);
+    runtime::copy_bytes(copied.memory_.data(), memory_.data(), lines_ * sizeof(kernel::NarrowLine));
+    copied.occupied_ = occupied_;
+    return copied;
+}
+
 kernel::IndexView Index::view(unsigned char const* key_buffer) const noexcept {
     return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes,
             layout_.float_bytes};
@@ -63,7 +83,7 @@ void Index::find(unsigned char const* key_buffer, Batch const& batch, std::size_
 cpu::ClaimCount Index::claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin,
                              std::size_t end) {
     auto const index = view(key_buffer);
-    Chunks const chunks = cut(end - begin, kGrain);
+    Chunks const chunks = cut_claims(end - begin);
     auto* const claim_rows = writers(chunks.shared()).claim;
     auto const count = sum_chunks<cpu::ClaimCount>(chunks, [&](std::size_t from, std::size_t to) {
         return claim_rows(index, batch, begin + from, begin + to);
@@ -86,22 +106,16 @@ void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::si
                     std::uint32_t const* free_top, std::uint64_t reusable) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
-    std::array<std::uint64_t, runtime::kMaxChunks + 1> rank;  // on the stack: nothing may fail here
-    rank[0] = 0;
+    Ranks ranks;
+    settle(key_buffer, batch, chunks, ranks);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        rank[chunk + 1] = kernels_->settle(index, batch, begin, end);
+        kernels_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        rank[chunk + 1] += rank[chunk];
-    }
-    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        kernels_->publish(index, batch, begin, end, rank[chunk], free_top, reusable);
-    });
-    // Rows that lost know their winner's row; now that winners are numbered, so are they.
+    // Now that winners are numbered, so are the rows that lost to them.
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
             if (batch.mask[row] == 0 && batch.numbers[row] >= batch.base) {
-                batch.numbers[row] = batch.numbers[batch.numbers[row] - batch.base];
+                batch.numbers[row] = batch.numbers[winner_of(batch, row)];
             }
         }
     });

@@ -1,11 +1,13 @@
 // The index as host code sees it: memory for the lines, how full they are, and the row loops run over threads.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
 #include "tensorhash/kernel/view.hpp"
 
 namespace tensorhash::table {
@@ -22,6 +24,9 @@ struct ProbeLengths {
     std::uint64_t longest = 0;
 };
 
+/// How many rows won in the chunks before each. On the stack: nothing may fail once claims are made.
+using Ranks = std::array<std::uint64_t, runtime::kMaxChunks + 1>;
+
 class Index {
 public:
     /// An empty index of so many lines, a power of two of at least 2.
@@ -29,6 +34,11 @@ public:
 
     /// Lines that a table of this capacity has.
     static std::uint64_t lines_for(KeyLayout layout, std::uint64_t capacity);
+    /// The largest capacity that so many lines serve.
+    static std::uint64_t capacity_of(KeyLayout layout, std::uint64_t lines);
+
+    /// The same lines in memory of their own.
+    Index copy() const;
 
     std::uint64_t lines() const noexcept { return lines_; }
     std::size_t bytes() const noexcept { return memory_.bytes(); }
@@ -43,6 +53,14 @@ public:
     /// Undoes the claims of rows [0, rows).
     void release_claims(unsigned char const* key_buffer, Batch const& batch,
                         std::size_t rows) noexcept;
+    /// After all claims, sets mask: who won its key. Of the others winner_of() says who did.
+    void settle(unsigned char const* key_buffer, Batch const& batch, runtime::Chunks const& chunks,
+                Ranks& ranks) const noexcept;
+    /// The row that won the key of a row that settle() found to have lost to another of its batch.
+    static std::size_t winner_of(Batch const& batch, std::size_t row) noexcept {
+        std::size_t const seen = batch.numbers[row] - batch.base;
+        return batch.mask[seen] != 0 ? seen : batch.positions[seen];
+    }
     /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
     void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                  std::uint32_t const* free_top, std::uint64_t reusable) noexcept;
@@ -52,6 +70,9 @@ public:
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
+    /// The same from another index that holds exactly these entries, faster where its slots tell enough.
+    void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+               std::uint64_t count, Index const& other) noexcept;
     void clear() noexcept;
 
     /// Entries that the lines really hold, counted.
@@ -60,6 +81,7 @@ public:
                                std::size_t rows) const;
 
 private:
+    bool spread(Index const& smaller) noexcept;
     kernel::IndexView view(unsigned char const* key_buffer) const noexcept;
     cpu::Kernels::Writers const& writers(bool shared) const noexcept {
         return shared ? kernels_->shared : kernels_->sole;
