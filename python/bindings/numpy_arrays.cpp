@@ -48,9 +48,9 @@ std::optional<Interface> numpy;
 static_assert(sizeof(long) == 8 && sizeof(long long) == 8 && sizeof(int) == 4);
 
 Dtype dtype_of_number(int number) {
-    constexpr Dtype kDtypes[] = {Dtype::Bool,   Dtype::Int8,   Dtype::UInt8,  Dtype::Int16,
-                                 Dtype::UInt16, Dtype::Int32,  Dtype::UInt32, Dtype::Int64,
-                                 Dtype::UInt64, Dtype::Int64,  Dtype::UInt64, Dtype::Float32,
+    constexpr Dtype kDtypes[] = {Dtype::Bool,   Dtype::Int8,  Dtype::UInt8,  Dtype::Int16,
+                                 Dtype::UInt16, Dtype::Int32, Dtype::UInt32, Dtype::Int64,
+                                 Dtype::UInt64, Dtype::Int64, Dtype::UInt64, Dtype::Float32,
                                  Dtype::Float64};
     constexpr int kHalf = 23;
     if (number == kHalf) return Dtype::Float16;
@@ -79,7 +79,8 @@ struct HeldObject {
 };
 
 nb::object interface_capsule() {
-    for (char const* const home : {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
+    for (char const* const home :
+         {"numpy._core._multiarray_umath", "numpy.core._multiarray_umath"}) {
         nb::object const module = nb::steal(PyImport_ImportModule(home));
         if (module.is_valid() && nb::hasattr(module, "_ARRAY_API")) {
             return module.attr("_ARRAY_API");
@@ -118,10 +119,10 @@ std::optional<Tensor> tensor_from_numpy(nb::handle object) {
     if (!is_native || dtype == Dtype::Undefined || (array.flags & kAligned) == 0) {
         return std::nullopt;
     }
-    return Tensor::borrow_strided(
-        array.data, Shape(array.shape, array.shape + array.rank),
-        Shape(array.strides, array.strides + array.rank), dtype, (array.flags & kWriteable) == 0,
-        std::make_shared<HeldObject>(object.ptr()));
+    return Tensor::borrow_strided(array.data, Shape(array.shape, array.shape + array.rank),
+                                  Shape(array.strides, array.strides + array.rank), dtype,
+                                  (array.flags & kWriteable) == 0,
+                                  std::make_shared<HeldObject>(object.ptr()));
 }
 
 nb::object numpy_from_tensor(nb::handle object) {
@@ -129,14 +130,13 @@ nb::object numpy_from_tensor(nb::handle object) {
     int const number = number_of_dtype(tensor.dtype());
     // Without memory NumPy would take some of its own: the buffer protocol has an address for such arrays.
     if (!numpy || number < 0 || tensor.data() == nullptr) return nb::none();
-    nb::object array = nb::steal(numpy->new_from_descr(
-        numpy->array_type, numpy->descr_from_type(number), tensor.rank(),
-        reinterpret_cast<Py_ssize_t const*>(tensor.shape().data()),
-        reinterpret_cast<Py_ssize_t const*>(tensor.byte_strides().data()), tensor.data(),
-        tensor.read_only() ? 0 : kWriteable, nullptr));
+    nb::object array = nb::steal(
+        numpy->new_from_descr(numpy->array_type, numpy->descr_from_type(number), tensor.rank(),
+                              reinterpret_cast<Py_ssize_t const*>(tensor.shape().data()),
+                              reinterpret_cast<Py_ssize_t const*>(tensor.byte_strides().data()),
+                              tensor.data(), tensor.read_only() ? 0 : kWriteable, nullptr));
     // The base is stolen, also when that fails.
-    if (!array.is_valid() ||
-        numpy->set_base_object(array.ptr(), Py_NewRef(object.ptr())) != 0) {
+    if (!array.is_valid() || numpy->set_base_object(array.ptr(), Py_NewRef(object.ptr())) != 0) {
         nb::raise_python_error();
     }
     return array;

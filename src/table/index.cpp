@@ -17,18 +17,6 @@ namespace {
 // Positions have 32 bits, eight to a line. At this size tables may be fuller than LineRule says: still under 0.8.
 constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 29;
 
-// Rows that a thread claims at a time. Of equal keys in a batch the first row wins; where threads work far apart, later
-// rows often come first and lose what they had.
-constexpr std::size_t kClaimRows = 16384;
-
-Chunks cut_claims(std::size_t rows) {
-    Chunks chunks = cut(rows, kGrain);
-    if (chunks.shared() && chunks.size > kClaimRows) {
-        chunks = {rows, kClaimRows, (rows + kClaimRows - 1) / kClaimRows};
-    }
-    return chunks;
-}
-
 /// Sums what the chunks return.
 template <class Count, class Body>
 Count sum_chunks(Chunks const& chunks, Body&& body) {
@@ -83,7 +71,7 @@ void Index::find(unsigned char const* key_buffer, Batch const& batch, std::size_
 cpu::ClaimCount Index::claim(unsigned char const* key_buffer, Batch const& batch, std::size_t begin,
                              std::size_t end) {
     auto const index = view(key_buffer);
-    Chunks const chunks = cut_claims(end - begin);
+    Chunks const chunks = cut(end - begin, kGrain);
     auto* const claim_rows = writers(chunks.shared()).claim;
     auto const count = sum_chunks<cpu::ClaimCount>(chunks, [&](std::size_t from, std::size_t to) {
         return claim_rows(index, batch, begin + from, begin + to);
@@ -102,6 +90,18 @@ void Index::release_claims(unsigned char const* key_buffer, Batch const& batch,
     occupied_ -= count.released - count.to_erased;
 }
 
+void Index::settle(unsigned char const* key_buffer, Batch const& batch, Chunks const& chunks,
+                   Ranks& ranks) const noexcept {
+    auto const index = view(key_buffer);
+    ranks[0] = 0;
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        ranks[chunk + 1] = kernels_->settle(index, batch, begin, end);
+    });
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        ranks[chunk + 1] += ranks[chunk];
+    }
+}
+
 void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                     std::uint32_t const* free_top, std::uint64_t reusable) noexcept {
     auto const index = view(key_buffer);
@@ -111,11 +111,11 @@ void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::si
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         kernels_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });
-    // Now that winners are numbered, so are the rows that lost to them.
+    // Rows that lost know their winner's row; now that winners are numbered, so are they.
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
             if (batch.mask[row] == 0 && batch.numbers[row] >= batch.base) {
-                batch.numbers[row] = batch.numbers[winner_of(batch, row)];
+                batch.numbers[row] = batch.numbers[batch.numbers[row] - batch.base];
             }
         }
     });

@@ -53,14 +53,9 @@ public:
     /// Undoes the claims of rows [0, rows).
     void release_claims(unsigned char const* key_buffer, Batch const& batch,
                         std::size_t rows) noexcept;
-    /// After all claims, sets mask: who won its key. Of the others winner_of() says who did.
+    /// After all claims, says who won its key in mask, and in numbers base + the row that did.
     void settle(unsigned char const* key_buffer, Batch const& batch, runtime::Chunks const& chunks,
                 Ranks& ranks) const noexcept;
-    /// The row that won the key of a row that settle() found to have lost to another of its batch.
-    static std::size_t winner_of(Batch const& batch, std::size_t row) noexcept {
-        std::size_t const seen = batch.numbers[row] - batch.base;
-        return batch.mask[seen] != 0 ? seen : batch.positions[seen];
-    }
     /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
     void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                  std::uint32_t const* free_top, std::uint64_t reusable) noexcept;

@@ -48,10 +48,9 @@ Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capac
 }
 
 Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity)
-    : layout_(layout_of(key)), elements_(values),
-      capacity_(capacity), keys_(make_column(key, capacity)),
-      values_(make_columns(values, capacity)), index_(layout_, Index::lines_for(layout_, capacity)),
-      live_((capacity + 63) / 64, 0) {}
+    : layout_(layout_of(key)), elements_(values), capacity_(capacity),
+      keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
+      index_(layout_, Index::lines_for(layout_, capacity)), live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
     : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_),

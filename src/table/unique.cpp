@@ -190,14 +190,15 @@ private:
 
     /// Which of the distinct rows a row is, after write_winners().
     static std::uint32_t which(kernel::BatchView const& claims, std::size_t row) {
-        return claims.numbers[claims.mask[row] != 0 ? row : Index::winner_of(claims, row)];
+        std::uint32_t const number = claims.numbers[row];  // of a row that lost, its winner's row
+        return claims.mask[row] != 0 ? number : claims.numbers[number];
     }
 
     /// Counts, and inverse on the way. Threads count apart and add up: a frequent row would be fought over.
     void count_rows(kernel::BatchView const& claims) {
         std::size_t const most = std::max<std::size_t>(2 * batch_.rows / distinct_, 1);
-        std::size_t const parts = std::clamp<std::size_t>(batch_.rows / runtime::kGrain, 1,
-                                                          std::min(most, threads()));
+        std::size_t const parts =
+            std::clamp<std::size_t>(batch_.rows / runtime::kGrain, 1, std::min(most, threads()));
         Block partial(parts * distinct_ * sizeof(std::uint32_t), runtime::Fill::Zero);
         runtime::run_tasks(parts, [&](std::size_t part) {
             std::uint32_t* const mine = words(partial) + part * distinct_;

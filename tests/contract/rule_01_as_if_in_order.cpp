@@ -194,7 +194,8 @@ TEST(Rule01Threads, unique_of_rows_that_mislead_its_sample) {
         ASSERT_EQ(index.size(), 50 + (std::size_t{11} << 13));
         ASSERT_TRUE(std::is_sorted(index.begin(), index.end()));
         for (std::size_t i = 0; i < rows; ++i) {
-            auto const first = static_cast<std::size_t>(index[static_cast<std::size_t>(inverse[i])]);
+            auto const first =
+                static_cast<std::size_t>(index[static_cast<std::size_t>(inverse[i])]);
             ASSERT_EQ(keys[first], keys[i]) << "row " << i;
             ASSERT_LE(first, i);
         }
