@@ -53,6 +53,7 @@ set(_core_sources
     src/table/growth.cpp
     src/table/hash_map.cpp
     src/table/index.cpp
+    src/table/index_spread.cpp
     src/table/reduce.cpp
     src/table/replace.cpp
     src/table/rows.cpp

@@ -195,6 +195,12 @@ struct Unique {
     Tensor inverse;  ///< int64 [N]: which of `rows` each row is
     Tensor counts;   ///< int64 [U]
 };
-TH_API Unique unique(Tensor const& array);
+/// What is made beside the rows; the rest stays empty and costs nothing.
+struct UniqueParts {
+    bool index = true;
+    bool inverse = true;
+    bool counts = true;
+};
+TH_API Unique unique(Tensor const& array, UniqueParts parts = {});
 
 }  // namespace tensorhash

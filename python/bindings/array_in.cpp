@@ -1,4 +1,4 @@
-// Python arrays as tensors: the buffer protocol, which is NumPy's way in and the fastest.
+// Python arrays as tensors: plain NumPy arrays by their own interface, others by the buffer protocol.
 #include "array_in.hpp"
 
 #include <nanobind/stl/string.h>
@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "bindings.hpp"
+#include "numpy_arrays.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::bindings {
@@ -172,6 +173,9 @@ std::optional<Tensor> try_buffer(nb::handle object, Request const& request) {
 }
 
 Tensor convert(nb::handle object, Request const& request) {
+    if (!request.as) {
+        if (std::optional<Tensor> tensor = tensor_from_numpy(object)) return *std::move(tensor);
+    }
     if (nb::isinstance<Tensor>(object)) return nb::cast<Tensor const&>(object);
     bool const has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
     if (has_buffer) {

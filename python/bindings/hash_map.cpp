@@ -1,10 +1,6 @@
 // The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
 #include "tensorhash/hash_map.hpp"
 
-#include <nanobind/stl/tuple.h>
-
-#include <tuple>
-
 #include "table_methods.hpp"
 
 namespace tensorhash::bindings {
@@ -53,11 +49,14 @@ HashMap from_parts(nb::handle keys, Arrays const& values, nb::handle buf_indices
     return without_gil([&] { return HashMap::from_parts(rows, columns, indices); });
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> unique_rows(nb::handle array) {
+std::vector<Tensor> unique_rows(nb::handle array, bool index, bool inverse, bool counts) {
     Tensor const rows = to_tensor(array, "array");
-    Unique found = without_gil([&] { return unique(rows); });
-    return {std::move(found.rows), std::move(found.index), std::move(found.inverse),
-            std::move(found.counts)};
+    Unique found = without_gil([&] { return unique(rows, {index, inverse, counts}); });
+    std::vector<Tensor> parts{std::move(found.rows)};
+    if (index) parts.push_back(std::move(found.index));
+    if (inverse) parts.push_back(std::move(found.inverse));
+    if (counts) parts.push_back(std::move(found.counts));
+    return parts;
 }
 
 }  // namespace
@@ -85,8 +84,8 @@ void bind_hash_map(nb::module_& m) {
     bind_readers(table);
     bind_listings(table);
     bind_storage(table);
-    m.def("unique", &unique_rows, nb::arg("array"),
-          "(rows, index, inverse, counts) of the distinct rows.");
+    m.def("unique", &unique_rows, nb::arg("array"), nb::arg("index"), nb::arg("inverse"),
+          nb::arg("counts"), "The distinct rows, then what is asked for, in this order.");
 }
 
 }  // namespace tensorhash::bindings

@@ -12,6 +12,7 @@
 #include "array_in.hpp"
 #include "bindings.hpp"
 #include "dlpack_out.hpp"
+#include "numpy_arrays.hpp"
 
 namespace tensorhash::bindings {
 namespace {
@@ -115,6 +116,7 @@ Tensor wrap(nb::handle array, std::string const& argument,
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
+    load_numpy();
     nb::class_<Tensor>(
         m, "Tensor", nb::type_slots(buffer_slots),
         "An array of the core: the buffer protocol and DLPack over one piece of memory.")
@@ -135,6 +137,9 @@ void bind_tensor(nb::module_& m) {
              nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
              nb::arg("copy") = nb::none())
         .def("__dlpack_device__", [](Tensor const&) { return std::pair(1, 0); });
+    m.def(
+        "to_numpy", [](nb::handle_t<Tensor> tensor) { return numpy_from_tensor(tensor); },
+        nb::arg("tensor"), "A NumPy array over the tensor's memory, or None: then ask NumPy.");
 }
 
 }  // namespace tensorhash::bindings

@@ -37,9 +37,11 @@ class Framework(abc.ABC):
 
 def to_numpy(tensor: _core.Tensor) -> Any:
     """A NumPy array over the tensor's memory, read-only if the tensor is."""
-    array = np.asarray(tensor)
-    if array.dtype.char == "H" and tensor.dtype == "bfloat16":
-        return array.view(numpy_dtype("bfloat16"))
+    array = _core.to_numpy(tensor)
+    if array is None:  # a dtype that is not NumPy's own, or no memory
+        array = np.asarray(tensor)
+        if tensor.dtype == "bfloat16":
+            array = array.view(numpy_dtype("bfloat16"))
     return array
 
 

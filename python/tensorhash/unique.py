@@ -24,8 +24,6 @@ def unique(
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken
-    distinct, index, inverse, counts = _core.unique(rows)
-    wanted = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
-    extras = [source.give(tensor) for tensor, wish in wanted if wish]
-    rows_out = source.give(distinct)
-    return (rows_out, *extras) if extras else rows_out
+    asked = bool(return_index), bool(return_inverse), bool(return_counts)
+    parts = [source.give(tensor) for tensor in _core.unique(rows, *asked)]
+    return tuple(parts) if any(asked) else parts[0]

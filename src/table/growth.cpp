@@ -16,6 +16,9 @@ namespace {
 // What a larger index is first tried with, when nobody knows how many of a batch's rows are distinct.
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
+// From this capacity on a table that doubles takes all the entries that its lines serve.
+constexpr std::uint64_t kRoundedFrom = std::uint64_t{1} << 18;
+
 [[noreturn]] void fail_too_many(std::uint64_t entries) {
     throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
                      " entries, this batch would make " + std::to_string(entries));
@@ -62,6 +65,19 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
+/// What is needed, or twice the capacity if that is more. The index has a power of two of lines; a large table is
+/// rounded up to what they serve, or the next doubling might end just above and double the lines for little.
+std::uint64_t Table::capacity_for(std::uint64_t needed) const {
+    if (needed <= capacity_) {
+        return capacity_;
+    }
+    std::uint64_t capacity = std::max(2 * capacity_, needed);
+    if (needed <= 2 * capacity_ && capacity >= kRoundedFrom) {
+        capacity = Index::capacity_of(layout_, Index::lines_for(layout_, capacity));
+    }
+    return std::min(capacity, kMaxEntries);
+}
+
 Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     std::uint64_t const needed = top_ + fresh;
     if (needed > kMaxEntries) {
@@ -70,7 +86,7 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     Growth growth;
     growth.capacity = capacity_;
     if (needed > capacity_) {
-        growth = grown_to(std::min(std::max(2 * capacity_, needed), kMaxEntries));
+        growth = grown_to(capacity_for(needed));
     }
     std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
     if (target.lines() != lines) {
@@ -108,11 +124,14 @@ cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows,
         return index_.claim(key_buffer(), batch, 0, rows);
     }
     // More rows than room. Most of them may be there already: look before growing.
-    index_.find(key_buffer(), batch, rows);
-    auto const missing = static_cast<std::uint64_t>(
-        std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
-    if (missing <= index_.room()) {
-        return index_.claim(key_buffer(), batch, 0, rows);
+    std::uint64_t missing = rows;
+    if (size() > 0) {
+        index_.find(key_buffer(), batch, rows);
+        missing = static_cast<std::uint64_t>(
+            std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
+        if (missing <= index_.room()) {
+            return index_.claim(key_buffer(), batch, 0, rows);
+        }
     }
     return claim_in_larger(batch, rows, missing, replacement);
 }
@@ -125,10 +144,12 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
     std::uint64_t const enough = size() + missing;
     std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
     for (;;) {
-        std::uint64_t const sized_for = std::max(capacity_, std::min(guess, enough));
+        // If the guess is right, this is the index that make_room() will ask for.
+        std::uint64_t const wanted = std::min(guess, enough);
+        std::uint64_t const sized_for = std::max(capacity_for(wanted), wanted);
         replacement.reset();
         replacement.emplace(layout_, Index::lines_for(layout_, sized_for));
-        replacement->place(key_buffer(), live_.data(), top_, size());
+        replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
         std::size_t done = 0;
         while (done < rows && (sized_for >= enough || replacement->room() > sized_for / 8)) {
@@ -194,7 +215,8 @@ Adding::Counts Table::finish_add(Adding& adding) noexcept {
     set_bits(live_, top_, top_ + fresh);
     top_ += static_cast<std::uint32_t>(fresh);
     if (rebuilt) {
-        rebuilt->place(key_buffer(), live_.data(), top_, size());
+        Index const& target = adding.replacement ? *adding.replacement : index_;
+        rebuilt->place(key_buffer(), live_.data(), top_, size(), target);
         index_ = std::move(*rebuilt);
     } else if (adding.replacement) {
         index_ = std::move(*adding.replacement);
@@ -241,7 +263,7 @@ void Table::finish_reserve(Growth&& growth) noexcept {
         index_.clear(lines);
         index_.place(key_buffer(), live_.data(), top_, size());
     } else if (larger) {
-        larger->place(key_buffer(), live_.data(), top_, size());
+        larger->place(key_buffer(), live_.data(), top_, size(), index_);
         index_ = std::move(*larger);
     }
 }

@@ -2,12 +2,9 @@
 #include "table/index.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <initializer_list>
-
-#include "runtime/parallel.hpp"
 
 namespace tensorhash::table {
 
@@ -58,6 +55,17 @@ std::uint64_t Index::lines_for(KeyLayout layout, std::uint64_t capacity) {
                     kMaxLines);
 }
 
+std::uint64_t Index::capacity_of(KeyLayout layout, std::uint64_t lines) {
+    return lines * cpu::line_rule(layout.bytes).entries;
+}
+
+Index Index::copy() const {
+    Index copied(layout_, lines_);
+    runtime::copy_bytes(copied.memory_.data(), memory_.data(), lines_ * sizeof(kernel::NarrowLine));
+    copied.occupied_ = occupied_;
+    return copied;
+}
+
 kernel::IndexView Index::view(unsigned char const* key_buffer) const noexcept {
     return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes,
             layout_.float_bytes};
@@ -101,20 +109,26 @@ void Index::release_claims(unsigned char const* key_buffer, Batch const& batch,
     occupied_ -= count.released - count.to_erased;
 }
 
+void Index::settle(unsigned char const* key_buffer, Batch const& batch, Chunks const& chunks,
+                   Ranks& ranks) const noexcept {
+    auto const index = view(key_buffer);
+    ranks[0] = 0;
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        ranks[chunk + 1] = kernels_->settle(index, batch, begin, end);
+    });
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        ranks[chunk + 1] += ranks[chunk];
+    }
+}
+
 void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                     std::uint32_t const* free_top, std::uint64_t reusable) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
-    std::array<std::uint64_t, runtime::kMaxChunks + 1> rank;  // on the stack: nothing may fail here
-    rank[0] = 0;
+    Ranks ranks;
+    settle(key_buffer, batch, chunks, ranks);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        rank[chunk + 1] = kernels_->settle(index, batch, begin, end);
-    });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        rank[chunk + 1] += rank[chunk];
-    }
-    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        kernels_->publish(index, batch, begin, end, rank[chunk], free_top, reusable);
+        kernels_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });
     // Rows that lost know their winner's row; now that winners are numbered, so are they.
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {

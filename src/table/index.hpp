@@ -1,11 +1,13 @@
 // The index as host code sees it: memory for the lines, how full they are, and the row loops run over threads.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
 #include "tensorhash/kernel/view.hpp"
 
 namespace tensorhash::table {
@@ -22,6 +24,9 @@ struct ProbeLengths {
     std::uint64_t longest = 0;
 };
 
+/// How many rows won in the chunks before each. On the stack: nothing may fail once claims are made.
+using Ranks = std::array<std::uint64_t, runtime::kMaxChunks + 1>;
+
 class Index {
 public:
     /// An empty index of so many lines, a power of two of at least 2.
@@ -29,6 +34,11 @@ public:
 
     /// Lines that a table of this capacity has.
     static std::uint64_t lines_for(KeyLayout layout, std::uint64_t capacity);
+    /// The largest capacity that so many lines serve.
+    static std::uint64_t capacity_of(KeyLayout layout, std::uint64_t lines);
+
+    /// The same lines in memory of their own.
+    Index copy() const;
 
     std::uint64_t lines() const noexcept { return lines_; }
     std::size_t bytes() const noexcept { return memory_.bytes(); }
@@ -43,6 +53,9 @@ public:
     /// Undoes the claims of rows [0, rows).
     void release_claims(unsigned char const* key_buffer, Batch const& batch,
                         std::size_t rows) noexcept;
+    /// After all claims, says who won its key in mask, and in numbers base + the row that did.
+    void settle(unsigned char const* key_buffer, Batch const& batch, runtime::Chunks const& chunks,
+                Ranks& ranks) const noexcept;
     /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
     void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                  std::uint32_t const* free_top, std::uint64_t reusable) noexcept;
@@ -52,6 +65,9 @@ public:
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
+    /// The same from another index that holds exactly these entries, faster where its slots tell enough.
+    void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+               std::uint64_t count, Index const& other) noexcept;
     void clear() noexcept;
 
     /// Memory for so many lines, which are still as many as before; null: this memory cannot grow.
@@ -66,6 +82,7 @@ public:
 
 private:
     void set_lines(std::uint64_t lines) noexcept;
+    bool spread(Index const& smaller) noexcept;
     kernel::IndexView view(unsigned char const* key_buffer) const noexcept;
     cpu::Kernels::Writers const& writers(bool shared) const noexcept {
         return shared ? kernels_->shared : kernels_->sole;

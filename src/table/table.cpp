@@ -15,10 +15,6 @@
 namespace tensorhash::table {
 namespace {
 
-std::uint32_t float_bytes(Dtype dtype) noexcept {
-    return dtype == Dtype::Float32 ? 4 : dtype == Dtype::Float64 ? 8 : 0;
-}
-
 Column make_column(Element const& element, std::uint64_t capacity) {
     std::size_t const bytes = element.bytes();
     if (bytes != 0 && capacity > (std::uint64_t{1} << 62) / bytes) {
@@ -37,6 +33,13 @@ std::vector<Column> make_columns(std::vector<Element> const& elements, std::uint
 
 }  // namespace
 
+KeyLayout layout_of(Element const& key) noexcept {
+    std::uint32_t const float_bytes = key.dtype == Dtype::Float32   ? 4
+                                      : key.dtype == Dtype::Float64 ? 8
+                                                                    : 0;
+    return {static_cast<std::uint32_t>(key.bytes()), float_bytes};
+}
+
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity) {
     Column copy{column.row_bytes,
                 runtime::make_shared_block(capacity * column.row_bytes, runtime::Fill::Zero)};
@@ -45,19 +48,17 @@ Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capac
 }
 
 Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity)
-    : layout_{static_cast<std::uint32_t>(key.bytes()), float_bytes(key.dtype)}, elements_(values),
-      capacity_(capacity), keys_(make_column(key, capacity)),
-      values_(make_columns(values, capacity)), index_(layout_, Index::lines_for(layout_, capacity)),
-      live_((capacity + 63) / 64, 0) {}
+    : layout_(layout_of(key)), elements_(values), capacity_(capacity),
+      keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
+      index_(layout_, Index::lines_for(layout_, capacity)), live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
     : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_),
-      keys_(copy_column(other.keys_, other.top_, capacity_)), index_(layout_, other.index_.lines()),
+      keys_(copy_column(other.keys_, other.top_, capacity_)), index_(other.index_.copy()),
       top_(other.top_), free_(other.free_), live_(other.live_) {
     for (Column const& column : other.values_) {
         values_.push_back(copy_column(column, top_, capacity_));
     }
-    index_.place(key_buffer(), live_.data(), top_, size());
 }
 
 void Table::find(Bytes keys, std::size_t rows, Answers out) const {

@@ -21,6 +21,9 @@ inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
 
 using Bytes = unsigned char const*;
 
+/// Keys of this element as the index sees them.
+KeyLayout layout_of(Element const& key) noexcept;
+
 /// Where a batch call puts its answers.
 struct Answers {
     std::uint32_t* numbers;  // [rows] buffer indices; 0xffffffff reads as -1
@@ -164,6 +167,7 @@ private:
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
                                     std::uint64_t missing, std::optional<Index>& replacement) const;
     Column enlarged(Column const& column, Growth& growth) const;
+    std::uint64_t capacity_for(std::uint64_t needed) const;
     Growth grown_to(std::uint64_t capacity) const;
     Growth make_room(Index const& target, std::uint64_t fresh) const;
     void clear_unused(Column& old, Column const& grown) const noexcept;

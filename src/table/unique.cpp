@@ -1,66 +1,273 @@
-// unique(): a table used once. Fresh indices are in order of first occurrence, which is all there is to it.
+// unique(): an index used once. Rows are claimed as by insert; the rows that won their key, in order, are the answer. No
+// entry is numbered in the index and no key is copied into a table.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "runtime/parallel.hpp"
 #include "table/arguments.hpp"
-#include "table/rows.hpp"
-#include "table/table.hpp"
+#include "table/index.hpp"
+#include "table/results.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/threads.hpp"
 
 namespace tensorhash {
+namespace {
 
-Unique unique(Tensor const& array) {
+using runtime::Block;
+using runtime::Chunks;
+using table::Index;
+using table::KeyLayout;
+
+// From so many rows on it pays to look at a sample: an index that is larger than its keys need is slow.
+constexpr std::size_t kSampledFrom = std::size_t{1} << 16;
+constexpr std::size_t kSample = std::size_t{1} << 13;
+
+std::uint32_t* words(Block& block) { return reinterpret_cast<std::uint32_t*>(block.data()); }
+
+/// Memory for the claims of a batch.
+struct Scratch {
+    Block positions;
+    Block numbers;
+    Block mask;
+
+    explicit Scratch(std::size_t rows)
+        : positions(rows * sizeof(std::uint32_t)), numbers(rows * sizeof(std::uint32_t)),
+          mask(rows) {}
+    kernel::BatchView batch(table::Bytes keys) {
+        return {keys, 0, words(positions), words(numbers), mask.data()};
+    }
+};
+
+/// How many distinct rows there are, judged by a sample in which `seen` of `sample` were: as if all distinct rows were
+/// equally frequent. n draws from D find D * (1 - exp(-n / D)).
+double estimate_distinct(double seen, double sample, double rows) {
+    if (seen >= sample) {
+        return rows;
+    }
+    auto const found = [](double distinct, double draws) {
+        return -distinct * std::expm1(-draws / distinct);
+    };
+    double low = seen;
+    double high = std::max(rows * sample, 2 * seen);
+    for (int i = 0; i < 60; ++i) {
+        double const middle = std::sqrt(low * high);
+        (found(middle, sample) < seen ? low : high) = middle;
+    }
+    return found(high, rows);
+}
+
+/// A first guess at the distinct rows, some more than the estimate.
+std::uint64_t guess_distinct(KeyLayout layout, table::Bytes keys, std::size_t rows) {
+    if (rows < kSampledFrom) {
+        return rows;
+    }
+    Block sampled(kSample * layout.bytes);
+    std::size_t const step = rows / kSample;
+    for (std::size_t i = 0; i < kSample; ++i) {
+        std::memcpy(sampled.data() + i * layout.bytes, keys + i * step * layout.bytes,
+                    layout.bytes);
+    }
+    Scratch scratch(kSample);
+    Index index(layout, Index::lines_for(layout, kSample));
+    auto const seen = index.claim(nullptr, scratch.batch(sampled.data()), 0, kSample).claimed;
+    double const distinct = estimate_distinct(
+        static_cast<double>(seen), static_cast<double>(kSample), static_cast<double>(rows));
+    return std::min<std::uint64_t>(rows, static_cast<std::uint64_t>(distinct * 1.1) + 1024);
+}
+
+struct Claims {
+    Index index;
+    std::uint64_t distinct = 0;
+};
+
+/// All rows claimed. An index that turns out too small is begun again, four times as large.
+Claims claim_rows(KeyLayout layout, kernel::BatchView const& batch, std::size_t rows) {
+    std::uint64_t capacity = guess_distinct(layout, batch.keys, rows);
+    for (;;) {
+        Claims claims{Index(layout, Index::lines_for(layout, capacity))};
+        std::size_t done = 0;
+        while (done < rows && (capacity >= rows || claims.index.room() > capacity / 8)) {
+            std::size_t const left = rows - done;
+            std::size_t const step =
+                capacity >= rows ? left : std::min<std::size_t>(left, claims.index.room());
+            claims.distinct += claims.index.claim(nullptr, batch, done, done + step).claimed;
+            done += step;
+        }
+        if (done == rows) {
+            return claims;
+        }
+        capacity = std::min<std::uint64_t>(4 * capacity, rows);
+    }
+}
+
+template <class Body>
+void for_rows(std::size_t rows, Body&& body) {
+    runtime::for_ranges(rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+            body(row);
+        }
+    });
+}
+
+/// Results, as far as they are asked for.
+class Answer {
+public:
+    Answer(table::Batch const& batch, Element const& element, UniqueParts parts,
+           std::uint64_t distinct)
+        : batch_(batch), row_bytes_(element.bytes()), parts_(parts),
+          distinct_(static_cast<std::size_t>(distinct)) {
+        auto const list = [](bool wanted, std::size_t rows) {
+            return Tensor::empty(table::with_rows(wanted ? rows : 0, {}), Dtype::Int64);
+        };
+        out_.rows = Tensor::empty(table::with_rows(distinct_, element.shape), element.dtype);
+        out_.index = list(parts.index, distinct_);
+        out_.inverse = list(parts.inverse, batch.rows);
+        out_.counts = list(parts.counts, distinct_);
+    }
+
+    /// Every row differs from every other.
+    void fill_all_distinct() {
+        runtime::copy_bytes(out_.rows.data(), batch_.data(), batch_.rows * row_bytes_);
+        for_rows(batch_.rows, [&](std::size_t row) {
+            auto const number = static_cast<std::int64_t>(row);
+            if (parts_.index) index()[row] = number;
+            if (parts_.inverse) inverse()[row] = number;
+            if (parts_.counts) counts()[row] = 1;
+        });
+    }
+
+    void fill(Index const& settled_by, kernel::BatchView const& claims) {
+        Chunks const chunks = runtime::cut(batch_.rows, runtime::kGrain);
+        table::Ranks ranks;
+        settled_by.settle(nullptr, claims, chunks, ranks);
+        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            write_winners(claims, begin, end, ranks[chunk]);
+        });
+        if (parts_.counts) {
+            count_rows(claims);
+        } else if (parts_.inverse) {
+            for_rows(batch_.rows, [&](std::size_t row) {
+                inverse()[row] = static_cast<std::int64_t>(which(claims, row));
+            });
+        }
+    }
+
+    Unique take() { return std::move(out_); }
+
+private:
+    std::int64_t* index() { return static_cast<std::int64_t*>(out_.index.data()); }
+    std::int64_t* inverse() { return static_cast<std::int64_t*>(out_.inverse.data()); }
+    std::int64_t* counts() { return static_cast<std::int64_t*>(out_.counts.data()); }
+
+    void write_winners(kernel::BatchView const& claims, std::size_t begin, std::size_t end,
+                       std::uint64_t rank) {
+        auto* const to = static_cast<unsigned char*>(out_.rows.data());
+        auto const copy_winners = [&](auto bytes) {
+            for (std::size_t row = begin; row < end; ++row) {
+                if (claims.mask[row] != 0) {
+                    std::memcpy(to + rank * bytes, batch_.data() + row * bytes, bytes);
+                    claims.numbers[row] = static_cast<std::uint32_t>(rank);
+                    if (parts_.index) index()[rank] = static_cast<std::int64_t>(row);
+                    ++rank;
+                }
+            }
+        };
+        switch (row_bytes_) {
+            case 4:
+                return copy_winners(std::integral_constant<std::size_t, 4>{});
+            case 8:
+                return copy_winners(std::integral_constant<std::size_t, 8>{});
+            case 12:
+                return copy_winners(std::integral_constant<std::size_t, 12>{});
+            case 16:
+                return copy_winners(std::integral_constant<std::size_t, 16>{});
+            default:
+                return copy_winners(row_bytes_);
+        }
+    }
+
+    /// Which of the distinct rows a row is, after write_winners().
+    static std::uint32_t which(kernel::BatchView const& claims, std::size_t row) {
+        std::uint32_t const number = claims.numbers[row];  // of a row that lost, its winner's row
+        return claims.mask[row] != 0 ? number : claims.numbers[number];
+    }
+
+    /// Counts, and inverse on the way. Threads count apart and add up: a frequent row would be fought over.
+    void count_rows(kernel::BatchView const& claims) {
+        std::size_t const most = std::max<std::size_t>(2 * batch_.rows / distinct_, 1);
+        std::size_t const parts =
+            std::clamp<std::size_t>(batch_.rows / runtime::kGrain, 1, std::min(most, threads()));
+        Block partial(parts * distinct_ * sizeof(std::uint32_t), runtime::Fill::Zero);
+        runtime::run_tasks(parts, [&](std::size_t part) {
+            std::uint32_t* const mine = words(partial) + part * distinct_;
+            std::size_t const end = batch_.rows * (part + 1) / parts;
+            for (std::size_t row = batch_.rows * part / parts; row < end; ++row) {
+                std::uint32_t const number = which(claims, row);
+                ++mine[number];
+                if (parts_.inverse) inverse()[row] = number;
+            }
+        });
+        for_rows(distinct_, [&](std::size_t number) {
+            std::uint64_t sum = 0;
+            for (std::size_t part = 0; part < parts; ++part) {
+                sum += words(partial)[part * distinct_ + number];
+            }
+            counts()[number] = static_cast<std::int64_t>(sum);
+        });
+    }
+
+    static std::size_t threads() { return static_cast<std::size_t>(num_threads()); }
+
+    table::Batch const& batch_;
+    std::size_t row_bytes_;
+    UniqueParts parts_;
+    std::size_t distinct_;
+    Unique out_;
+};
+
+/// Rows without elements are all equal.
+Unique unique_of_nothing(Tensor const& array, UniqueParts parts) {
+    std::int64_t const rows = array.shape()[0];
+    std::int64_t const distinct = std::min<std::int64_t>(rows, 1);
+    Shape shape = array.shape();
+    shape[0] = distinct;
+    Unique out;
+    out.rows = Tensor::empty(shape, array.dtype());
+    out.index = Tensor::zeros({parts.index ? distinct : 0}, Dtype::Int64);
+    out.inverse = Tensor::zeros({parts.inverse ? rows : 0}, Dtype::Int64);
+    out.counts = Tensor::zeros({parts.counts ? distinct : 0}, Dtype::Int64);
+    if (parts.counts && distinct > 0) {
+        out.counts.as_mutable<std::int64_t>()[0] = rows;
+    }
+    return out;
+}
+
+}  // namespace
+
+Unique unique(Tensor const& array, UniqueParts parts) {
     Element const element = table::element_of(array, "array");
     if (!is_key_dtype(element.dtype)) {
         throw TypeError("array: expected bool, an integer, float32 or float64, got " +
                         std::string(name(element.dtype)));
     }
-    std::int64_t const row_elements = num_elements(element.shape);
-    if (row_elements > 0) {
-        table::check_key_element(element);
+    if (num_elements(element.shape) == 0) {
+        (void)table::check_batch(array, element, "array");
+        return unique_of_nothing(array, parts);
     }
+    table::check_key_element(element);
     table::Batch const batch = table::check_batch(array, element, "array");
-    auto const rows = static_cast<std::int64_t>(batch.rows);
-    Unique out;
-    out.inverse = Tensor::zeros({rows}, Dtype::Int64);
-    auto inverse = out.inverse.as_mutable<std::int64_t>();
-    std::vector<std::int64_t> first;
-    std::int64_t distinct =
-        row_elements == 0 && rows > 0 ? 1 : 0;  // rows without elements are all equal
-    if (row_elements > 0) {
-        table::Table set(element, {}, 0);
-        Tensor numbers = Tensor::empty({rows}, Dtype::Int32);
-        Tensor mask = Tensor::empty({rows}, Dtype::Bool);
-        auto* const mask_bytes = static_cast<unsigned char*>(mask.data());
-        set.activate(batch.data(), batch.rows,
-                     {static_cast<std::uint32_t*>(numbers.data()), mask_bytes});
-        distinct = static_cast<std::int64_t>(set.size());
-        auto const number = numbers.as<std::int32_t>();
-        runtime::for_ranges(batch.rows, 1 << 16, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t row = begin; row < end; ++row) {
-                inverse[row] = number[row];
-            }
-        });
-        Shape shape{distinct};
-        shape.insert(shape.end(), element.shape.begin(), element.shape.end());
-        out.rows = Tensor::borrow(static_cast<void*>(set.raw_keys().block->data()), shape,
-                                  element.dtype, set.raw_keys().block)
-                       .clone();
+    Scratch scratch(batch.rows);
+    kernel::BatchView const claims = scratch.batch(batch.data());
+    Claims const claimed = claim_rows(table::layout_of(element), claims, batch.rows);
+    Answer answer(batch, element, parts, claimed.distinct);
+    if (claimed.distinct == batch.rows) {
+        answer.fill_all_distinct();
     } else {
-        Shape shape = array.shape();
-        shape[0] = distinct;
-        out.rows = Tensor::empty(shape, element.dtype);
+        answer.fill(claimed.index, claims);
     }
-    out.index = Tensor::zeros({distinct}, Dtype::Int64);
-    out.counts = Tensor::zeros({distinct}, Dtype::Int64);
-    auto index = out.index.as_mutable<std::int64_t>();
-    auto counts = out.counts.as_mutable<std::int64_t>();
-    for (std::size_t row = batch.rows; row-- > 0;) {
-        auto const which = static_cast<std::size_t>(inverse[row]);
-        index[which] = static_cast<std::int64_t>(row);
-        ++counts[which];
-    }
-    return out;
+    return answer.take();
 }
 
 }  // namespace tensorhash

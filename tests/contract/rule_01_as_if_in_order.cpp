@@ -1,5 +1,7 @@
 // Contract rule 1: a batch gives what its rows give one by one, in order, on any number of threads.
 // Every key width and type against the oracle, in small batches; the sample kinds again in large ones.
+#include <algorithm>
+
 #include "support.hpp"
 
 namespace th_test {
@@ -160,6 +162,44 @@ TEST(Rule01Threads, unique_gives_first_occurrences_in_row_order) {
             EXPECT_EQ(got.rows.shape(),
                       rows_shape(static_cast<std::size_t>(oracle.size()), kind.element));
         }
+}
+
+TEST(Rule01Threads, unique_makes_what_is_asked_for_and_nothing_else) {
+    Tensor rows = int64_keys({5, 6, 5, 7, 7, 7});
+    for (int asked = 0; asked < 8; ++asked) {
+        tensorhash::Unique got =
+            tensorhash::unique(rows, {(asked & 1) != 0, (asked & 2) != 0, (asked & 4) != 0});
+        using Numbers = std::vector<std::int64_t>;
+        EXPECT_EQ(to_vector<std::int64_t>(got.rows), (Numbers{5, 6, 7}));
+        EXPECT_EQ(to_vector<std::int64_t>(got.index),
+                  (asked & 1) != 0 ? Numbers({0, 1, 3}) : Numbers());
+        EXPECT_EQ(to_vector<std::int64_t>(got.inverse),
+                  (asked & 2) != 0 ? Numbers({0, 1, 0, 2, 2, 2}) : Numbers());
+        EXPECT_EQ(to_vector<std::int64_t>(got.counts),
+                  (asked & 4) != 0 ? Numbers({2, 1, 3}) : Numbers());
+    }
+}
+
+TEST(Rule01Threads, unique_of_rows_that_mislead_its_sample) {
+    // Every 12th row, which is what a sample sees, is one of few; the others are all different.
+    constexpr std::size_t rows = std::size_t{12} << 13;
+    std::vector<std::int64_t> keys(rows);
+    for (std::size_t i = 0; i < rows; ++i)
+        keys[i] = static_cast<std::int64_t>(i % 12 == 0 ? i / 12 % 50 : i + 1000);
+    for (int threads : thread_counts) {
+        Threads scope(threads);
+        tensorhash::Unique got = tensorhash::unique(Tensor::from(keys));
+        std::vector<std::int64_t> const index = to_vector<std::int64_t>(got.index);
+        std::vector<std::int64_t> const inverse = to_vector<std::int64_t>(got.inverse);
+        ASSERT_EQ(index.size(), 50 + (std::size_t{11} << 13));
+        ASSERT_TRUE(std::is_sorted(index.begin(), index.end()));
+        for (std::size_t i = 0; i < rows; ++i) {
+            auto const first =
+                static_cast<std::size_t>(index[static_cast<std::size_t>(inverse[i])]);
+            ASSERT_EQ(keys[first], keys[i]) << "row " << i;
+            ASSERT_LE(first, i);
+        }
+    }
 }
 
 TEST(Rule01Threads, T16_a_key_in_the_table_and_twice_in_the_batch) {

@@ -1,5 +1,6 @@
 // Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct keys;
 // views taken before growth stay safe; compact() alone moves, and returns the map.
+#include "collisions.hpp"
 #include "support.hpp"
 #include "tensorhash/memory.hpp"
 
@@ -134,6 +135,43 @@ TEST(Rule03Capacity, growth_is_to_twice_the_capacity_or_what_is_needed) {
     map.insert(int64_keys(many), {int64_keys(many)});
     EXPECT_EQ(map.capacity(), 100);
     map.validate();
+}
+
+TEST(Rule03Capacity, doubling_a_large_table_fills_the_lines_of_its_index) {
+    for (KeyKind const& kind : sample_kinds()) {
+        if (kind.width() < 8) continue;
+        HashSet set(Capacity{200'000}, kind.element);
+        std::size_t const index = set.memory_usage().index;
+        set.insert(make_keys(kind.element, sequence(200'001)));
+        EXPECT_GE(set.capacity(), 400'000) << kind.name;
+        EXPECT_LE(set.memory_usage().index, 2 * index + 4096) << kind.name;
+        // Lines are a power of two: one entry more would need twice as many.
+        std::size_t const grown = set.memory_usage().index;
+        HashSet more(Capacity{set.capacity() + 1}, kind.element);
+        EXPECT_GT(more.memory_usage().index, grown + grown / 2) << kind.name;
+        set.validate();
+    }
+}
+
+TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_index) {
+    for (int threads : thread_counts) {
+        Threads scope(threads);
+        // One home line for all: they run over every cut between threads, and 6000 are more than are put off to the end.
+        for (std::size_t rows : {300, 6000}) {
+            Twin twin(30'000, {Dtype::Int64, {1}}, {});
+            twin.insert(same_home_keys(rows, 24), {});
+            twin.insert(sequence(20'000), 1);
+            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0)),
+                                    static_cast<std::int64_t>(kernel::unmix(1))}),
+                        {});
+            twin.erase(sequence(5000, 3000));
+            twin.reserve(100'000);
+            twin.check();
+            twin.find(same_home_keys(rows, 24));
+            twin.find(sequence(21'000));
+            twin.clone().check();
+        }
+    }
 }
 
 TEST(Rule03Capacity, reserve_never_shrinks) {

@@ -134,3 +134,23 @@ def test_memory_usage_grows_with_the_table_and_not_with_the_batch():
     assert table.memory_usage()["total"] < 10_000
     table.insert(np.arange(100_000))
     assert table.memory_usage()["total"] > 100_000 * 8
+
+
+@pytest.mark.parametrize("rows", [1_000_000, 10_000_000])
+@pytest.mark.parametrize(("dtype", "width", "limit"), [("int64", 1, 40), ("int32", 3, 24)])
+def test_bytes_an_entry_beyond_the_buffers(rows, dtype, width, limit):
+    """Also with all of them erased, when the free stack is as long as it can be."""
+    table = tensorhash.HashSet(rows, dtype, (width,))
+
+    def beyond():
+        usage = table.memory_usage()
+        return (usage["total"] - usage["keys"] - usage["values"]) / rows
+
+    assert beyond() < limit
+    if rows == 1_000_000:
+        keys = np.arange(rows * width, dtype=dtype).reshape(rows, width)
+        table.insert(keys)
+        assert beyond() < limit
+        table.erase(keys)
+        assert beyond() < limit
+    assert table.capacity() == rows
