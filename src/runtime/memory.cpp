@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
+constexpr std::size_t kSlack = std::size_t{256} << 10;
 constexpr std::size_t kCopyGrain = std::size_t{1} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
@@ -55,10 +56,11 @@ public:
     /// Keeps the block, or returns false: then it is the caller's to unmap.
     bool keep(void* data, std::size_t bytes) noexcept {
         std::lock_guard lock(mutex_);
-        if (bytes > limit() / 2 || blocks_.size() == blocks_.capacity()) {
+        if (bytes > limit() / 2) {
             return false;
         }
-        while (held_ + bytes > limit()) {
+        // The oldest go first, also when there are too many: blocks that nobody asks for must not fill the place.
+        while (held_ + bytes > limit() || blocks_.size() == blocks_.capacity()) {
             munmap(blocks_.front().data, blocks_.front().bytes);
             held_ -= blocks_.front().bytes;
             blocks_.erase(blocks_.begin());
@@ -153,7 +155,8 @@ Block::Block(std::size_t bytes, Fill fill) {
         }
         return;
     }
-    bytes_ = rounded(bytes, 4096);
+    // Scratch and results of nearly equal batches share a block; pages that nobody touches cost nothing.
+    bytes_ = rounded(bytes, fill == Fill::None ? kSlack : 4096);
     std::size_t got = 0;
     if (void* const warm = cache().take(bytes_, got)) {
         data_ = static_cast<unsigned char*>(warm);

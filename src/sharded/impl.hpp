@@ -8,6 +8,7 @@
 #include "runtime/lock.hpp"
 #include "runtime/parallel.hpp"
 #include "sharded/route.hpp"
+#include "table/results.hpp"
 #include "table/table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
@@ -40,6 +41,17 @@ struct ShardedMap::Impl {
 
     Tensor shards_of(table::Batch const& keys) const {
         return sharded::shards_of(keys, key, policy, tables.size());
+    }
+    /// One shard has every key: nobody is asked.
+    sharded::Routed route(table::Batch const& keys) const {
+        return tables.size() == 1 ? sharded::Routed(keys.rows)
+                                  : sharded::Routed(keys, key, policy, tables.size());
+    }
+    /// A batch that lies in a shard's own memory is copied first, as HashMap does.
+    void detach(table::Batch& batch) const {
+        for (table::Table const& table : tables) {
+            table::detach_from(table, batch);
+        }
     }
     void check_shard(std::size_t shard) const;
 
@@ -81,8 +93,10 @@ struct ShardedMap::Impl {
         }
     }
 
-    Located add(Tensor const& shard_of_row, table::Batch const& keys,
-                std::vector<table::Batch> const& columns, std::vector<Reduce> const* reduce);
+    Located find_in_one(table::Batch const& keys) const;
+    /// Without `reduce` the new keys get zeros.
+    Located add(sharded::Routed const& routed, table::Batch keys, std::vector<table::Batch> columns,
+                std::vector<Reduce> const* reduce);
 };
 
 }  // namespace tensorhash

@@ -16,9 +16,7 @@
 namespace tensorhash {
 
 using sharded::Grouped;
-using sharded::grouped_columns;
 using sharded::GroupedColumn;
-using sharded::parts_of;
 using sharded::Routed;
 using table::Answers;
 using table::Batch;
@@ -136,19 +134,23 @@ ShardedMap ShardedMap::from_items(Tensor const& keys, std::vector<Tensor> const&
     return map;
 }
 
-/// Without `reduce` the new keys get zeros.
-Located ShardedMap::Impl::add(Tensor const& shard_of_row, Batch const& keys,
-                              std::vector<Batch> const& columns,
+Located ShardedMap::Impl::add(Routed const& routed, Batch keys, std::vector<Batch> columns,
                               std::vector<Reduce> const* reduce) {
-    std::size_t const shards = tables.size();
-    Routed const routed(shard_of_row, shards);
-    GroupedColumn const rows(routed, keys, key.bytes());
-    std::vector<GroupedColumn> const grouped = grouped_columns(routed, columns, values);
-    auto const parts = parts_of(grouped, routed, shards);
-    Grouped answers(routed);
-    std::vector<std::optional<table::Adding>> adding(shards);
+    std::optional<sharded::RowOrder> order;
+    if (!columns.empty()) {
+        order.emplace(routed);
+    }
+    Grouped answers = Grouped::with_indices(routed);
+    std::vector<std::optional<table::Adding>> adding(tables.size());
+    std::vector<table::Bytes> from;
 
     Writing guard(lock);
+    detach(keys);
+    for (Batch& column : columns) {
+        detach(column);
+        from.push_back(column.data());
+    }
+    GroupedColumn const rows(routed, keys, key.bytes());
     prepare_or_cancel(adding, [&](std::size_t shard) {
         adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
                                                   routed.rows(shard), answers.of(shard));
@@ -157,11 +159,12 @@ Located ShardedMap::Impl::add(Tensor const& shard_of_row, Batch const& keys,
         if (reduce == nullptr) {
             tables[shard].finish_activate(std::move(*adding[shard]));
         } else {
-            tables[shard].finish_upsert(std::move(*adding[shard]), parts[shard], *reduce);
+            tables[shard].finish_upsert(std::move(*adding[shard]), from, *reduce,
+                                        order ? order->of(shard) : nullptr);
         }
     });
     guard.unlock();
-    return answers.located(shards);
+    return answers.located();
 }
 
 Located ShardedMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
@@ -177,12 +180,12 @@ Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& va
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
-    return impl_->add(impl_->shards_of(batch), batch, columns, &reduces);
+    return impl_->add(impl_->route(batch), batch, columns, &reduces);
 }
 
 Located ShardedMap::activate(Tensor const& keys) {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    return impl_->add(impl_->shards_of(batch), batch, {}, nullptr);
+    return impl_->add(impl_->route(batch), batch, {}, nullptr);
 }
 
 Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
@@ -201,33 +204,52 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
         }
     }
     std::vector<Reduce> const reduces(impl_->values.size(), Reduce::First);
-    return impl_->add(owner, batch, columns, &reduces);
+    return impl_->add(Routed(owner, shards()), batch, columns, &reduces);
 }
 
 Tensor ShardedMap::shard_of(Tensor const& keys) const {
     return impl_->shards_of(table::check_batch(keys, impl_->key, "keys"));
 }
 
+/// A single shard's rows are the caller's: each thread turns its indices into the caller's int64 while they are warm.
+Located ShardedMap::Impl::find_in_one(Batch const& keys) const {
+    Routed const routed(keys.rows);
+    Grouped answers = Grouped::with_indices(routed);
+    Answers const out = answers.of(0);
+    Reading guard(lock);
+    each_shard([&](std::size_t) {
+        runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+            tables[0].find(keys.data() + begin * key.bytes(), end - begin,
+                           {out.numbers + begin, out.mask + begin});
+            answers.give(begin, end);
+        });
+    });
+    guard.unlock();
+    return answers.given();
+}
+
 Located ShardedMap::find(Tensor const& keys) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers(routed);
-    {
-        Reading const guard(impl_->lock);
-        impl_->each_shard([&](std::size_t shard) {
-            impl_->tables[shard].find(rows.from(routed.begin(shard)), routed.rows(shard),
-                                      answers.of(shard));
-        });
+    if (shards() == 1) {
+        return impl_->find_in_one(batch);
     }
-    return answers.located(shards());
+    Routed const routed = impl_->route(batch);
+    GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    Grouped answers = Grouped::with_indices(routed);
+    Reading guard(impl_->lock);
+    impl_->each_shard([&](std::size_t shard) {
+        impl_->tables[shard].find(rows.from(routed.begin(shard)), routed.rows(shard),
+                                  answers.of(shard));
+    });
+    guard.unlock();
+    return answers.located();
 }
 
 Tensor ShardedMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor ShardedMap::erase(Tensor const& keys) {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
+    Routed const routed = impl_->route(batch);
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
     Grouped answers(routed);
     std::vector<std::optional<table::Erasing>> erasing(shards());
@@ -251,33 +273,38 @@ ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
                                             std::vector<Tensor> const& defaults) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     table::Values values(impl_->values, defaults, batch.rows);
-    Routed const routed(impl_->shards_of(batch), shards());
+    Routed const routed = impl_->route(batch);
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    sharded::RowOrder const order(routed);
     Grouped answers(routed);
     Reading guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) {
         table::Table const& here = impl_->tables[shard];
         Answers const found = answers.of(shard);
         here.find(rows.from(routed.begin(shard)), routed.rows(shard), found);
-        values.gather_part(here, found.numbers, routed.order() + routed.begin(shard),
-                           routed.rows(shard));
+        values.gather_part(here, found.numbers, order.of(shard), routed.rows(shard));
     });
     guard.unlock();
     return {values.take(), answers.mask()};
 }
 
 Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
-    Routed const routed(impl_->shards_of(batch), shards());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    std::vector<GroupedColumn> const grouped = grouped_columns(routed, columns, impl_->values);
-    auto const parts = parts_of(grouped, routed, shards());
+    Batch batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
+    Routed const routed = impl_->route(batch);
+    sharded::RowOrder const order(routed);
     Grouped answers(routed);
+    std::vector<table::Bytes> from;
     Writing guard(impl_->lock);
+    impl_->detach(batch);
+    for (Batch& column : columns) {
+        impl_->detach(column);
+        from.push_back(column.data());
+    }
+    GroupedColumn const rows(routed, batch, impl_->key.bytes());
     impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard),
-                                    parts[shard], answers.of(shard));
+        impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard), from,
+                                    answers.of(shard), order.of(shard));
     });
     guard.unlock();
     return answers.mask();

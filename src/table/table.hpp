@@ -109,8 +109,10 @@ public:
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
-    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find().
-    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out);
+    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find(). With an `order`,
+    /// row i's values are row order[i] of `values`.
+    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out,
+                std::uint32_t const* order = nullptr);
 
     // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
     // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
@@ -118,7 +120,8 @@ public:
     void cancel(Adding& adding) noexcept;
     void finish_activate(Adding&& adding) noexcept;
     void finish_upsert(Adding&& adding, std::span<Bytes const> values,
-                       std::span<Reduce const> reduce) noexcept;
+                       std::span<Reduce const> reduce,
+                       std::uint32_t const* order = nullptr) noexcept;
     Erasing prepare_erase(std::size_t rows);
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
     Growth prepare_reserve(std::uint64_t capacity) const;
@@ -164,7 +167,7 @@ private:
     Growth make_room(Index const& target, std::uint64_t fresh) const;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                   Adding::Counts const& added);
+                   Adding::Counts const& added, std::uint32_t const* order = nullptr);
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;
