@@ -51,6 +51,7 @@ class ShardedHashMap(HashMap):
 
     _table: Any
     _policy: Policy
+    _bounded = False
 
     def __init__(
         self,
@@ -264,6 +265,9 @@ class ShardedHashMap(HashMap):
         names = [] if devices is None else _device_names(devices)
         rule = None if policy is None else _core_policy(policy)
         table = _core.ShardedMap.load(os.fsencode(path), names, rule)
+        if (table.eviction is not None) != cls._bounded:
+            reader = "ShardedHashMap" if cls._bounded else "ShardedBoundedHashMap"
+            raise ValueError(f'file_name: "{path}" is a file that {reader}\'s load reads')
         return cls._with_policy(table, framework(cls._default_framework), policy)
 
     def _shard(self, device: Any) -> int | None:

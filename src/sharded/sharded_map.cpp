@@ -79,9 +79,11 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 }  // namespace
 
 ShardedMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
-                       std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards)
+                       std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards,
+                       std::vector<table::Ledger> books)
     : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
-      policy(with_short_name(std::move(rule))), tables(std::move(shards)) {
+      policy(with_short_name(std::move(rule))), tables(std::move(shards)),
+      ledgers(std::move(books)) {
     for (Device const device : devices) {
         pools.push_back(device.id);
     }
@@ -94,9 +96,8 @@ void ShardedMap::Impl::check_shard(std::size_t shard) const {
     }
 }
 
-ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
-    sharded::check_devices(devices);
+void sharded::check_elements(Element const& key, std::vector<Element> const& values,
+                             ShardPolicy const& policy, std::size_t shards) {
     table::check_key_element(key);
     for (std::size_t i = 0; i < values.size(); ++i) {
         table::check_value_element(values[i], i);
@@ -104,11 +105,16 @@ ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element>
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
+    // A policy that does not take such keys says so now, not at the first batch.
+    shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, shards);
+}
+
+ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
+                       std::vector<Device> devices, ShardPolicy policy) {
+    sharded::check_devices(devices);
+    sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
-    // A policy that does not take such keys says so now, not at the first batch.
-    sharded::shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy,
-                       devices.size());
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < devices.size(); ++i) {
         tables.emplace_back(key, values, capacity);
@@ -177,6 +183,7 @@ Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> con
 
 Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                std::vector<Reduce> const& reduce) {
+    impl_->require_unbounded("accumulate");
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
@@ -184,12 +191,14 @@ Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& va
 }
 
 Located ShardedMap::activate(Tensor const& keys) {
+    impl_->require_unbounded("activate");
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     return impl_->add(impl_->route(batch), batch, {}, nullptr);
 }
 
 Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                                 std::vector<Tensor> const& values) {
+    impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
@@ -261,6 +270,7 @@ Tensor ShardedMap::erase(Tensor const& keys) {
         impl_->tables[shard].finish_erase(*erasing[shard], rows.from(routed.begin(shard)),
                                           routed.rows(shard), answers.of(shard).mask);
     });
+    impl_->end_batch(0);  // counts as a batch, uses nothing
     guard.unlock();
     return answers.mask();
 }
@@ -289,6 +299,7 @@ ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
 }
 
 Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
+    impl_->require_unbounded("assign");
     Batch batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
     Routed const routed = impl_->route(batch);

@@ -69,6 +69,14 @@ struct Erasing {
     runtime::Block freed;
 };
 
+/// Entries on their way out, erased already, and keys that have claimed their places.
+struct Replacing {
+    std::vector<std::uint32_t> leaving;
+    runtime::Block numbers;
+    runtime::Block mask;
+    Adding adding;
+};
+
 /// A compacted copy of a table's parts; no `index`: there was nothing to do.
 struct Compacted {
     Column keys;
@@ -136,8 +144,10 @@ public:
     void put_back(Remembered const& before, Answers const& found, std::size_t rows) noexcept;
 
     /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
-    /// left where new keys go. Values stay as they are. All or nothing.
-    void replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
+    /// left where new keys go. Values stay as they are. The keys are read once more when it is finished.
+    Replacing prepare_replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
+    void cancel(Replacing& replacing) noexcept;
+    void finish_replace(Replacing&& replacing) noexcept;
 
     /// Live indices, ascending, to out[size].
     void list(std::int32_t* out) const;
