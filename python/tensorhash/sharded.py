@@ -47,6 +47,7 @@ class ShardedHashMap(HashMap):
     and a call that raises changed no shard. Buffer indices are int64. `policy` says which shard a
     key belongs to: "hash" spreads any keys evenly, "mod" is exact mod of integer keys, a function
     must give equal keys the same shard, always; float keys reach it without -0 and with one NaN.
+    `ShardedBoundedHashMap` is the one with a `max_capacity`.
     """
 
     _table: Any
