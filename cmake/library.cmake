@@ -40,6 +40,7 @@ set(_core_sources
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
     src/sharded/files.cpp
+    src/sharded/find.cpp
     src/sharded/grouped.cpp
     src/sharded/listings.cpp
     src/sharded/policy.cpp

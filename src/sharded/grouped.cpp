@@ -9,29 +9,19 @@ Grouped Grouped::with_indices(Routed const& routed) {
     return grouped;
 }
 
-void Grouped::give(std::size_t begin, std::size_t end) noexcept {
-    auto const* const local = reinterpret_cast<std::int32_t const*>(numbers_.data());
-    auto* const global = static_cast<std::int64_t*>(out_.indices.data());
-    for (std::size_t row = begin; row < end; ++row) {
-        global[row] = local[row];  // shard 0: the same number, and -1 is -1
-    }
-}
-
 Located Grouped::located() noexcept {
-    if (routed_.shards() == 1) {
-        runtime::for_ranges(routed_.rows(), runtime::kGrain,
-                            [&](std::size_t begin, std::size_t end) { give(begin, end); });
-        return given();
-    }
+    bool const several = routed_.shards() > 1;
     auto const* const local = reinterpret_cast<std::int32_t const*>(numbers_.data());
     auto* const global = static_cast<std::int64_t*>(out_.indices.data());
     auto* const mask = static_cast<unsigned char*>(out_.mask.data());
     routed_.for_rows([&](std::size_t row, std::size_t shard, std::size_t place) {
         std::int32_t const here = local[place];
         global[row] = here < 0 ? -1 : global_index(static_cast<std::int64_t>(shard), here);
-        mask[row] = mask_.data()[place];
+        if (several) {  // a single shard has written the caller's own
+            mask[row] = mask_.data()[place];
+        }
     });
-    return given();
+    return std::move(out_);
 }
 
 Tensor Grouped::mask() noexcept {

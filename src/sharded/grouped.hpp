@@ -33,10 +33,6 @@ public:
     Located located() noexcept;
     Tensor mask() noexcept;
 
-    /// The only shard's rows [begin, end) of located(), for a caller that goes through them anyway; then located() as it is.
-    void give(std::size_t begin, std::size_t end) noexcept;
-    Located given() noexcept { return std::move(out_); }
-
 private:
     /// With one shard the caller's own.
     unsigned char* mask_of(std::size_t shard) noexcept {

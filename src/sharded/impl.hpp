@@ -125,7 +125,7 @@ struct ShardedMap::Impl {
         }
     }
 
-    Located find_in_one(table::Batch const& keys) const;
+    Located find(table::Batch const& keys) const;
     /// Without `reduce` the new keys get zeros.
     Located add(sharded::Routed const& routed, table::Batch keys, std::vector<table::Batch> columns,
                 std::vector<Reduce> const* reduce);

@@ -220,38 +220,8 @@ Tensor ShardedMap::shard_of(Tensor const& keys) const {
     return impl_->shards_of(table::check_batch(keys, impl_->key, "keys"));
 }
 
-/// A single shard's rows are the caller's: each thread turns its indices into the caller's int64 while they are warm.
-Located ShardedMap::Impl::find_in_one(Batch const& keys) const {
-    Routed const routed(keys.rows);
-    Grouped answers = Grouped::with_indices(routed);
-    Answers const out = answers.of(0);
-    Reading guard(lock);
-    each_shard([&](std::size_t) {
-        runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-            tables[0].find(keys.data() + begin * key.bytes(), end - begin,
-                           {out.numbers + begin, out.mask + begin});
-            answers.give(begin, end);
-        });
-    });
-    guard.unlock();
-    return answers.given();
-}
-
 Located ShardedMap::find(Tensor const& keys) const {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    if (shards() == 1) {
-        return impl_->find_in_one(batch);
-    }
-    Routed const routed = impl_->route(batch);
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers = Grouped::with_indices(routed);
-    Reading guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        impl_->tables[shard].find(rows.from(routed.begin(shard)), routed.rows(shard),
-                                  answers.of(shard));
-    });
-    guard.unlock();
-    return answers.located();
+    return impl_->find(table::check_batch(keys, impl_->key, "keys"));
 }
 
 Tensor ShardedMap::contains(Tensor const& keys) const { return find(keys).mask; }
