@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorhash import _core
 from tensorhash._table import DtypeLike, Element, ShapeLike, integer
@@ -61,6 +61,18 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
         names = _device_names(device)
         policy = _core_policy(self._policy)
         return _core.ShardedMap.bounded(rows, key, values, self._how, names, policy)
+
+    # Verbs of several devices that have no place for what is evicted.
+
+    def set(self, keys: Any, values: Any = None, *, list_values: Any = None) -> NoReturn:
+        """Not for bounded tables: `insert_or_assign` overwrites, and returns what it evicts."""
+        raise ValueError("set: not for a bounded table; insert_or_assign returns what it evicts")
+
+    def insert_from_cpu(
+        self, device: Any, keys: Any, values: Any = None, *, list_values: Any = None
+    ) -> NoReturn:
+        """Not for bounded tables: `insert` sends each key where it belongs."""
+        raise ValueError("insert_from_cpu: not for a bounded table; insert returns what it evicts")
 
     @classmethod
     def load(

@@ -2,6 +2,7 @@
 #include "contract/address_space.hpp"
 #include "contract/bounded_oracle.hpp"
 #include "sharded/support.hpp"
+#include "table/bounded_batch.hpp"
 
 namespace th_test {
 namespace {
@@ -206,7 +207,68 @@ TEST(ShardedBounds, what_has_no_place_in_a_bounded_table_is_refused_and_changes_
     EXPECT_FALSE(plain.bound());
 }
 
+/// One shard as ShardedMap holds it: a table with the two columns, and its ledger.
+struct Shard {
+    explicit Shard(std::uint64_t capacity)
+        : elements(tensorhash::table::with_hidden({int_key})), table(int_key, elements, capacity),
+          ledger(Eviction::Lru) {}
+
+    /// The keys are their own values. Called off, or carried out: then the keys that left.
+    std::vector<std::int64_t> admit(std::vector<std::int64_t> const& ids, bool call_off) {
+        namespace t = tensorhash::table;
+        t::BoundedState const state{table, ledger};
+        t::UsedRows const used(ledger, ids.size(), nullptr);
+        auto const* const rows = reinterpret_cast<unsigned char const*>(ids.data());
+        std::vector<t::Bytes> const values{rows, used.scores(), used.uses()};
+        std::vector<Reduce> const reduce{Reduce::First, Reduce::Last, Reduce::Last};
+        t::Candidates const batch{int_key, elements, rows, ids.size(), values, reduce, used};
+        std::vector<std::uint32_t> numbers(ids.size());
+        std::vector<unsigned char> mask(ids.size());
+        t::Answers const out{numbers.data(), mask.data()};
+        t::Admission admission = t::prepare_admit(state, batch, out);
+        if (call_off) {
+            t::cancel_admit(state, admission);
+            return {};
+        }
+        auto evicted = t::make_evicted(int_key, elements, admission.leaving());
+        t::finish_admit(state, batch, std::move(admission), out, evicted);
+        ledger.end_batch(ids.size());
+        return to_vector<std::int64_t>(evicted.keys);
+    }
+    std::string image() {
+        table.validate();
+        tensorhash::io::MemorySink sink;
+        tensorhash::table::write_bounded(sink, int_key, elements, {table, ledger});
+        return bytes_of(sink.take());
+    }
+
+    std::vector<Element> elements;
+    tensorhash::table::Table table;
+    tensorhash::table::Ledger ledger;
+};
+
+TEST(ShardedBounds, an_admission_that_is_called_off_leaves_the_shard_as_it_was) {
+    Shard one(50);
+    Shard twin(50);
+    auto const ids = [](std::int64_t first, std::int64_t count) {
+        std::vector<std::int64_t> out;
+        for (std::int64_t i = 0; i < count; ++i) out.push_back(first + i * 7 % count);
+        return out;
+    };
+    // Into an empty table, a full one, with keys that are there, and more than it holds.
+    for (auto const& batch : {ids(0, 30), ids(20, 40), ids(45, 20), ids(1000, 120)}) {
+        std::string const before = one.image();
+        one.admit(batch, true);
+        EXPECT_TRUE(same_bytes(one.image(), before));
+        EXPECT_EQ(one.admit(batch, false), twin.admit(batch, false));
+        EXPECT_TRUE(same_bytes(one.image(), twin.image()));
+    }
+}
+
 TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "sanitizers need address space of their own";
+#endif
     std::int64_t const rows = 200000;
     ShardedMap map(Bound{Capacity{rows}}, int_key, {{Dtype::Float32, {16}}}, cpus(2));
     std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));
@@ -231,9 +293,7 @@ TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
             EXPECT_TRUE(same_bytes(bytes_of(copy.to_bytes()), before));
         }
     }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_GT(failed, 0);
-#endif
 }
 
 }  // namespace
