@@ -38,7 +38,9 @@ set(_core_sources
     src/io/format.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp
+    src/sharded/bounded.cpp
     src/sharded/files.cpp
+    src/sharded/find.cpp
     src/sharded/grouped.cpp
     src/sharded/listings.cpp
     src/sharded/policy.cpp

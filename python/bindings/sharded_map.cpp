@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "evicted_out.hpp"
 #include "optimizer.hpp"
 #include "table_methods.hpp"
 
@@ -98,6 +99,30 @@ void construct(ShardedMap* self, std::int64_t init_capacity, ElementSpec const& 
     });
 }
 
+ShardedMap make_bounded(std::int64_t max_capacity, ElementSpec const& key,
+                        std::vector<ElementSpec> const& values, std::string const& eviction,
+                        Names const& devices, nb::handle policy) {
+    std::vector<Element> elements = to_elements(values);
+    Bound const bound{Capacity{max_capacity}, eviction_from_name(eviction)};
+    ShardPolicy rule = to_policy(policy);
+    return without_gil([&] {
+        return ShardedMap(bound, to_element(key), std::move(elements), to_devices(devices),
+                          std::move(rule));
+    });
+}
+
+AdmittedRows admit_zeros(ShardedMap& self, nb::handle keys, nb::object scores) {
+    Tensor const rows = key_rows(self, keys);
+    Tensor const ranks = to_scores(scores);
+    return to_rows(without_gil([&] { return self.admit(rows, ranks); }));
+}
+
+/// None if the table is not bounded.
+std::optional<std::string> eviction(ShardedMap const& self) {
+    auto const bound = without_gil([&] { return self.bound(); });
+    return bound ? std::optional<std::string>(eviction_name(bound->eviction)) : std::nullopt;
+}
+
 template <auto verb>
 auto keys_and_values(ShardedMap& self, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
@@ -179,6 +204,17 @@ template <std::int64_t (ShardedMap::*one)(std::size_t) const,
           std::int64_t (ShardedMap::*all)() const>
 std::int64_t count(ShardedMap const& self, std::optional<std::size_t> shard) {
     return without_gil([&] { return shard ? (self.*one)(*shard) : (self.*all)(); });
+}
+
+/// The verbs of a bounded table: by their arguments, scores among them, apart from those of one that is not.
+void bind_bound(nb::class_<ShardedMap>& table) {
+    bind_evicting<nb::overload_cast<Tensor const&, std::vector<Tensor> const&,
+                                    std::vector<Reduce> const&, Tensor const&>(&ShardedMap::admit)>(
+        table);
+    table.def("activate", &admit_zeros, nb::arg("keys"), nb::arg("scores").none())
+        .def_prop_ro("eviction", &eviction)
+        .def_static("bounded", &make_bounded, nb::arg("max_capacity"), nb::arg("key"),
+                    nb::arg("values"), nb::arg("eviction"), nb::arg("devices"), nb::arg("policy"));
 }
 
 void bind_shards(nb::class_<ShardedMap>& table) {
@@ -274,6 +310,7 @@ void bind_sharded_map(nb::module_& m) {
         .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
         .def("activate", &activate, nb::arg("keys"));
     bind_readers(table);
+    bind_bound(table);
     bind_shards(table);
     bind_shard_listings(table);
     bind_shard_storage(table);

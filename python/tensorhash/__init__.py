@@ -14,6 +14,7 @@ from tensorhash.bounded import BoundedHashMap, Evicted
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
 from tensorhash.sharded import ShardedHashMap
+from tensorhash.sharded_bounded import ShardedBoundedHashMap
 from tensorhash.unique import unique
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Evicted",
     "HashMap",
     "HashSet",
+    "ShardedBoundedHashMap",
     "ShardedHashMap",
     "__version__",
     "get_num_threads",

@@ -47,10 +47,12 @@ class ShardedHashMap(HashMap):
     and a call that raises changed no shard. Buffer indices are int64. `policy` says which shard a
     key belongs to: "hash" spreads any keys evenly, "mod" is exact mod of integer keys, a function
     must give equal keys the same shard, always; float keys reach it without -0 and with one NaN.
+    `ShardedBoundedHashMap` is the one with a `max_capacity`.
     """
 
     _table: Any
     _policy: Policy
+    _bounded = False
 
     def __init__(
         self,
@@ -264,6 +266,9 @@ class ShardedHashMap(HashMap):
         names = [] if devices is None else _device_names(devices)
         rule = None if policy is None else _core_policy(policy)
         table = _core.ShardedMap.load(os.fsencode(path), names, rule)
+        if (table.eviction is not None) != cls._bounded:
+            reader = "ShardedHashMap" if cls._bounded else "ShardedBoundedHashMap"
+            raise ValueError(f'file_name: "{path}" is a file that {reader}\'s load reads')
         return cls._with_policy(table, framework(cls._default_framework), policy)
 
     def _shard(self, device: Any) -> int | None:

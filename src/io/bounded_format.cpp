@@ -21,7 +21,7 @@ struct Head {
     std::uint64_t uses;
     std::uint64_t checksum;
 };
-static_assert(sizeof(Head) == 40);
+static_assert(sizeof(Head) == kHeadBytes);
 
 std::uint64_t checksum_of(Head const& head) {
     Checksum sum;

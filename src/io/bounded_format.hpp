@@ -13,6 +13,9 @@ struct BoundedHead {
     std::uint64_t uses;
 };
 
+/// Bytes of the head.
+inline constexpr std::size_t kHeadBytes = 40;
+
 void write_head(Sink& sink, BoundedHead const& head);
 
 /// Reads the head and moves `bytes` and `count` behind it. Throws FormatError.

@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
+constexpr std::size_t kSlack = std::size_t{256} << 10;
 constexpr std::size_t kCopyGrain = std::size_t{1} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
@@ -241,7 +242,8 @@ Block::Block(std::size_t bytes, Fill fill) {
         }
         return;
     }
-    bytes_ = rounded(bytes, 4096);
+    // Scratch and results of nearly equal batches share a block; pages that nobody touches cost nothing.
+    bytes_ = rounded(bytes, fill == Fill::None ? kSlack : 4096);
     if (Cache::Entry const warm = cache().take(bytes_); warm.data != nullptr) {
         data_ = static_cast<unsigned char*>(warm.data);
         bytes_ = warm.bytes;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "io/bounded_format.hpp"
 #include "io/file.hpp"
 #include "io/format.hpp"
 #include "io/magic.hpp"
@@ -28,6 +29,7 @@ constexpr std::uint32_t kVersion = 1;
 struct Saved {
     std::string policy = "hash";
     std::vector<io::Restored> shards;
+    std::vector<table::Ledger> ledgers;  // one per shard of a bounded table
 };
 
 void write_number(io::Sink& sink, std::uint64_t number) { sink.write(&number, sizeof(number)); }
@@ -52,6 +54,30 @@ std::string read_name(unsigned char const*& at, unsigned char const* end) {
     return name;
 }
 
+void read_shard(unsigned char const* at, std::size_t bytes, Saved& saved) {
+    if (io::begins_with(at, bytes, io::kBoundedMagic)) {
+        table::RestoredBounded part = table::read_bounded(at, bytes);
+        saved.shards.push_back(
+            {std::move(part.key), std::move(part.values), std::move(part.table)});
+        saved.ledgers.push_back(std::move(part.ledger));
+    } else {
+        saved.shards.push_back(io::read_table(at, bytes));
+    }
+}
+
+/// The shards of a bounded table are all bounded, and have seen the same batches.
+void require_one_clock(Saved const& saved) {
+    table::Ledger const& first = saved.ledgers.front();
+    bool same = saved.ledgers.size() == saved.shards.size();
+    for (table::Ledger const& ledger : saved.ledgers) {
+        same = same && ledger.eviction == first.eviction && ledger.clock == first.clock &&
+               ledger.uses == first.uses;
+    }
+    if (!same) {
+        fail("its shards are not of one bounded table");
+    }
+}
+
 Saved read_shards(unsigned char const* at, std::size_t count) {
     Saved saved;
     if (!io::begins_with(at, count, io::kShardedMagic)) {
@@ -74,7 +100,7 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
         if (bytes > static_cast<std::size_t>(end - at)) {
             fail("it ends within shard " + std::to_string(shard));
         }
-        saved.shards.push_back(io::read_table(at, bytes));
+        read_shard(at, bytes, saved);
         at += bytes;
         if (saved.shards.back().key != saved.shards.front().key ||
             saved.shards.back().values != saved.shards.front().values) {
@@ -83,6 +109,9 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
     }
     if (at != end) {
         fail("it goes on after its last shard");
+    }
+    if (!saved.ledgers.empty()) {
+        require_one_clock(saved);
     }
     return saved;
 }
@@ -122,15 +151,22 @@ std::vector<Device> cpu_devices(std::size_t count) {
 }
 
 void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
-                  std::vector<Element> const& values, std::vector<Table> const& tables) {
+                  std::vector<Element> const& values, std::vector<Table>& tables,
+                  std::vector<table::Ledger>& ledgers) {
     sink.write(io::kShardedMagic, sizeof(io::kShardedMagic));
     write_number(sink, kVersion);
     write_number(sink, policy.size());
     sink.write(policy.data(), policy.size());
     write_number(sink, tables.size());
-    for (Table const& table : tables) {
-        write_number(sink, io::table_bytes(key, values, table));
-        io::write_table(sink, key, values, table);
+    for (std::size_t shard = 0; shard < tables.size(); ++shard) {
+        std::uint64_t const bytes = io::table_bytes(key, values, tables[shard]);
+        if (ledgers.empty()) {
+            write_number(sink, bytes);
+            io::write_table(sink, key, values, tables[shard]);
+        } else {
+            write_number(sink, bytes + io::kHeadBytes);
+            table::write_bounded(sink, key, values, {tables[shard], ledgers[shard]});
+        }
     }
 }
 
@@ -139,14 +175,16 @@ void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
 void ShardedMap::save(std::string const& file_name) const {
     Reading const guard(impl_->lock);
     io::replace_file(file_name, [&](io::Sink& sink) {
-        write_shards(sink, impl_->policy.name, impl_->key, impl_->values, impl_->tables);
+        write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
+                     impl_->ledgers);
     });
 }
 
 Tensor ShardedMap::to_bytes() const {
     Reading const guard(impl_->lock);
     io::MemorySink sink;
-    write_shards(sink, impl_->policy.name, impl_->key, impl_->values, impl_->tables);
+    write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
+                 impl_->ledgers);
     return sink.take();
 }
 
@@ -183,7 +221,16 @@ ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devic
             tables.push_back(std::move(part.table));
         }
         return ShardedMap(std::make_unique<Impl>(key, values, std::move(devices),
-                                                 std::move(*policy), std::move(tables)));
+                                                 std::move(*policy), std::move(tables),
+                                                 std::move(saved.ledgers)));
+    }
+    if (!saved.ledgers.empty()) {
+        throw ValueError(
+            "devices: a bounded table's shares hold on as many shards as it was saved "
+            "from, " +
+            std::to_string(saved.shards.size()) + ", with the same policy; got " +
+            std::to_string(devices.size()) +
+            (devices.size() == saved.shards.size() ? " and another policy" : ""));
     }
     std::int64_t entries = 0;
     for (io::Restored const& part : saved.shards) {

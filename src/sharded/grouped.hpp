@@ -18,40 +18,46 @@ using table::with_rows;
 /// shards have changed nothing may fail.
 class Grouped {
 public:
-    explicit Grouped(Routed const& rows)
-        : routed_(rows), numbers_(rows.rows() * sizeof(std::uint32_t)), mask_(rows.rows()),
-          out_{Tensor::empty(with_rows(rows.rows(), {}), Dtype::Int64),
-               Tensor::empty(with_rows(rows.rows(), {}), Dtype::Bool)} {}
+    explicit Grouped(Routed const& routed)
+        : routed_(routed), numbers_(routed.rows() * sizeof(std::uint32_t)),
+          mask_(routed.shards() == 1 ? 0 : routed.rows()),
+          out_{{}, Tensor::empty(with_rows(routed.rows(), {}), Dtype::Bool)} {}
+    /// With room for located() too.
+    static Grouped with_indices(Routed const& routed);
 
     Answers of(std::size_t shard) noexcept {
         return {reinterpret_cast<std::uint32_t*>(numbers_.data()) + routed_.begin(shard),
-                mask_.data() + routed_.begin(shard)};
+                mask_of(shard)};
     }
-    Located located(std::size_t shards) noexcept;
+    /// The answers of all shards in the caller's order.
+    Located located() noexcept;
     Tensor mask() noexcept;
 
 private:
+    /// With one shard the caller's own.
+    unsigned char* mask_of(std::size_t shard) noexcept {
+        return routed_.shards() == 1 ? static_cast<unsigned char*>(out_.mask.data())
+                                     : mask_.data() + routed_.begin(shard);
+    }
+
     Routed const& routed_;
     runtime::Block numbers_;
     runtime::Block mask_;
     Located out_;
 };
 
-/// A column's rows, grouped; those of a shard begin at its first row.
-struct GroupedColumn {
+/// A column's rows, grouped; those of a shard begin at its first row. With one shard they are the caller's own.
+class GroupedColumn {
+public:
     GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes)
-        : row_bytes(bytes), rows(routed.grouped(batch.data(), bytes)) {}
-    table::Bytes from(std::size_t row) const noexcept { return rows.data() + row * row_bytes; }
+        : row_bytes_(bytes), copy_(routed.grouped(batch.data(), bytes)),
+          rows_(copy_.data() == nullptr ? batch.data() : copy_.data()) {}
+    table::Bytes from(std::size_t row) const noexcept { return rows_ + row * row_bytes_; }
 
-    std::size_t row_bytes;
-    runtime::Block rows;
+private:
+    std::size_t row_bytes_;
+    runtime::Block copy_;
+    table::Bytes rows_;
 };
-
-std::vector<GroupedColumn> grouped_columns(Routed const& routed, std::vector<Batch> const& batches,
-                                           std::vector<Element> const& elements);
-
-/// parts[shard][column]: where each shard's rows of each column begin.
-std::vector<std::vector<table::Bytes>> parts_of(std::vector<GroupedColumn> const& columns,
-                                                Routed const& routed, std::size_t shards);
 
 }  // namespace tensorhash::sharded

@@ -8,6 +8,8 @@
 #include "runtime/lock.hpp"
 #include "runtime/parallel.hpp"
 #include "sharded/route.hpp"
+#include "table/bounded_batch.hpp"
+#include "table/results.hpp"
 #include "table/table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
@@ -20,14 +22,21 @@ inline constexpr std::size_t kMaxNameBytes = 256;
 /// Throws unless there is at least one device, all are usable by shards, and none comes twice.
 void check_devices(std::vector<Device> const& devices);
 
+/// Throws unless keys and values are what tables hold, and the policy takes such keys.
+void check_elements(Element const& key, std::vector<Element> const& values,
+                    ShardPolicy const& policy, std::size_t shards);
+
 /// Rows for one of so many shards, when `capacity` keys fall on them at random.
 std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
+
+/// The tensors of all shards, one behind the other.
+Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
 }  // namespace sharded
 
 struct ShardedMap::Impl {
     Impl(Element key_element, std::vector<Element> value_elements, std::vector<Device> on,
-         ShardPolicy rule, std::vector<table::Table> shards);
+         ShardPolicy rule, std::vector<table::Table> shards, std::vector<table::Ledger> books = {});
 
     Element const key;
     std::vector<Element> const values;
@@ -35,13 +44,48 @@ struct ShardedMap::Impl {
     std::vector<int> pools;  // the devices' numbers
     ShardPolicy const policy;
     std::vector<table::Table> tables;
+    std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded, else none
     // One lock for all shards: a batch touches them together, and a reader sees all of a batch or nothing.
     mutable runtime::ReadWriteLock lock;
 
     Tensor shards_of(table::Batch const& keys) const {
         return sharded::shards_of(keys, key, policy, tables.size());
     }
+    /// One shard has every key: nobody is asked.
+    sharded::Routed route(table::Batch const& keys) const {
+        return tables.size() == 1 ? sharded::Routed(keys.rows)
+                                  : sharded::Routed(keys, key, policy, tables.size());
+    }
+    /// A batch that lies in a shard's own memory is copied first, as HashMap does.
+    void detach(table::Batch& batch) const {
+        for (table::Table const& table : tables) {
+            table::detach_from(table, batch);
+        }
+    }
     void check_shard(std::size_t shard) const;
+
+    bool is_bounded() const noexcept { return !ledgers.empty(); }
+    table::BoundedState bounded(std::size_t shard) noexcept {
+        return {tables[shard], ledgers[shard]};
+    }
+    /// The shards' columns: the caller's, and two more if it is bounded.
+    std::vector<Element> elements() const {
+        return is_bounded() ? table::with_hidden(values) : values;
+    }
+    /// Throws ValueError, naming the verb, if the table is bounded or if it is not.
+    void require_unbounded(char const* verb) const;
+    void require_bounded(char const* verb) const;
+    /// A batch of so many rows, on whatever shards, is over. Does nothing if the table is not bounded.
+    void end_batch(std::size_t rows) noexcept {
+        for (table::Ledger& ledger : ledgers) {
+            ledger.end_batch(rows);
+        }
+    }
+    void forget_victims() noexcept {
+        for (table::Ledger& ledger : ledgers) {
+            ledger.victims.forget();
+        }
+    }
 
     /// work(shard) on every shard's own threads, all at once. The lowest shard's exception is rethrown after all ended.
     template <class Work>
@@ -81,8 +125,10 @@ struct ShardedMap::Impl {
         }
     }
 
-    Located add(Tensor const& shard_of_row, table::Batch const& keys,
-                std::vector<table::Batch> const& columns, std::vector<Reduce> const* reduce);
+    Located find(table::Batch const& keys) const;
+    /// Without `reduce` the new keys get zeros.
+    Located add(sharded::Routed const& routed, table::Batch keys, std::vector<table::Batch> columns,
+                std::vector<Reduce> const* reduce);
 };
 
 }  // namespace tensorhash

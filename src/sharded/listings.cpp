@@ -25,8 +25,9 @@ Items items_of(table::Table const& table, Element const& key, std::vector<Elemen
     return items;
 }
 
-/// The tensors of all shards, one behind the other.
-Tensor joined(std::vector<Tensor> const& parts, Element const& element) {
+}  // namespace
+
+Tensor sharded::joined(std::vector<Tensor> const& parts, Element const& element) {
     std::size_t rows = 0;
     for (Tensor const& part : parts) {
         rows += static_cast<std::size_t>(part.shape()[0]);
@@ -40,8 +41,6 @@ Tensor joined(std::vector<Tensor> const& parts, Element const& element) {
     return out;
 }
 
-}  // namespace
-
 Tensor ShardedMap::active_buf_indices() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
@@ -53,7 +52,7 @@ Tensor ShardedMap::active_buf_indices() const {
             global[i] = global_index(static_cast<std::int64_t>(shard), local.as<std::int32_t>()[i]);
         }
     });
-    return joined(parts, {Dtype::Int64, {}});
+    return sharded::joined(parts, {Dtype::Int64, {}});
 }
 
 Tensor ShardedMap::keys() const {
@@ -63,7 +62,7 @@ Tensor ShardedMap::keys() const {
         table::Table const& here = impl_->tables[shard];
         parts[shard] = table::gathered(here.keys(), impl_->key, listed(here));
     });
-    return joined(parts, impl_->key);
+    return sharded::joined(parts, impl_->key);
 }
 
 Items ShardedMap::items() const {
@@ -76,12 +75,12 @@ Items ShardedMap::items() const {
     for (Items const& part : parts) {
         column.push_back(part.keys);
     }
-    Items all{joined(column, impl_->key), {}};
+    Items all{sharded::joined(column, impl_->key), {}};
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
         for (std::size_t shard = 0; shard < shards(); ++shard) {
             column[shard] = parts[shard].values[i];
         }
-        all.values.push_back(joined(column, impl_->values[i]));
+        all.values.push_back(sharded::joined(column, impl_->values[i]));
     }
     return all;
 }
@@ -112,6 +111,14 @@ Tensor ShardedMap::value_tensor(std::size_t shard, std::size_t column) const {
 }
 
 void ShardedMap::reserve(Capacity capacity) {
+    if (impl_->is_bounded()) {
+        // The room was there from the start.
+        if (capacity.rows < 0 || capacity.rows > this->capacity()) {
+            throw ValueError("capacity: expected 0 to " + std::to_string(this->capacity()) +
+                             ", got " + std::to_string(capacity.rows));
+        }
+        return;
+    }
     std::uint64_t const rows = sharded::capacity_of_shard(capacity, shards(), "capacity");
     std::vector<table::Growth> growth(shards());
     Writing const guard(impl_->lock);
@@ -124,6 +131,7 @@ void ShardedMap::reserve(Capacity capacity) {
 void ShardedMap::clear() {
     Writing const guard(impl_->lock);
     impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard].clear(); });
+    impl_->forget_victims();
 }
 
 std::vector<Tensor> ShardedMap::compact() {
@@ -138,6 +146,7 @@ std::vector<Tensor> ShardedMap::compact() {
     impl_->finish_shards([&](std::size_t shard) {
         impl_->tables[shard].finish_compact(std::move(compacted[shard]));
     });
+    impl_->forget_victims();
     return moved;
 }
 
@@ -150,8 +159,13 @@ ShardedMap ShardedMap::clone() const {
     for (auto& copy : copies) {
         tables.push_back(std::move(*copy));
     }
+    std::vector<table::Ledger> ledgers;
+    for (table::Ledger const& ledger : impl_->ledgers) {
+        ledgers.push_back(ledger.copy());
+    }
     return ShardedMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
-                                             std::move(policy), std::move(tables)));
+                                             std::move(policy), std::move(tables),
+                                             std::move(ledgers)));
 }
 
 std::int64_t ShardedMap::size() const {
@@ -204,8 +218,9 @@ std::size_t ShardedMap::shard_on(Device device) const {
 MemoryUsage ShardedMap::memory_usage() const {
     Reading const guard(impl_->lock);
     MemoryUsage sum;
-    for (table::Table const& table : impl_->tables) {
-        MemoryUsage const one = table.memory_usage();
+    for (std::size_t shard = 0; shard < shards(); ++shard) {
+        MemoryUsage const one = impl_->is_bounded() ? table::memory_of(impl_->bounded(shard))
+                                                    : impl_->tables[shard].memory_usage();
         sum.keys += one.keys;
         sum.values += one.values;
         sum.index += one.index;
@@ -221,6 +236,9 @@ void ShardedMap::validate() const {
         impl_->each_shard([&](std::size_t shard) {
             table::Table const& here = impl_->tables[shard];
             here.validate();
+            if (impl_->is_bounded()) {
+                table::validate_uses(impl_->bounded(shard));
+            }
             keys[shard] = table::gathered(here.keys(), impl_->key, listed(here));
         });
     }

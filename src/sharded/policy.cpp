@@ -18,17 +18,44 @@ std::size_t float_bytes_of(Dtype dtype) noexcept {
     return dtype == Dtype::Float32 ? 4 : dtype == Dtype::Float64 ? 8 : 0;
 }
 
-void route_by_hash(Tensor const& keys, int shards, std::span<std::int32_t> shard) {
-    if (shard.empty()) {
-        return;
+std::int32_t shard_of_hash(std::uint64_t hash, int shards) noexcept {
+    std::uint64_t const mixed = kernel::mix(hash ^ kShardSeed);
+    return static_cast<std::int32_t>((mixed >> 32) * static_cast<std::uint64_t>(shards) >> 32);
+}
+
+/// WideAny's hash of keys of eight bytes, with the width known to the compiler.
+struct Word {
+    static constexpr std::size_t bytes() { return 8; }
+    static std::uint64_t hash(unsigned char const* key) {
+        return kernel::mix_in(bytes(), kernel::load_word(key));
     }
-    auto const* const data = static_cast<unsigned char const*>(keys.data());
-    std::size_t const bytes = keys.bytes() / shard.size();
-    std::size_t const float_bytes = float_bytes_of(keys.dtype());
+};
+
+/// Calls body(reader) with the reader of the key's width: all give the hash that WideAny gives.
+template <class Body>
+auto with_reader(std::size_t bytes, std::size_t float_bytes, Body&& body) {
+    kernel::KeyFormat const format{static_cast<std::uint32_t>(bytes),
+                                   static_cast<std::uint32_t>(float_bytes)};
+    bool const raw = float_bytes == 0;
+    if (raw && bytes == 8) {
+        return body(Word{});
+    }
+    if (raw && bytes == 12) {
+        return body(kernel::Wide12(format));
+    }
+    if (raw && bytes == 16) {
+        return body(kernel::Wide16(format));
+    }
+    // A short key of floats ends in half a word, whose missing half is 0: canonical already.
+    return body(kernel::WideAny(format));
+}
+
+void route_by_hash(Tensor const& keys, int shards, std::span<std::int32_t> shard) {
+    Shape const& shape = keys.shape();
+    Element const element{keys.dtype(), Shape(shape.begin() + 1, shape.end())};
     runtime::for_ranges(shard.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-            shard[row] = hash_shard(data + row * bytes, bytes, float_bytes, shards);
-        }
+        sharded::hash_shards(static_cast<unsigned char const*>(keys.data()), element, shards, begin,
+                             end, shard.data());
     });
 }
 
@@ -72,12 +99,23 @@ void route_by_mod(Tensor const& keys, int shards, std::span<std::int32_t> shard)
 
 std::int32_t hash_shard(void const* key, std::size_t bytes, std::size_t float_bytes,
                         int shards) noexcept {
-    kernel::WideAny const reader(
-        {static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(float_bytes)});
-    // A short key of floats ends in half a word, whose missing half is 0: canonical already.
-    std::uint64_t const hash =
-        kernel::mix(reader.hash(static_cast<unsigned char const*>(key)) ^ kShardSeed);
-    return static_cast<std::int32_t>((hash >> 32) * static_cast<std::uint64_t>(shards) >> 32);
+    return with_reader(bytes, float_bytes, [&](auto const& reader) {
+        return shard_of_hash(reader.hash(static_cast<unsigned char const*>(key)), shards);
+    });
+}
+
+bool sharded::is_hash_policy(ShardPolicy const& policy) noexcept {
+    auto* const* const route = policy.route.target<decltype(&route_by_hash)>();
+    return route != nullptr && *route == &route_by_hash;
+}
+
+void sharded::hash_shards(unsigned char const* keys, Element const& element, int shards,
+                          std::size_t begin, std::size_t end, std::int32_t* shard) noexcept {
+    with_reader(element.bytes(), float_bytes_of(element.dtype), [&](auto const& reader) {
+        for (std::size_t row = begin; row < end; ++row) {
+            shard[row] = shard_of_hash(reader.hash(keys + row * reader.bytes()), shards);
+        }
+    });
 }
 
 void for_row_ranges(std::size_t rows,

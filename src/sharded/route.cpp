@@ -1,7 +1,11 @@
 // Asking the policy, and a stable counting sort by shard.
 #include "sharded/route.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "runtime/parallel.hpp"
 #include "table/results.hpp"
@@ -34,6 +38,30 @@ Tensor canonical(Tensor const& keys) {
     return copy;
 }
 
+/// Throws, naming the first row whose answer is no shard.
+void require_shards(std::span<std::int32_t const> shard, std::size_t shards) {
+    auto const is_wrong = [shards](std::int32_t at) {
+        return static_cast<std::uint32_t>(at) >= shards;
+    };
+    std::atomic<bool> wrong{false};
+    runtime::for_ranges(shard.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        // The largest of the range, without a branch a row; negative ones are large without their sign.
+        std::uint32_t most = 0;
+        for (std::size_t row = begin; row < end; ++row) {
+            most = std::max(most, static_cast<std::uint32_t>(shard[row]));
+        }
+        if (most >= shards) {
+            wrong.store(true, std::memory_order_relaxed);
+        }
+    });
+    if (!wrong.load(std::memory_order_relaxed)) {
+        return;
+    }
+    auto const first = std::find_if(shard.begin(), shard.end(), is_wrong);
+    throw ValueError("policy: expected a shard of 0 to " + std::to_string(shards - 1) + ", got " +
+                     std::to_string(*first) + " for row " + std::to_string(first - shard.begin()));
+}
+
 }  // namespace
 
 Tensor shards_of(table::Batch const& keys, Element const& element, ShardPolicy const& policy,
@@ -42,51 +70,80 @@ Tensor shards_of(table::Batch const& keys, Element const& element, ShardPolicy c
     auto const shard = out.as_mutable<std::int32_t>();
     Tensor const rows = canonical(keys.tensor.reshape(table::with_rows(keys.rows, element.shape)));
     policy.route(rows.as_read_only(), static_cast<int>(shards), shard);
-    for (std::size_t row = 0; row < shard.size(); ++row) {
-        if (shard[row] < 0 || shard[row] >= static_cast<std::int32_t>(shards)) {
-            throw ValueError("policy: expected a shard of 0 to " + std::to_string(shards - 1) +
-                             ", got " + std::to_string(shard[row]) + " for row " +
-                             std::to_string(row));
-        }
-    }
+    require_shards(shard, shards);
     return out;
 }
 
-Routed::Routed(Tensor const& shard_of_row, std::size_t shards)
-    : begins_(shards + 1, 0),
-      order_(static_cast<std::size_t>(shard_of_row.size()) * sizeof(std::uint32_t)) {
-    auto const shard = shard_of_row.as<std::int32_t>();
-    runtime::Chunks const chunks = runtime::cut(shard.size(), runtime::kGrain);
-    // next[chunk * shards + shard]: first how many, then where the chunk's rows of the shard go.
-    std::vector<std::size_t> next(chunks.count * shards, 0);
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+template <class Fill>
+void Routed::count(Fill&& fill) {
+    auto const* const shard = static_cast<std::int32_t const*>(shard_.data());
+    runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        fill(begin, end);
+        Places counts{};  // chunks' counts share cache lines: counted here, left there once
         for (std::size_t row = begin; row < end; ++row) {
-            ++next[chunk * shards + static_cast<std::size_t>(shard[row])];
+            ++counts[static_cast<std::size_t>(shard[row])];
         }
+        places_[chunk] = counts;
     });
     std::size_t at = 0;
-    for (std::size_t s = 0; s < shards; ++s) {
+    for (std::size_t s = 0; s < shards(); ++s) {
         begins_[s] = at;
-        for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-            std::size_t const count = next[chunk * shards + s];
-            next[chunk * shards + s] = at;
-            at += count;
+        for (Places& places : places_) {
+            std::uint32_t const rows_here = places[s];
+            places[s] = static_cast<std::uint32_t>(at);
+            at += rows_here;
         }
     }
-    begins_[shards] = at;
-    auto* const order = reinterpret_cast<std::uint32_t*>(order_.data());
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-            order[next[chunk * shards + static_cast<std::size_t>(shard[row])]++] =
-                static_cast<std::uint32_t>(row);
-        }
+    begins_[shards()] = at;
+}
+
+Routed::Routed(Tensor shard_of_row, std::size_t shards)
+    : begins_(shards + 1, 0),
+      chunks_(runtime::cut(static_cast<std::size_t>(shard_of_row.size()), runtime::kGrain)),
+      shard_(std::move(shard_of_row)), places_(chunks_.count) {
+    count([](std::size_t, std::size_t) {});
+}
+
+Routed::Routed(table::Batch const& keys, Element const& element, ShardPolicy const& policy,
+               std::size_t shards)
+    : begins_(shards + 1, 0), chunks_(runtime::cut(keys.rows, runtime::kGrain)),
+      places_(chunks_.count) {
+    if (!is_hash_policy(policy)) {
+        shard_ = shards_of(keys, element, policy, shards);
+        count([](std::size_t, std::size_t) {});
+        return;
+    }
+    // Our own rule needs no check and no canonical copy, and its answers are counted while they are warm.
+    shard_ = Tensor::empty({static_cast<std::int64_t>(keys.rows)}, Dtype::Int32);
+    auto* const shard = static_cast<std::int32_t*>(shard_.data());
+    count([&](std::size_t begin, std::size_t end) {
+        hash_shards(keys.data(), element, static_cast<int>(shards), begin, end, shard);
     });
 }
 
 runtime::Block Routed::grouped(unsigned char const* from, std::size_t row_bytes) const {
+    if (shards() == 1) {
+        return {};
+    }
     runtime::Block rows_of_shards(rows() * row_bytes);
-    table::gather_rows(rows_of_shards.data(), from, row_bytes, order(), rows());
+    unsigned char* const to = rows_of_shards.data();
+    table::with_width(row_bytes, [&](auto width) {
+        for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+            std::memcpy(to + place * width.bytes(), from + row * width.bytes(), width.bytes());
+        });
+    });
     return rows_of_shards;
+}
+
+RowOrder::RowOrder(Routed const& routed) : routed_(routed) {
+    if (routed.shards() == 1) {
+        return;
+    }
+    rows_ = runtime::Block(routed.rows() * sizeof(std::uint32_t));
+    auto* const order = reinterpret_cast<std::uint32_t*>(rows_.data());
+    routed.for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+        order[place] = static_cast<std::uint32_t>(row);
+    });
 }
 
 }  // namespace tensorhash::sharded

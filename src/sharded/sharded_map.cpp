@@ -16,9 +16,7 @@
 namespace tensorhash {
 
 using sharded::Grouped;
-using sharded::grouped_columns;
 using sharded::GroupedColumn;
-using sharded::parts_of;
 using sharded::Routed;
 using table::Answers;
 using table::Batch;
@@ -81,9 +79,11 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 }  // namespace
 
 ShardedMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
-                       std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards)
+                       std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards,
+                       std::vector<table::Ledger> books)
     : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
-      policy(with_short_name(std::move(rule))), tables(std::move(shards)) {
+      policy(with_short_name(std::move(rule))), tables(std::move(shards)),
+      ledgers(std::move(books)) {
     for (Device const device : devices) {
         pools.push_back(device.id);
     }
@@ -96,9 +96,8 @@ void ShardedMap::Impl::check_shard(std::size_t shard) const {
     }
 }
 
-ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
-    sharded::check_devices(devices);
+void sharded::check_elements(Element const& key, std::vector<Element> const& values,
+                             ShardPolicy const& policy, std::size_t shards) {
     table::check_key_element(key);
     for (std::size_t i = 0; i < values.size(); ++i) {
         table::check_value_element(values[i], i);
@@ -106,11 +105,16 @@ ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element>
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
+    // A policy that does not take such keys says so now, not at the first batch.
+    shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, shards);
+}
+
+ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
+                       std::vector<Device> devices, ShardPolicy policy) {
+    sharded::check_devices(devices);
+    sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
-    // A policy that does not take such keys says so now, not at the first batch.
-    sharded::shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy,
-                       devices.size());
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < devices.size(); ++i) {
         tables.emplace_back(key, values, capacity);
@@ -136,19 +140,23 @@ ShardedMap ShardedMap::from_items(Tensor const& keys, std::vector<Tensor> const&
     return map;
 }
 
-/// Without `reduce` the new keys get zeros.
-Located ShardedMap::Impl::add(Tensor const& shard_of_row, Batch const& keys,
-                              std::vector<Batch> const& columns,
+Located ShardedMap::Impl::add(Routed const& routed, Batch keys, std::vector<Batch> columns,
                               std::vector<Reduce> const* reduce) {
-    std::size_t const shards = tables.size();
-    Routed const routed(shard_of_row, shards);
-    GroupedColumn const rows(routed, keys, key.bytes());
-    std::vector<GroupedColumn> const grouped = grouped_columns(routed, columns, values);
-    auto const parts = parts_of(grouped, routed, shards);
-    Grouped answers(routed);
-    std::vector<std::optional<table::Adding>> adding(shards);
+    std::optional<sharded::RowOrder> order;
+    if (!columns.empty()) {
+        order.emplace(routed);
+    }
+    Grouped answers = Grouped::with_indices(routed);
+    std::vector<std::optional<table::Adding>> adding(tables.size());
+    std::vector<table::Bytes> from;
 
     Writing guard(lock);
+    detach(keys);
+    for (Batch& column : columns) {
+        detach(column);
+        from.push_back(column.data());
+    }
+    GroupedColumn const rows(routed, keys, key.bytes());
     prepare_or_cancel(adding, [&](std::size_t shard) {
         adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
                                                   routed.rows(shard), answers.of(shard));
@@ -157,11 +165,12 @@ Located ShardedMap::Impl::add(Tensor const& shard_of_row, Batch const& keys,
         if (reduce == nullptr) {
             tables[shard].finish_activate(std::move(*adding[shard]));
         } else {
-            tables[shard].finish_upsert(std::move(*adding[shard]), parts[shard], *reduce);
+            tables[shard].finish_upsert(std::move(*adding[shard]), from, *reduce,
+                                        order ? order->of(shard) : nullptr);
         }
     });
     guard.unlock();
-    return answers.located(shards);
+    return answers.located();
 }
 
 Located ShardedMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
@@ -174,19 +183,22 @@ Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> con
 
 Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                std::vector<Reduce> const& reduce) {
+    impl_->require_unbounded("accumulate");
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
-    return impl_->add(impl_->shards_of(batch), batch, columns, &reduces);
+    return impl_->add(impl_->route(batch), batch, columns, &reduces);
 }
 
 Located ShardedMap::activate(Tensor const& keys) {
+    impl_->require_unbounded("activate");
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    return impl_->add(impl_->shards_of(batch), batch, {}, nullptr);
+    return impl_->add(impl_->route(batch), batch, {}, nullptr);
 }
 
 Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                                 std::vector<Tensor> const& values) {
+    impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
@@ -201,7 +213,7 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
         }
     }
     std::vector<Reduce> const reduces(impl_->values.size(), Reduce::First);
-    return impl_->add(owner, batch, columns, &reduces);
+    return impl_->add(Routed(owner, shards()), batch, columns, &reduces);
 }
 
 Tensor ShardedMap::shard_of(Tensor const& keys) const {
@@ -209,25 +221,14 @@ Tensor ShardedMap::shard_of(Tensor const& keys) const {
 }
 
 Located ShardedMap::find(Tensor const& keys) const {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers(routed);
-    {
-        Reading const guard(impl_->lock);
-        impl_->each_shard([&](std::size_t shard) {
-            impl_->tables[shard].find(rows.from(routed.begin(shard)), routed.rows(shard),
-                                      answers.of(shard));
-        });
-    }
-    return answers.located(shards());
+    return impl_->find(table::check_batch(keys, impl_->key, "keys"));
 }
 
 Tensor ShardedMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor ShardedMap::erase(Tensor const& keys) {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
+    Routed const routed = impl_->route(batch);
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
     Grouped answers(routed);
     std::vector<std::optional<table::Erasing>> erasing(shards());
@@ -239,6 +240,7 @@ Tensor ShardedMap::erase(Tensor const& keys) {
         impl_->tables[shard].finish_erase(*erasing[shard], rows.from(routed.begin(shard)),
                                           routed.rows(shard), answers.of(shard).mask);
     });
+    impl_->end_batch(0);  // counts as a batch, uses nothing
     guard.unlock();
     return answers.mask();
 }
@@ -251,33 +253,39 @@ ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
                                             std::vector<Tensor> const& defaults) const {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     table::Values values(impl_->values, defaults, batch.rows);
-    Routed const routed(impl_->shards_of(batch), shards());
+    Routed const routed = impl_->route(batch);
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    sharded::RowOrder const order(routed);
     Grouped answers(routed);
     Reading guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) {
         table::Table const& here = impl_->tables[shard];
         Answers const found = answers.of(shard);
         here.find(rows.from(routed.begin(shard)), routed.rows(shard), found);
-        values.gather_part(here, found.numbers, routed.order() + routed.begin(shard),
-                           routed.rows(shard));
+        values.gather_part(here, found.numbers, order.of(shard), routed.rows(shard));
     });
     guard.unlock();
     return {values.take(), answers.mask()};
 }
 
 Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
-    Routed const routed(impl_->shards_of(batch), shards());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    std::vector<GroupedColumn> const grouped = grouped_columns(routed, columns, impl_->values);
-    auto const parts = parts_of(grouped, routed, shards());
+    impl_->require_unbounded("assign");
+    Batch batch = table::check_batch(keys, impl_->key, "keys");
+    std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
+    Routed const routed = impl_->route(batch);
+    sharded::RowOrder const order(routed);
     Grouped answers(routed);
+    std::vector<table::Bytes> from;
     Writing guard(impl_->lock);
+    impl_->detach(batch);
+    for (Batch& column : columns) {
+        impl_->detach(column);
+        from.push_back(column.data());
+    }
+    GroupedColumn const rows(routed, batch, impl_->key.bytes());
     impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard),
-                                    parts[shard], answers.of(shard));
+        impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard), from,
+                                    answers.of(shard), order.of(shard));
     });
     guard.unlock();
     return answers.mask();

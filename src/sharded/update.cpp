@@ -63,19 +63,32 @@ struct Parts {
 Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
                            UpdateOptions const& options) {
     RowStep const step = table::make_step(optimizer, impl_->values);
+    bool const inserts = options.missing == Missing::Insert;
+    if (inserts && impl_->is_bounded()) {
+        table::fail_insert_in_update();
+    }
     Element const& weights = impl_->values[0];
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Batch const slopes = table::check_gradients(gradients, weights, batch.rows);
-    std::optional<table::Fill> const initial =
-        table::check_initial(options, impl_->values, batch.rows);
-    Routed const routed(impl_->shards_of(batch), shards());
-    Parts const parts(routed, shards(), impl_->key, batch, weights, slopes, initial);
-    Grouped answers(routed);
+    Batch batch = table::check_batch(keys, impl_->key, "keys");
+    Batch slopes = table::check_gradients(gradients, weights, batch.rows);
+    std::optional<table::Fill> initial = table::check_initial(options, impl_->values, batch.rows);
+    Routed const routed = impl_->route(batch);
+    Grouped answers = Grouped::with_indices(routed);
     std::vector<std::optional<table::Steps>> ready(shards());
     std::vector<std::optional<table::Adding>> adding(shards());
-    bool const inserts = options.missing == Missing::Insert;
 
     Writing guard(impl_->lock);
+    impl_->detach(batch);
+    impl_->detach(slopes);
+    if (initial) {
+        impl_->detach(initial->batch);
+    }
+    std::optional<sharded::RowOrder> order;
+    std::optional<table::UsedRows> used;
+    if (impl_->is_bounded()) {
+        order.emplace(routed);
+        used.emplace(impl_->ledgers[0], batch.rows, nullptr);
+    }
+    Parts const parts(routed, shards(), impl_->key, batch, weights, slopes, initial);
     impl_->prepare_or_cancel(adding, [&](std::size_t shard) {
         table::Table& here = impl_->tables[shard];
         ready[shard].emplace(here, impl_->key, parts.keys[shard], weights, parts.gradients[shard],
@@ -90,7 +103,9 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
     if (options.missing == Missing::Error) {
         // In the caller's order, so that the row it names is the caller's.
         Tensor const mask = answers.mask();
-        table::require_found(static_cast<unsigned char const*>(mask.data()), batch.rows);
+        table::require_found(
+            static_cast<unsigned char const*>(mask.data()), batch.rows,
+            impl_->is_bounded() ? "missing=\"skip\"" : "missing=\"skip\" or \"insert\"");
     }
     impl_->finish_shards([&](std::size_t shard) {
         table::Table& here = impl_->tables[shard];
@@ -100,15 +115,22 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
             table::settle_added(here, parts.initial[shard], routed.rows(shard), out);
         }
         ready[shard]->apply(here, out.numbers, step);
+        if (used) {
+            table::touch(impl_->bounded(shard), *used, out.numbers, routed.rows(shard), false,
+                         order->of(shard));
+        }
     });
+    impl_->end_batch(batch.rows);
     guard.unlock();
-    return answers.located(shards());
+    return answers.located();
 }
 
 Tensor ShardedMap::update(Tensor const& keys, RowUpdate const& change) {
+    impl_->require_unbounded("update by a function");
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed(impl_->shards_of(batch), shards());
+    Routed const routed = impl_->route(batch);
     GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    sharded::RowOrder const order(routed);
     Grouped answers(routed);
     std::vector<table::Remembered> before(shards());
     Writing guard(impl_->lock);
@@ -119,10 +141,10 @@ Tensor ShardedMap::update(Tensor const& keys, RowUpdate const& change) {
     });
     try {
         impl_->each_shard([&](std::size_t shard) {
-            auto const* const row = routed.order() + routed.begin(shard);
+            std::uint32_t const* const row = order.of(shard);
             impl_->tables[shard].visit_found(
                 answers.of(shard), routed.rows(shard),
-                [&](std::size_t i, void* const* at) { change(row[i], at); });
+                [&](std::size_t i, void* const* at) { change(row == nullptr ? i : row[i], at); });
         });
     } catch (...) {
         impl_->finish_shards([&](std::size_t shard) {

@@ -17,7 +17,39 @@
 
 namespace tensorhash::table {
 
-UsedRows::UsedRows(BoundedState const& state, std::size_t rows, Batch const* scores)
+std::vector<Element> with_hidden(std::vector<Element> values) {
+    values.push_back(kScore);
+    values.push_back(kUse);
+    return values;
+}
+
+void fail_insert_in_update() {
+    throw ValueError(
+        "missing: a bounded table does not insert in update; insert first, which "
+        "returns what it evicts");
+}
+
+std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                  bool required) {
+    bool const given = scores.dtype() != Dtype::Undefined;
+    if (given && eviction == Eviction::Lru) {
+        throw ValueError("scores: this table evicts by least recent use and takes none");
+    }
+    if (!given && required && eviction == Eviction::Score) {
+        throw ValueError("scores: this table evicts by score: expected int64, one per key");
+    }
+    if (!given) {
+        return std::nullopt;
+    }
+    Batch batch = check_batch(scores, kScore, "scores");
+    if (batch.rows != rows) {
+        throw ValueError("scores: expected " + std::to_string(rows) +
+                         " rows, as many as keys, got " + std::to_string(batch.rows));
+    }
+    return batch;
+}
+
+UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores)
     : scores_(rows * sizeof(std::int64_t)), uses_(rows * sizeof(std::uint64_t)),
       lowest_(std::numeric_limits<std::int64_t>::max()) {
     auto* const use = reinterpret_cast<std::uint64_t*>(uses_.data());
@@ -25,46 +57,35 @@ UsedRows::UsedRows(BoundedState const& state, std::size_t rows, Batch const* sco
     if (scores != nullptr) {
         runtime::copy_bytes(scores_.data(), scores->data(), scores_.bytes());
     } else {
-        std::fill(score, score + rows, static_cast<std::int64_t>(state.clock + 1));
+        std::fill(score, score + rows, static_cast<std::int64_t>(ledger.clock + 1));
     }
     for (std::size_t row = 0; row < rows; ++row) {
-        use[row] = state.uses + row;
+        use[row] = ledger.uses + row;
         lowest_ = std::min(lowest_, score[row]);
     }
 }
 
 namespace {
 
-void end_batch(BoundedState& state, std::size_t rows) noexcept {
-    ++state.clock;
-    state.uses += rows;
-}
-
-/// The distinct keys of a batch.
-struct Distinct {
-    std::vector<std::uint32_t> of_row;  // [rows]
-    std::vector<std::uint32_t> where;   // [distinct]: their numbers in the table
-};
-
 /// Nothing if the table has room for whatever is new in the batch.
-std::optional<Distinct> too_many(BoundedState const& state, Element const& key, Batch const& keys) {
+std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch) {
     std::uint64_t const room = state.table.capacity() - state.table.size();
-    if (keys.rows <= room) {
+    if (batch.rows <= room) {
         return std::nullopt;
     }
     Distinct distinct;
-    distinct.of_row.resize(keys.rows);
-    runtime::Block mask(keys.rows);
+    distinct.of_row.resize(batch.rows);
+    runtime::Block mask(batch.rows);
     auto const missing = [&](std::size_t rows) {
         return static_cast<std::uint64_t>(std::count(mask.data(), mask.data() + rows, 0));
     };
     // Most keys of a batch are often there: look before sorting out which of the others are equal.
-    state.table.find(keys.data(), keys.rows, {distinct.of_row.data(), mask.data()});
-    if (missing(keys.rows) <= room) {
+    state.table.find(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
+    if (missing(batch.rows) <= room) {
         return std::nullopt;
     }
-    Table set(key, {}, 0);
-    set.activate(keys.data(), keys.rows, {distinct.of_row.data(), mask.data()});
+    Table set(batch.key, {}, 0);
+    set.activate(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
     distinct.where.resize(set.size());
     state.table.find(set.keys().block->data(), set.size(), {distinct.where.data(), mask.data()});
     if (missing(set.size()) <= room) {
@@ -73,29 +94,29 @@ std::optional<Distinct> too_many(BoundedState const& state, Element const& key, 
     return distinct;
 }
 
-Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows) {
-    Evicted out;
-    out.keys = Tensor::empty(with_rows(rows, key.shape), key.dtype);
-    for (std::size_t i = 0; i + 2 < elements.size(); ++i) {
-        out.values.push_back(Tensor::empty(with_rows(rows, elements[i].shape), elements[i].dtype));
+/// Who leaves goes to `row(i)`, `bytes` each; null: to nobody.
+struct LeavingRows {
+    unsigned char* to;
+    std::size_t bytes;
+    std::uint32_t const* place;
+    unsigned char* row(std::size_t i) const noexcept {
+        return to + (place == nullptr ? i : place[i]) * bytes;
     }
-    out.scores = Tensor::empty(with_rows(rows, {}), Dtype::Int64);
-    return out;
-}
+};
 
 /// The keys that leave: from the table, which still has them, or from the batch.
-void copy_leaving_keys(unsigned char* to, Plan const& plan, Table const& table, Batch const& keys) {
-    std::size_t const bytes = table.keys().row_bytes;
+void copy_leaving_keys(LeavingRows const& out, Plan const& plan, Table const& table, Bytes keys) {
     for (std::size_t i = 0; i < plan.leaving.size(); ++i) {
         Leaving const& one = plan.leaving[i];
         Bytes const from =
-            one.key_row == kNone ? table.keys().row(one.number) : keys.data() + one.key_row * bytes;
-        std::memcpy(to + i * bytes, from, bytes);
+            one.key_row == kNone ? table.keys().row(one.number) : keys + one.key_row * out.bytes;
+        std::memcpy(out.row(i), from, out.bytes);
     }
 }
 
-/// Carries out the plan on one column: what leaves is copied to `out` (unless null), rows are written or joined.
-void replay(Plan const& plan, Column& column, Bytes from, Join const& join, unsigned char* out) {
+/// Carries out the plan on one column: what leaves is copied to `out`, rows are written or joined.
+void replay(Plan const& plan, Column& column, Bytes from, std::uint32_t const* order,
+            Join const& join, LeavingRows const& out) {
     std::size_t const rows = plan.numbers.size();
     std::size_t const bytes = column.row_bytes;
     in_row_order(
@@ -107,10 +128,10 @@ void replay(Plan const& plan, Column& column, Bytes from, Join const& join, unsi
         },
         [&](std::size_t, std::size_t row) {
             std::uint32_t const number = plan.numbers[row];
-            Bytes const given = from + row * bytes;
-            if (plan.leaves[row] != kNone && out != nullptr) {
-                std::memcpy(out + plan.leaves[row] * bytes,
-                            number == kNone ? given : column.row(number), bytes);
+            Bytes const given = from + (order == nullptr ? row : order[row]) * bytes;
+            if (plan.leaves[row] != kNone && out.to != nullptr) {
+                std::memcpy(out.row(plan.leaves[row]), number == kNone ? given : column.row(number),
+                            bytes);
             }
             if (number == kNone) {
                 return;
@@ -123,73 +144,104 @@ void replay(Plan const& plan, Column& column, Bytes from, Join const& join, unsi
         });
 }
 
-Admitted admit_evicting(BoundedState& state, Element const& key,
-                        std::vector<Element> const& elements, Batch const& keys,
-                        std::vector<Bytes> const& values, std::vector<Reduce> const& reduce,
-                        UsedRows const& used, Distinct& distinct) {
-    state.visits.resize(state.table.capacity());
-    Plan const plan =
-        plan_batch({keys.rows, distinct.of_row.data(), used.score_numbers(), state.uses},
-                   {state.table, state.scores(), state.last_uses(), state.victims, state.visits},
-                   distinct.where);
-    Located located = make_located(keys.rows);
-    Admitted out{located.indices, located.mask, make_evicted(key, elements, plan.leaving.size())};
-    copy_leaving_keys(static_cast<unsigned char*>(out.evicted.keys.data()), plan, state.table,
-                      keys);
+/// The rest of an admission whose plan is `distinct`'s.
+void prepare_evicting(BoundedState const& state, Candidates const& batch, Admission& admission) {
+    Ledger& ledger = state.ledger;
+    ledger.visits.resize(state.table.capacity());
+    admission.plan =
+        plan_batch({batch.rows, admission.distinct.of_row.data(), batch.used.score_numbers(),
+                    ledger.uses, batch.order},
+                   {state.table, state.scores(), state.last_uses(), ledger.victims, ledger.visits},
+                   admission.distinct.where);
+    Plan const& plan = *admission.plan;
+    for (std::size_t i = 0; i < batch.elements.size(); ++i) {
+        admission.joins.emplace_back(batch.elements[i], batch.reduce[i]);
+    }
     std::size_t const key_bytes = state.table.keys().row_bytes;
-    runtime::Block arriving(plan.arriving.size() * key_bytes);
-    gather_rows(arriving.data(), keys.data(), key_bytes, plan.arriving.data(),
+    admission.arriving = runtime::Block(plan.arriving.size() * key_bytes);
+    gather_rows(admission.arriving.data(), batch.keys, key_bytes, plan.arriving.data(),
                 plan.arriving.size());
-    std::vector<Join> joins;
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        joins.emplace_back(elements[i], reduce[i]);
-    }
-    state.table.replace(plan.replaced, arriving.data(), plan.arriving.size());
+    admission.replacing =
+        state.table.prepare_replace(plan.replaced, admission.arriving.data(), plan.arriving.size());
+}
 
-    // From here on nothing fails.
-    std::size_t const columns = elements.size() - 2;
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-        Tensor* const gone = i < columns    ? &out.evicted.values[i]
-                             : i == columns ? &out.evicted.scores
+void finish_evicting(BoundedState const& state, Candidates const& batch, Admission& admission,
+                     Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
+    Plan const& plan = *admission.plan;
+    auto const leaving = [&](Tensor* rows, std::size_t bytes) {
+        return LeavingRows{rows == nullptr ? nullptr : static_cast<unsigned char*>(rows->data()),
+                           bytes, place};
+    };
+    copy_leaving_keys(leaving(&evicted.keys, state.table.keys().row_bytes), plan, state.table,
+                      batch.keys);
+    state.table.finish_replace(std::move(admission.replacing));
+    std::size_t const columns = batch.elements.size() - 2;
+    for (std::size_t i = 0; i < batch.elements.size(); ++i) {
+        Column& column = state.table.raw_values()[i];
+        Tensor* const gone = i < columns    ? &evicted.values[i]
+                             : i == columns ? &evicted.scores
                                             : nullptr;
-        replay(plan, state.table.raw_values()[i], values[i], joins[i],
-               gone == nullptr ? nullptr : static_cast<unsigned char*>(gone->data()));
+        replay(plan, column, batch.values[i], batch.order, admission.joins[i],
+               leaving(gone, column.row_bytes));
     }
-    Answers const where = answers(located);
-    for (std::size_t row = 0; row < keys.rows; ++row) {
-        where.numbers[row] = distinct.where[distinct.of_row[row]];
-        where.mask[row] = plan.added[row];
+    for (std::size_t row = 0; row < batch.rows; ++row) {
+        out.numbers[row] = admission.distinct.where[admission.distinct.of_row[row]];
+        out.mask[row] = plan.added[row];
     }
-    return out;
 }
 
 }  // namespace
 
-Admitted admit(BoundedState& state, Element const& key, std::vector<Element> const& elements,
-               Batch const& keys, std::vector<Bytes> const& values,
-               std::vector<Reduce> const& reduce, UsedRows const& used) {
-    if (std::optional<Distinct> distinct = too_many(state, key, keys)) {
-        try {
-            Admitted out =
-                admit_evicting(state, key, elements, keys, values, reduce, used, *distinct);
-            end_batch(state, keys.rows);
-            return out;
-        } catch (...) {
-            state.victims.forget();  // planning took some out
-            throw;
-        }
+Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows) {
+    Evicted out;
+    out.keys = Tensor::empty(with_rows(rows, key.shape), key.dtype);
+    for (std::size_t i = 0; i + 2 < elements.size(); ++i) {
+        out.values.push_back(Tensor::empty(with_rows(rows, elements[i].shape), elements[i].dtype));
     }
-    Located located = make_located(keys.rows);
-    Admitted out{located.indices, located.mask, make_evicted(key, elements, 0)};
-    state.table.upsert(keys.data(), keys.rows, values, reduce, answers(located));
-    state.victims.changed(used.lowest_score());
-    end_batch(state, keys.rows);
+    out.scores = Tensor::empty(with_rows(rows, {}), Dtype::Int64);
     return out;
 }
 
-void touch(BoundedState& state, UsedRows const& used, std::uint32_t const* numbers,
-           std::size_t rows, bool has_scores) noexcept {
-    bool const sets_scores = has_scores || state.eviction == Eviction::Lru;
+Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out) {
+    Admission admission;
+    std::optional<Distinct> distinct = too_many(state, batch);
+    if (!distinct) {
+        admission.adding = state.table.prepare_add(batch.keys, batch.rows, out);
+        return admission;
+    }
+    admission.distinct = std::move(*distinct);
+    try {
+        prepare_evicting(state, batch, admission);
+    } catch (...) {
+        state.ledger.victims.forget();  // planning took some out
+        throw;
+    }
+    return admission;
+}
+
+void cancel_admit(BoundedState const& state, Admission& admission) noexcept {
+    if (admission.adding) {
+        state.table.cancel(*admission.adding);
+    } else {
+        state.table.cancel(admission.replacing);
+        state.ledger.victims.forget();
+    }
+}
+
+void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,
+                  Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
+    if (admission.adding) {
+        state.table.finish_upsert(std::move(*admission.adding), batch.values, batch.reduce,
+                                  batch.order);
+        state.ledger.victims.changed(batch.used.lowest_score());
+    } else {
+        finish_evicting(state, batch, admission, out, evicted, place);
+    }
+}
+
+void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* numbers,
+           std::size_t rows, bool has_scores, std::uint32_t const* order) noexcept {
+    bool const sets_scores = has_scores || state.ledger.eviction == Eviction::Lru;
     Column& scores = state.score_column();
     Column& uses = state.use_column();
     in_row_order(
@@ -198,18 +250,18 @@ void touch(BoundedState& state, UsedRows const& used, std::uint32_t const* numbe
             if (numbers[row] == kNone) {
                 return;
             }
-            std::memcpy(uses.row(numbers[row]), used.uses() + row * uses.row_bytes, uses.row_bytes);
+            std::size_t const at = order == nullptr ? row : order[row];
+            std::memcpy(uses.row(numbers[row]), used.uses() + at * uses.row_bytes, uses.row_bytes);
             if (sets_scores) {
-                std::memcpy(scores.row(numbers[row]), used.scores() + row * scores.row_bytes,
+                std::memcpy(scores.row(numbers[row]), used.scores() + at * scores.row_bytes,
                             scores.row_bytes);
             }
         });
     if (sets_scores) {
-        state.victims.changed(used.lowest_score());
+        state.ledger.victims.changed(used.lowest_score());
     } else {
-        state.victims.forget();  // old scores, new uses: any of them may rank low
+        state.ledger.victims.forget();  // old scores, new uses: any of them may rank low
     }
-    end_batch(state, rows);
 }
 
 void validate_uses(BoundedState const& state) {
@@ -219,9 +271,9 @@ void validate_uses(BoundedState const& state) {
             continue;
         }
         uses.push_back(state.last_uses()[number]);
-        bool const late = state.eviction == Eviction::Lru &&
-                          static_cast<std::uint64_t>(state.scores()[number]) > state.clock;
-        if (uses.back() >= state.uses || late) {
+        bool const late = state.ledger.eviction == Eviction::Lru &&
+                          static_cast<std::uint64_t>(state.scores()[number]) > state.ledger.clock;
+        if (uses.back() >= state.ledger.uses || late) {
             throw CorruptTable("table: the entry at index " + std::to_string(number) +
                                " was used in the future");
         }
@@ -234,8 +286,37 @@ void validate_uses(BoundedState const& state) {
 
 void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> const& elements,
                    BoundedState const& state) {
-    io::write_head(sink, {state.eviction, state.clock, state.uses});
+    io::write_head(sink, {state.ledger.eviction, state.ledger.clock, state.ledger.uses});
     io::write_table(sink, key, elements, state.table);
+}
+
+RestoredBounded read_bounded(unsigned char const* bytes, std::size_t count) {
+    io::BoundedHead const head = io::read_head(bytes, count);
+    io::Restored restored = io::read_table(bytes, count);
+    std::vector<Element>& values = restored.values;
+    if (values.size() < 2 || values[values.size() - 2] != kScore || values.back() != kUse ||
+        restored.table.capacity() == 0) {
+        throw FormatError("not a sound file of a bounded table: it has no scores");
+    }
+    values.resize(values.size() - 2);
+    RestoredBounded made{std::move(restored.key), std::move(values), std::move(restored.table),
+                         Ledger(head.eviction)};
+    made.ledger.clock = head.clock;
+    made.ledger.uses = head.uses;
+    try {
+        validate_uses({made.table, made.ledger});
+    } catch (CorruptTable const& error) {
+        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
+    }
+    return made;
+}
+
+MemoryUsage memory_of(BoundedState const& state) {
+    MemoryUsage usage = state.table.memory_usage();
+    std::size_t const hidden = state.table.capacity() * (kScore.bytes() + kUse.bytes());
+    usage.values -= hidden;
+    usage.bookkeeping += hidden + state.ledger.visits.capacity() * sizeof(Visit);
+    return usage;
 }
 
 }  // namespace tensorhash::table

@@ -19,54 +19,25 @@ using table::answers;
 using table::Batch;
 using table::Reading;
 using table::Table;
+using table::with_hidden;
 using table::with_rows;
 using table::Writing;
 
 struct BoundedHashMap::Impl {
-    Impl(Element key_element, std::vector<Element> value_elements, Eviction how, Table t)
-        : key(std::move(key_element)), values(std::move(value_elements)), state(std::move(t), how) {
-    }
+    Impl(Element key_element, std::vector<Element> value_elements, Table t, table::Ledger l)
+        : key(std::move(key_element)), values(std::move(value_elements)), entries(std::move(t)),
+          ledger(std::move(l)) {}
 
     Element const key;
     std::vector<Element> const values;  // the caller's
-    table::BoundedState state;
+    Table entries;
+    table::Ledger ledger;
     mutable runtime::ReadWriteLock lock;
 
-    Table& table() noexcept { return state.table; }
-    Table const& table() const noexcept { return state.table; }
+    Table& table() noexcept { return entries; }
+    table::BoundedState state() noexcept { return {entries, ledger}; }
     std::size_t columns() const noexcept { return values.size(); }
 };
-
-namespace {
-
-std::vector<Element> with_hidden(std::vector<Element> values) {
-    values.push_back(table::kScore);
-    values.push_back(table::kUse);
-    return values;
-}
-
-/// Scores as the table wants them: given if it evicts by score, and only then.
-std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
-                                  bool required) {
-    bool const given = scores.dtype() != Dtype::Undefined;
-    if (given && eviction == Eviction::Lru) {
-        throw ValueError("scores: this table evicts by least recent use and takes none");
-    }
-    if (!given && required && eviction == Eviction::Score) {
-        throw ValueError("scores: this table evicts by score: expected int64, one per key");
-    }
-    if (!given) {
-        return std::nullopt;
-    }
-    Batch batch = table::check_batch(scores, table::kScore, "scores");
-    if (batch.rows != rows) {
-        throw ValueError("scores: expected " + std::to_string(rows) +
-                         " rows, as many as keys, got " + std::to_string(batch.rows));
-    }
-    return batch;
-}
-
-}  // namespace
 
 BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
                                Eviction eviction, Device device) {
@@ -81,7 +52,8 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
                          " entries, got " + std::to_string(rows));
     }
     Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows));
-    impl_ = std::make_unique<Impl>(std::move(key), std::move(values), eviction, std::move(made));
+    impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
+                                   table::Ledger(eviction));
 }
 
 BoundedHashMap::BoundedHashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -101,11 +73,8 @@ Admitted BoundedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor
 
 Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Tensor> zeros;
-    for (Element const& element : impl_->values) {
-        zeros.push_back(Tensor::zeros(with_rows(batch.rows, element.shape), element.dtype));
-    }
-    return accumulate(batch.tensor, zeros, {Reduce::First}, scores);
+    return accumulate(batch.tensor, table::zero_rows(impl_->values, batch.rows), {Reduce::First},
+                      scores);
 }
 
 Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
@@ -114,7 +83,9 @@ Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
     std::vector<Batch> batches = table::check_values(values, impl_->values, key_batch.rows);
     std::vector<Reduce> reduces = table::check_reduce(reduce, impl_->columns());
     std::optional<Batch> const given =
-        check_scores(scores, impl_->state.eviction, key_batch.rows, true);
+        table::check_scores(scores, impl_->ledger.eviction, key_batch.rows, true);
+    std::vector<Element> const elements = with_hidden(impl_->values);
+    Located located = table::make_located(key_batch.rows);
     Writing const guard(impl_->lock);
     table::detach_from(impl_->table(), key_batch);
     std::vector<table::Bytes> rows;
@@ -122,21 +93,31 @@ Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
         table::detach_from(impl_->table(), batch);
         rows.push_back(batch.data());
     }
-    table::UsedRows const used(impl_->state, key_batch.rows, given ? &*given : nullptr);
+    table::UsedRows const used(impl_->ledger, key_batch.rows, given ? &*given : nullptr);
     rows.push_back(used.scores());
     rows.push_back(used.uses());
     reduces.insert(reduces.end(), 2, Reduce::Last);
-    return table::admit(impl_->state, impl_->key, with_hidden(impl_->values), key_batch, rows,
-                        reduces, used);
+    table::Candidates const candidates{impl_->key, elements, key_batch.data(), key_batch.rows, rows,
+                                       reduces,    used};
+    table::Admission admission = prepare_admit(impl_->state(), candidates, answers(located));
+    Admitted out{located.indices, located.mask, {}};
+    try {
+        out.evicted = table::make_evicted(impl_->key, elements, admission.leaving());
+    } catch (...) {
+        table::cancel_admit(impl_->state(), admission);
+        throw;
+    }
+    table::finish_admit(impl_->state(), candidates, std::move(admission), answers(located),
+                        out.evicted);
+    impl_->ledger.end_batch(key_batch.rows);
+    return out;
 }
 
 Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
                                Optimizer const& optimizer, UpdateOptions const& options) {
     RowStep const step = table::make_step(optimizer, impl_->values);
     if (options.missing == Missing::Insert) {
-        throw ValueError(
-            "missing: a bounded table does not insert in update; insert first, which "
-            "returns what it evicts");
+        table::fail_insert_in_update();
     }
     Batch key_batch = table::check_batch(keys, impl_->key, "keys");
     Batch gradient_batch = table::check_gradients(gradients, impl_->values[0], key_batch.rows);
@@ -147,13 +128,14 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
     table::detach_from(impl_->table(), gradient_batch);
     table::Steps steps(impl_->table(), impl_->key, key_batch, impl_->values[0], gradient_batch,
                        options.duplicates);
-    table::UsedRows const used(impl_->state, key_batch.rows, nullptr);
+    table::UsedRows const used(impl_->ledger, key_batch.rows, nullptr);
     impl_->table().find(key_batch.data(), key_batch.rows, out);
     if (options.missing == Missing::Error) {
         table::require_found(out.mask, key_batch.rows, "missing=\"skip\"");
     }
     steps.apply(impl_->table(), out.numbers, step);
-    table::touch(impl_->state, used, out.numbers, key_batch.rows, false);
+    table::touch(impl_->state(), used, out.numbers, key_batch.rows, false);
+    impl_->ledger.end_batch(key_batch.rows);
     return located;
 }
 
@@ -172,7 +154,7 @@ Tensor BoundedHashMap::erase(Tensor const& keys) {
     Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
     Writing const guard(impl_->lock);
     impl_->table().erase(batch.data(), batch.rows, static_cast<unsigned char*>(mask.data()));
-    ++impl_->state.clock;
+    ++impl_->ledger.clock;
     return mask;
 }
 
@@ -191,13 +173,14 @@ std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
                                                   Tensor const& scores) {
     Batch const batch = table::check_batch(keys, impl_->key, "keys");
     std::optional<Batch> const given =
-        check_scores(scores, impl_->state.eviction, batch.rows, false);
+        table::check_scores(scores, impl_->ledger.eviction, batch.rows, false);
     table::Values values(impl_->values, defaults, batch.rows);
     Located located = table::make_located(batch.rows);
     Writing const guard(impl_->lock);
-    table::UsedRows const used(impl_->state, batch.rows, given ? &*given : nullptr);
+    table::UsedRows const used(impl_->ledger, batch.rows, given ? &*given : nullptr);
     impl_->table().find(batch.data(), batch.rows, answers(located));
-    table::touch(impl_->state, used, answers(located).numbers, batch.rows, given.has_value());
+    table::touch(impl_->state(), used, answers(located).numbers, batch.rows, given.has_value());
+    impl_->ledger.end_batch(batch.rows);
     return values.gather(impl_->table(), answers(located).numbers);
 }
 
@@ -245,24 +228,21 @@ Tensor BoundedHashMap::value_tensor(std::size_t column) const {
 void BoundedHashMap::clear() {
     Writing const guard(impl_->lock);
     impl_->table().clear();
-    impl_->state.victims.forget();
+    impl_->ledger.victims.forget();
 }
 
 Tensor BoundedHashMap::compact() {
     Writing const guard(impl_->lock);
     Tensor old_to_new = Tensor::empty(with_rows(impl_->table().capacity(), {}), Dtype::Int32);
     impl_->table().compact(static_cast<std::int32_t*>(old_to_new.data()));
-    impl_->state.victims.forget();
+    impl_->ledger.victims.forget();
     return old_to_new;
 }
 
 BoundedHashMap BoundedHashMap::clone() const {
     Reading const guard(impl_->lock);
-    auto copy = std::make_unique<Impl>(impl_->key, impl_->values, impl_->state.eviction,
-                                       Table(impl_->table()));
-    copy->state.clock = impl_->state.clock;
-    copy->state.uses = impl_->state.uses;
-    return BoundedHashMap(std::move(copy));
+    return BoundedHashMap(std::make_unique<Impl>(impl_->key, impl_->values, Table(impl_->table()),
+                                                 impl_->ledger.copy()));
 }
 
 std::int64_t BoundedHashMap::size() const {
@@ -276,10 +256,10 @@ std::int64_t BoundedHashMap::capacity() const noexcept {
 
 std::uint64_t BoundedHashMap::clock() const {
     Reading const guard(impl_->lock);
-    return impl_->state.clock;
+    return impl_->ledger.clock;
 }
 
-Eviction BoundedHashMap::eviction() const noexcept { return impl_->state.eviction; }
+Eviction BoundedHashMap::eviction() const noexcept { return impl_->ledger.eviction; }
 Element const& BoundedHashMap::key_element() const noexcept { return impl_->key; }
 std::vector<Element> const& BoundedHashMap::value_elements() const noexcept {
     return impl_->values;
@@ -288,31 +268,26 @@ Device BoundedHashMap::device() const noexcept { return {}; }
 
 MemoryUsage BoundedHashMap::memory_usage() const {
     Reading const guard(impl_->lock);
-    MemoryUsage usage = impl_->table().memory_usage();
-    std::size_t const hidden =
-        impl_->table().capacity() * (table::kScore.bytes() + table::kUse.bytes());
-    usage.values -= hidden;
-    usage.bookkeeping += hidden + impl_->state.visits.capacity() * sizeof(table::Visit);
-    return usage;
+    return table::memory_of(impl_->state());
 }
 
 void BoundedHashMap::validate() const {
     Reading const guard(impl_->lock);
     impl_->table().validate();
-    table::validate_uses(impl_->state);
+    table::validate_uses(impl_->state());
 }
 
 void BoundedHashMap::save(std::string const& file_name) const {
     Reading const guard(impl_->lock);
     io::replace_file(file_name, [&](io::Sink& sink) {
-        table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state);
+        table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state());
     });
 }
 
 Tensor BoundedHashMap::to_bytes() const {
     Reading const guard(impl_->lock);
     io::MemorySink sink;
-    table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state);
+    table::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state());
     return sink.take();
 }
 
@@ -326,26 +301,10 @@ BoundedHashMap BoundedHashMap::load(std::string const& file_name) {
 
 BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes) {
     Tensor const image = table::check_bytes(bytes);
-    auto const* data = static_cast<unsigned char const*>(image.data());
-    auto count = static_cast<std::size_t>(image.size());
-    io::BoundedHead const head = io::read_head(data, count);
-    io::Restored restored = io::read_table(data, count);
-    std::vector<Element>& values = restored.values;
-    if (values.size() < 2 || values[values.size() - 2] != table::kScore ||
-        values.back() != table::kUse || restored.table.capacity() == 0) {
-        throw FormatError("not a sound file of a bounded table: it has no scores");
-    }
-    values.resize(values.size() - 2);
-    auto made = std::make_unique<Impl>(std::move(restored.key), std::move(values), head.eviction,
-                                       std::move(restored.table));
-    made->state.clock = head.clock;
-    made->state.uses = head.uses;
-    try {
-        table::validate_uses(made->state);
-    } catch (CorruptTable const& error) {
-        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
-    }
-    return BoundedHashMap(std::move(made));
+    table::RestoredBounded made = table::read_bounded(
+        static_cast<unsigned char const*>(image.data()), static_cast<std::size_t>(image.size()));
+    return BoundedHashMap(std::make_unique<Impl>(std::move(made.key), std::move(made.values),
+                                                 std::move(made.table), std::move(made.ledger)));
 }
 
 Eviction eviction_from_name(std::string_view name) {

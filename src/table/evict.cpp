@@ -46,7 +46,8 @@ public:
 
 private:
     Rank rank_of_row(std::uint32_t row) const {
-        return {batch_.scores[row], batch_.first_use + row};
+        std::size_t const at = batch_.order == nullptr ? row : batch_.order[row];
+        return {batch_.scores[at], batch_.first_use + at};
     }
     Rank rank_of(std::uint32_t number) const {
         std::uint32_t const row = table_.visits[number].last_row;

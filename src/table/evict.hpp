@@ -28,8 +28,9 @@ struct Leaving {
 struct RankedRows {
     std::size_t rows;
     std::uint32_t const* distinct;  // [rows]: which distinct key each row has
-    std::int64_t const* scores;     // [rows]
-    std::uint64_t first_use;        // row r is use first_use + r
+    std::int64_t const* scores;
+    std::uint64_t first_use;     // row r is use first_use + r
+    std::uint32_t const* order;  // row i has score and use of row order[i]; null: of row i
 };
 
 /// The table as the rules see it, and the scratch that is kept for it.

@@ -225,11 +225,12 @@ Adding::Counts Table::finish_add(Adding& adding) noexcept {
 }
 
 void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                      Adding::Counts const& added) {
-    if (added.claimed == rows && added.reused == 0) {
+                      Adding::Counts const& added, std::uint32_t const* order) {
+    if (added.claimed == rows && added.reused == 0 && order == nullptr) {
         runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
     } else if (added.claimed > 0) {
-        scatter_rows(column.block->data(), from, column.row_bytes, where.numbers, where.mask, rows);
+        scatter_rows(column.block->data(), from, column.row_bytes, where.numbers, where.mask, rows,
+                     order);
     }
 }
 

@@ -7,28 +7,39 @@
 
 namespace tensorhash::table {
 
-void Table::replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows) {
+Replacing Table::prepare_replace(std::span<std::uint32_t const> leaving, Bytes keys,
+                                 std::size_t rows) {
     // Backwards onto the free stack, so that the first comes off it first.
     std::vector<std::uint32_t> const backwards(leaving.rbegin(), leaving.rend());
     runtime::Block gone(backwards.size() * keys_.row_bytes);
     gather_rows(gone.data(), key_buffer(), keys_.row_bytes, backwards.data(), backwards.size());
-    runtime::Block mask(std::max(rows, backwards.size()));
-    runtime::Block numbers(rows * sizeof(std::uint32_t));
-    erase(gone.data(), backwards.size(), mask.data());
+    Replacing replacing;
+    replacing.leaving.assign(leaving.begin(), leaving.end());
+    replacing.mask = runtime::Block(std::max(rows, backwards.size()));
+    replacing.numbers = runtime::Block(rows * sizeof(std::uint32_t));
+    erase(gone.data(), backwards.size(), replacing.mask.data());
     try {
-        Adding adding = prepare_add(
-            keys, rows, {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
-        finish_add(adding);
+        replacing.adding = prepare_add(
+            keys, rows,
+            {reinterpret_cast<std::uint32_t*>(replacing.numbers.data()), replacing.mask.data()});
     } catch (...) {
-        // The keys are still in the buffer: mark them live again and build the index anew, which needs no memory.
-        for (std::uint32_t const number : leaving) {
-            live_[number / 64] |= std::uint64_t{1} << (number % 64);
-        }
-        free_.resize(free_.size() - leaving.size());
-        index_.clear();
-        index_.place(key_buffer(), live_.data(), top_, size());
+        cancel(replacing);
         throw;
     }
+    return replacing;
 }
+
+void Table::cancel(Replacing& replacing) noexcept {
+    // The keys are still in the buffer: mark them live again and build the index anew, which needs no memory and leaves no
+    // claim in it.
+    for (std::uint32_t const number : replacing.leaving) {
+        live_[number / 64] |= std::uint64_t{1} << (number % 64);
+    }
+    free_.resize(free_.size() - replacing.leaving.size());
+    index_.clear();
+    index_.place(key_buffer(), live_.data(), top_, size());
+}
+
+void Table::finish_replace(Replacing&& replacing) noexcept { finish_add(replacing.adding); }
 
 }  // namespace tensorhash::table

@@ -20,6 +20,15 @@ inline Shape with_rows(std::size_t rows, Shape const& element) {
     return shape;
 }
 
+/// Rows of zeros, a tensor a column.
+inline std::vector<Tensor> zero_rows(std::vector<Element> const& elements, std::size_t rows) {
+    std::vector<Tensor> zeros;
+    for (Element const& element : elements) {
+        zeros.push_back(Tensor::zeros(with_rows(rows, element.shape), element.dtype));
+    }
+    return zeros;
+}
+
 inline Located make_located(std::size_t rows) {
     return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
             Tensor::empty(with_rows(rows, {}), Dtype::Bool)};

@@ -15,36 +15,6 @@ namespace {
 // Rows ahead whose far end is asked for.
 constexpr std::size_t kAhead = 16;
 
-/// A row width that is a constant for the compiler.
-template <std::size_t Bytes>
-struct Fixed {
-    static constexpr std::size_t bytes() { return Bytes; }
-};
-struct AnyWidth {
-    std::size_t value;
-    std::size_t bytes() const { return value; }
-};
-
-template <class Body>
-void with_width(std::size_t row_bytes, Body&& body) {
-    switch (row_bytes) {
-        case 1:
-            return body(Fixed<1>{});
-        case 2:
-            return body(Fixed<2>{});
-        case 4:
-            return body(Fixed<4>{});
-        case 8:
-            return body(Fixed<8>{});
-        case 12:
-            return body(Fixed<12>{});
-        case 16:
-            return body(Fixed<16>{});
-        default:
-            return body(AnyWidth{row_bytes});
-    }
-}
-
 // Results of this size on leave the cache before anybody reads them: written past it, they spare the read that a
 // store into the cache begins with. 64-byte rows: 11 ms in place of 16 for 64 MB.
 constexpr std::size_t kStreamedFrom = std::size_t{16} << 20;
@@ -94,12 +64,14 @@ std::size_t grain(std::size_t row_bytes) {
 }  // namespace
 
 void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
-                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows) {
+                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows,
+                  std::uint32_t const* order) {
     with_width(row_bytes, [&](auto width) {
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
             for (std::size_t row = begin; row < end; ++row) {
                 if (mask[row] != 0) {
-                    std::memcpy(to + numbers[row] * width.bytes(), from + row * width.bytes(),
+                    std::size_t const at = order == nullptr ? row : order[row];
+                    std::memcpy(to + numbers[row] * width.bytes(), from + at * width.bytes(),
                                 width.bytes());
                 }
             }
@@ -154,6 +126,9 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
 void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
                std::size_t row_bytes, std::uint32_t const* numbers, std::size_t rows,
                unsigned char const* missing, std::size_t missing_step) {
+    if (places == nullptr) {
+        return gather_rows(to, from, row_bytes, numbers, rows, missing, missing_step);
+    }
     gather(
         to, [places](std::size_t row) { return std::size_t{places[row]}; }, from, row_bytes,
         numbers, rows, missing, missing_step);

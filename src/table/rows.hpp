@@ -6,9 +6,45 @@
 
 namespace tensorhash::table {
 
-/// to[numbers[i]] = from[i] for the rows of the mask; numbers of those are distinct.
+/// A row width that is a constant for the compiler.
+template <std::size_t Bytes>
+struct Fixed {
+    static constexpr std::size_t bytes() { return Bytes; }
+};
+struct AnyWidth {
+    std::size_t value;
+    std::size_t bytes() const { return value; }
+};
+
+/// Calls body(width), the width a constant where it matters.
+template <class Body>
+void with_width(std::size_t row_bytes, Body&& body) {
+    switch (row_bytes) {
+        case 1:
+            return body(Fixed<1>{});
+        case 2:
+            return body(Fixed<2>{});
+        case 4:
+            return body(Fixed<4>{});
+        case 8:
+            return body(Fixed<8>{});
+        case 12:
+            return body(Fixed<12>{});
+        case 16:
+            return body(Fixed<16>{});
+        case 32:
+            return body(Fixed<32>{});
+        case 64:
+            return body(Fixed<64>{});
+        default:
+            return body(AnyWidth{row_bytes});
+    }
+}
+
+/// to[numbers[i]] = from[i], or from[order[i]] if there is an order, for the rows of the mask; numbers of those are distinct.
 void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
-                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows);
+                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows,
+                  std::uint32_t const* order = nullptr);
 
 /// to[i] = from[numbers[i]]; where the number is -1, the row of `missing`, which steps by missing_step bytes (0: one
 /// row for all), or zeros if it is null.
@@ -16,7 +52,8 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
                  std::uint32_t const* numbers, std::size_t rows,
                  unsigned char const* missing = nullptr, std::size_t missing_step = 0);
 
-/// to[places[i]] = from[numbers[i]], places distinct; where the number is -1, row places[i] of `missing`, or zeros.
+/// to[places[i]] = from[numbers[i]], places distinct (null: place i); where the number is -1, row places[i] of `missing`,
+/// or zeros.
 void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
                std::size_t row_bytes, std::uint32_t const* numbers, std::size_t rows,
                unsigned char const* missing, std::size_t missing_step);

@@ -75,6 +75,14 @@ struct Erasing {
     runtime::Block freed;
 };
 
+/// Entries on their way out, erased already, and keys that have claimed their places.
+struct Replacing {
+    std::vector<std::uint32_t> leaving;
+    runtime::Block numbers;
+    runtime::Block mask;
+    Adding adding;
+};
+
 /// A compacted copy of a table's parts; no `index`: there was nothing to do.
 struct Compacted {
     Column keys;
@@ -115,8 +123,10 @@ public:
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
-    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find().
-    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out);
+    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find(). With an `order`,
+    /// row i's values are row order[i] of `values`.
+    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out,
+                std::uint32_t const* order = nullptr);
 
     // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
     // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
@@ -124,7 +134,8 @@ public:
     void cancel(Adding& adding) noexcept;
     void finish_activate(Adding&& adding) noexcept;
     void finish_upsert(Adding&& adding, std::span<Bytes const> values,
-                       std::span<Reduce const> reduce) noexcept;
+                       std::span<Reduce const> reduce,
+                       std::uint32_t const* order = nullptr) noexcept;
     Erasing prepare_erase(std::size_t rows);
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
     Growth prepare_reserve(std::uint64_t capacity);
@@ -139,8 +150,10 @@ public:
     void put_back(Remembered const& before, Answers const& found, std::size_t rows) noexcept;
 
     /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
-    /// left where new keys go. Values stay as they are. All or nothing.
-    void replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
+    /// left where new keys go. Values stay as they are. The keys are read once more when it is finished.
+    Replacing prepare_replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
+    void cancel(Replacing& replacing) noexcept;
+    void finish_replace(Replacing&& replacing) noexcept;
 
     /// Live indices, ascending, to out[size].
     void list(std::int32_t* out) const;
@@ -173,7 +186,7 @@ private:
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                   Adding::Counts const& added);
+                   Adding::Counts const& added, std::uint32_t const* order = nullptr);
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;

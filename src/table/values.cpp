@@ -31,9 +31,10 @@ void visit_by_entry(Column const& column, std::size_t rows, Answers const& where
 
 /// Joins the rows whose mask is `wanted` into the column.
 void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& where,
-               unsigned char wanted, Join const& join) {
+               unsigned char wanted, Join const& join, std::uint32_t const* order = nullptr) {
     visit_by_entry(column, rows, where, wanted, [&](std::size_t row) {
-        join(column.row(where.numbers[row]), from + row * column.row_bytes);
+        std::size_t const at = order == nullptr ? row : order[row];
+        join(column.row(where.numbers[row]), from + at * column.row_bytes);
     });
 }
 
@@ -66,21 +67,23 @@ void Table::upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
 }
 
 void Table::finish_upsert(Adding&& adding, std::span<Bytes const> values,
-                          std::span<Reduce const> reduce) noexcept {
+                          std::span<Reduce const> reduce, std::uint32_t const* order) noexcept {
     Adding::Counts const added = finish_add(adding);
     Answers const out{adding.batch.numbers, adding.batch.mask};
     for (std::size_t i = 0; i < values_.size(); ++i) {
-        write_new(values_[i], values[i], adding.rows, out, added);
+        write_new(values_[i], values[i], adding.rows, out, added, order);
         if (added.claimed < adding.rows && reduce[i] != Reduce::First) {
-            join_rows(values_[i], values[i], adding.rows, out, 0, Join(elements_[i], reduce[i]));
+            join_rows(values_[i], values[i], adding.rows, out, 0, Join(elements_[i], reduce[i]),
+                      order);
         }
     }
 }
 
-void Table::assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out) {
+void Table::assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out,
+                   std::uint32_t const* order) {
     find(keys, rows, out);
     for (std::size_t i = 0; i < values_.size(); ++i) {
-        join_rows(values_[i], values[i], rows, out, 1, Join(elements_[i], Reduce::Last));
+        join_rows(values_[i], values[i], rows, out, 1, Join(elements_[i], Reduce::Last), order);
     }
 }
 

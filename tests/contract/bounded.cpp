@@ -88,23 +88,8 @@ struct Pair {
     BoundedOracle oracle;
 };
 
-using EvictionAndThreads = std::tuple<Eviction, int>;
-class Bounded : public ::testing::TestWithParam<EvictionAndThreads> {
-protected:
-    Bounded() : threads_(std::get<1>(GetParam())) {}
-    static Eviction eviction() { return std::get<0>(GetParam()); }
-
-private:
-    Threads threads_;
-};
-INSTANTIATE_TEST_SUITE_P(Evictions, Bounded,
-                         ::testing::Combine(::testing::Values(Eviction::Lru, Eviction::Score),
-                                            ::testing::ValuesIn(thread_counts)),
-                         [](auto const& at) {
-                             return std::string(std::get<0>(at.param) == Eviction::Lru ? "lru"
-                                                                                       : "score") +
-                                    "_threads" + std::to_string(std::get<1>(at.param));
-                         });
+class Bounded : public EachEviction {};
+INSTANTIATE_TEST_SUITE_P(Evictions, Bounded, EachEviction::all(), EachEviction::name);
 
 TEST_P(Bounded, random_programs_agree_with_the_oracle) {
     constexpr Reduce hows[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Max};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batches.hpp"
+#include "support.hpp"
 
 namespace th_test {
 
@@ -133,6 +134,27 @@ private:
     Element value_;
     std::vector<std::int32_t> free_;
     std::int32_t fresh_ = 0;
+};
+
+/// Tests of both evictions on every number of threads.
+class EachEviction : public ::testing::TestWithParam<std::tuple<Eviction, int>> {
+public:
+    static auto all() {
+        return ::testing::Combine(::testing::Values(Eviction::Lru, Eviction::Score),
+                                  ::testing::ValuesIn(thread_counts));
+    }
+    static std::string name(::testing::TestParamInfo<std::tuple<Eviction, int>> const& test) {
+        auto const [eviction, threads] = test.param;
+        return std::string(eviction == Eviction::Lru ? "lru" : "score") + "_threads" +
+               std::to_string(threads);
+    }
+
+protected:
+    EachEviction() : threads_(std::get<1>(GetParam())) {}
+    static Eviction eviction() { return std::get<0>(GetParam()); }
+
+private:
+    Threads threads_;
 };
 
 }  // namespace th_test

@@ -122,7 +122,7 @@ MUTANTS = [
         [
             Edit(
                 "src/table/values.cpp",
-                "std::memset(column.row(out.numbers[row]), 0, column.row_bytes);",
+                "std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);",
                 "(void)column;",
             )
         ],
@@ -133,8 +133,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/growth.cpp",
-                "return make_room(target, fresh);",
-                "return make_room(target, rows);",
+                "count.claimed - adding.counts.reused);",
+                "rows);",
             )
         ],
     ),
@@ -272,6 +272,28 @@ MUTANTS = [
                 "include/tensorhash/kernel/vector_key.hpp",
                 "while (row < vector_row(seen) &&",
                 "while (row > vector_row(seen) &&",
+            )
+        ],
+    ),
+    Mutant(
+        "a shard reads the values of other rows than its own",
+        "*Sharded*",
+        [
+            Edit(
+                "src/sharded/sharded_map.cpp",
+                "order ? order->of(shard) : nullptr);",
+                "nullptr);",
+            )
+        ],
+    ),
+    Mutant(
+        "those that leave a sharded table come shard by shard",
+        "*ShardedBound*",
+        [
+            Edit(
+                "src/sharded/bounded.cpp",
+                "places_[shard_of[row]][leaver[row]] = count_++;",
+                "places_[shard_of[row]][leaver[row]] = leaver[row]; ++count_;",
             )
         ],
     ),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tensorhash/bounded_map.hpp"
 #include "tensorhash/hash_map.hpp"
 #include "tensorhash/optimizer.hpp"
 #include "tensorhash/sharded/policy.hpp"
@@ -20,6 +21,13 @@ inline constexpr std::int64_t global_index(std::int64_t shard, std::int64_t loca
     return shard << 32 | local;
 }
 
+/// What a bounded sharded table holds at most: never more than `max_capacity` keys in all. Each shard has an equal share of
+/// it, the first ones one more if it does not divide, and evicts when its own share is full, as BoundedHashMap does.
+struct Bound {
+    Capacity max_capacity;
+    Eviction eviction = Eviction::Lru;
+};
+
 /// A table cut into shards. The policy says which shard a key belongs to; each shard is a table on a device of its own,
 /// "cpu:0", "cpu:1", …, with threads of its own.
 ///
@@ -30,6 +38,9 @@ public:
     /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys fit without growth.
     ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
                std::vector<Device> devices, ShardPolicy policy = hash_policy());
+    /// Bounded: keys come in through admit(), and the verbs that would add or overwrite without it are refused.
+    ShardedMap(Bound bound, Element key, std::vector<Element> values, std::vector<Device> devices,
+               ShardPolicy policy = hash_policy());
     static ShardedMap from_items(Tensor const& keys, std::vector<Tensor> const& values,
                                  std::vector<Device> devices, ShardPolicy policy = hash_policy());
 
@@ -50,6 +61,21 @@ public:
     Tensor contains(Tensor const& keys) const;
     Tensor erase(Tensor const& keys);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+
+    // Of a bounded table only, as BoundedHashMap's, with int64 indices.
+    /// BoundedHashMap's accumulate on every shard. Those that leave come in the order of the rows for which they did.
+    Admitted admit(Tensor const& keys, std::vector<Tensor> const& values,
+                   std::vector<Reduce> const& reduce, Tensor const& scores = {});
+    /// The same with zeros for the new keys, and the values of the others as they are.
+    Admitted admit(Tensor const& keys, Tensor const& scores = {});
+    std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
+                                      Tensor const& scores = {});
+    /// int64 [size], in the order of all listings.
+    Tensor scores() const;
+    /// The batches so far that could change the table, on whatever shards.
+    std::uint64_t clock() const;
+    /// Nothing if the table is not bounded.
+    std::optional<Bound> bound() const;
 
     /// What `get` and `contains` give, of one moment.
     struct Found {
@@ -109,6 +135,7 @@ public:
     /// One file with all shards.
     void save(std::string const& file_name) const;
     Tensor to_bytes() const;
+    /// A bounded table's file goes onto as many shards with the same policy only: on others its shares would not hold.
     /// Reads what save() or HashMap::save() wrote onto `devices` (none: "cpu:0", …, as many as were saved). Where shards
     /// and policy are the saved ones, indices are too; otherwise keys are routed anew. Without a policy the saved one is
     /// used; a policy that has no name of ours must be given.

@@ -1,0 +1,103 @@
+// Finding over shards, a block of neighbouring rows at a time. Readers need no shard to themselves: each thread sorts its
+// block by shard within its cache, asks every shard, and answers in place. No pass over the whole batch, no scratch of its size.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "sharded/impl.hpp"
+#include "table/rows.hpp"
+
+namespace tensorhash {
+
+using table::Batch;
+using table::Bytes;
+
+namespace {
+
+/// Enough rows for each of several shards to keep its prefetches going, few enough for a cache of the second level.
+constexpr std::size_t kBlockRows = 8192;
+
+/// What one thread needs for a block.
+struct BlockScratch {
+    explicit BlockScratch(std::size_t key_bytes) : keys(kBlockRows * key_bytes) {}
+
+    std::array<std::int32_t, kBlockRows> shard;
+    std::array<std::uint32_t, kBlockRows> place;  // of each row among the rows grouped by shard
+    std::array<std::uint32_t, kBlockRows> numbers;
+    std::array<unsigned char, kBlockRows> mask;
+    std::array<std::uint32_t, runtime::kMaxDevices + 1> begins;
+    runtime::Block keys;  // grouped
+};
+
+/// Fills in `place`, `begins` and the grouped keys, by `shard`.
+void group(BlockScratch& block, Bytes keys, std::size_t key_bytes, std::size_t rows,
+           std::size_t shards) {
+    std::array<std::uint32_t, runtime::kMaxDevices + 1> next{};
+    for (std::size_t row = 0; row < rows; ++row) {
+        ++next[static_cast<std::size_t>(block.shard[row]) + 1];
+    }
+    for (std::size_t s = 0; s < shards; ++s) {
+        next[s + 1] += next[s];
+    }
+    block.begins = next;
+    unsigned char* const to = block.keys.data();
+    table::with_width(key_bytes, [&](auto width) {
+        for (std::size_t row = 0; row < rows; ++row) {
+            std::uint32_t const at = next[static_cast<std::size_t>(block.shard[row])]++;
+            block.place[row] = at;
+            std::memcpy(to + at * width.bytes(), keys + row * width.bytes(), width.bytes());
+        }
+    });
+}
+
+}  // namespace
+
+Located ShardedMap::Impl::find(Batch const& keys) const {
+    Located out{Tensor::empty(table::with_rows(keys.rows, {}), Dtype::Int64),
+                Tensor::empty(table::with_rows(keys.rows, {}), Dtype::Bool)};
+    auto* const global = static_cast<std::int64_t*>(out.indices.data());
+    auto* const mask = static_cast<unsigned char*>(out.mask.data());
+    std::size_t const shards = tables.size();
+    std::size_t const bytes = key.bytes();
+    bool const hashed = sharded::is_hash_policy(policy);
+    // A policy of the caller's is asked once, before the lock; our own for each block.
+    Tensor const owners = shards > 1 && !hashed ? shards_of(keys) : Tensor();
+
+    auto const find_in_one = [&](BlockScratch& block, std::size_t at, std::size_t rows) {
+        tables[0].find(keys.data() + at * bytes, rows, {block.numbers.data(), mask + at});
+        for (std::size_t row = 0; row < rows; ++row) {
+            global[at + row] = static_cast<std::int32_t>(block.numbers[row]);
+        }
+    };
+    auto const find_in_several = [&](BlockScratch& block, std::size_t at, std::size_t rows) {
+        Bytes const first = keys.data() + at * bytes;
+        if (hashed) {
+            sharded::hash_shards(first, key, static_cast<int>(shards), 0, rows, block.shard.data());
+        } else {
+            std::copy_n(static_cast<std::int32_t const*>(owners.data()) + at, rows,
+                        block.shard.data());
+        }
+        group(block, first, bytes, rows, shards);
+        for (std::size_t s = 0; s < shards; ++s) {
+            std::size_t const begin = block.begins[s];
+            tables[s].find(block.keys.data() + begin * bytes, block.begins[s + 1] - begin,
+                           {block.numbers.data() + begin, block.mask.data() + begin});
+        }
+        for (std::size_t row = 0; row < rows; ++row) {
+            auto const local = static_cast<std::int32_t>(block.numbers[block.place[row]]);
+            global[at + row] = local < 0 ? -1 : global_index(block.shard[row], local);
+            mask[at + row] = block.mask[block.place[row]];
+        }
+    };
+    table::Reading const guard(lock);
+    runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        BlockScratch block(shards == 1 ? 0 : bytes);
+        for (std::size_t at = begin; at < end; at += kBlockRows) {
+            std::size_t const rows = std::min(kBlockRows, end - at);
+            shards == 1 ? find_in_one(block, at, rows) : find_in_several(block, at, rows);
+        }
+    });
+    return out;
+}
+
+}  // namespace tensorhash
