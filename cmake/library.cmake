@@ -13,6 +13,7 @@ set(_core_sources
     src/coords/hierarchical.cpp
     src/coords/kernel_map.cpp
     src/coords/kernel_map_forms.cpp
+    src/coords/kernel_map_blocks.cpp
     src/coords/kernel_map_merge.cpp
     src/coords/kernel_map_probe.cpp
     src/coords/knn_search.cpp
@@ -30,6 +31,7 @@ set(_core_sources
     src/coords/sort.cpp
     src/coords/tree.cpp
     src/coords/vector_index.cpp
+    src/coords/voxel_blocks.cpp
     src/coords/voxel_coords.cpp
     src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp

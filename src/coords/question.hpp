@@ -61,6 +61,9 @@ struct Answer {
 /// Sorts and merges: no lookups.
 Answer merge_kernel_map(Question const& question);
 
+/// In rows as bits in blocks.
+Answer blocks_kernel_map(Question const& question);
+
 /// One lookup per out row and offset in an index over in_coords.
 Answer flat_kernel_map(Question const& question, CoordIndex const& index);
 
