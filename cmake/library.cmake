@@ -7,13 +7,14 @@ set(_core_sources
     src/coords/coord_index.cpp
     src/coords/coord_store.cpp
     src/coords/distinct.cpp
+    src/coords/finish_groups.cpp
     src/coords/flat_index.cpp
     src/coords/grid_keys.cpp
     src/coords/groups.cpp
     src/coords/hierarchical.cpp
     src/coords/kernel_map.cpp
-    src/coords/kernel_map_forms.cpp
     src/coords/kernel_map_blocks.cpp
+    src/coords/kernel_map_forms.cpp
     src/coords/kernel_map_merge.cpp
     src/coords/kernel_map_probe.cpp
     src/coords/knn_search.cpp

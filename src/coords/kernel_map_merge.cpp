@@ -219,26 +219,14 @@ template <std::size_t W> Lists<W> sort_lists(Question const& question, Grid cons
 
 template <std::size_t W> Answer merge(Question const& question, Grid const& grid) {
     Lists<W> const lists = sort_lists<W>(question, grid);
-    bool const mirror = question.mirrored() && !lists.repeated && question.groups == question.all;
-    std::size_t const swept = mirror ? question.all / 2 : question.groups;
-    Sweeps<W> sweeps(question, grid, lists, swept);
-    std::vector<std::int64_t> const totals = sweeps.count();
-
-    Answer answer;
+    Swept const swept(question, lists.repeated);
+    Sweeps<W> sweeps(question, grid, lists, swept.groups);
+    Answer answer = make_room(question, swept, sweeps.count());
     answer.repeated = lists.repeated;
-    auto const groups = static_cast<std::int64_t>(question.groups);
-    answer.offsets = Tensor::zeros({groups + 1}, Dtype::Int64);
-    auto const offsets = answer.offsets.as_mutable<std::int64_t>();
-    for (std::size_t k = 0; k < question.groups; ++k) {
-        auto const rows = static_cast<std::int64_t>(question.out.rows);
-        std::int64_t const own = k < swept ? totals[k] : k == swept ? rows : totals[2 * swept - k];
-        offsets[k + 1] = offsets[k] + own;
-    }
-    answer.in_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    answer.out_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    sweeps.write(offsets.data(), answer.in_maps.as_mutable<std::int32_t>().data(),
+    sweeps.write(answer.offsets.as<std::int64_t>().data(),
+                 answer.in_maps.as_mutable<std::int32_t>().data(),
                  answer.out_maps.as_mutable<std::int32_t>().data());
-    Finish(answer, question.out.rows, lists.queries().in_row_order()).run(swept, mirror);
+    finish_groups(answer, question.out.rows, swept, lists.queries().in_row_order());
     return answer;
 }
 

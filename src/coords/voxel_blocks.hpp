@@ -1,4 +1,4 @@
-// In rows as blocks of 8 x 8 x 8 cells with a bit for each: what lies around a cell is a few words, whatever the kernel.
+// In rows as bits in blocks of 8 x 8 x 8 cells: a few words tell what lies around a cell, whatever the kernel.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "coords/question.hpp"
+#include "coords/rows.hpp"
 #include "runtime/memory.hpp"
 
 namespace tensorhash::coords {
@@ -16,30 +16,25 @@ inline constexpr int kBlockBits = 3;
 inline constexpr std::uint64_t kBlockSide = std::uint64_t{1} << kBlockBits;
 inline constexpr int kCellBits = 3 * kBlockBits;
 
-/// Plane x has bit 8 * y + z of each cell that is there.
-using BlockCells = std::array<std::uint64_t, kBlockSide>;
-/// Where the rows of each plane begin.
-using BlockRows = std::array<std::uint32_t, kBlockSide>;
-
-/// How coordinates become cells and cells blocks. There is a margin of two empty blocks on every side, so that a kernel
-/// which meets an in row lies wholly inside.
+/// How coordinates become cells and cells become blocks, numbered from a corner below all in rows.
 struct BlockFrame {
     struct Axis {
-        std::size_t column = 0;    // of the coordinates; 0 if there is no such axis
+        std::size_t column = 0;    // of the coordinates; 0 for an axis that they do not have
+        std::int64_t least = 0;    // of in_coords
+        std::int64_t most = 0;     // of in_coords
         std::int64_t base = 0;     // the coordinate that is cell 0
         std::uint64_t weight = 1;  // of a step to the next block, in block numbers
-        std::int64_t least = 0;    // of in_coords
-        std::int64_t most = 0;
     };
-    std::array<Axis, 3> axis{};
+    std::array<Axis, 3> axis{};  // two axes are the last two
     Axis batch{};
     std::uint64_t blocks = 1;  // in the whole box
 
-    /// Nothing if the numbers of such a box do not fit. Needs at least one in row.
-    static std::optional<BlockFrame> of(CoordRows const& in);
-    /// The number of the block, and the cell in it in the last kCellBits.
-    std::uint64_t key(std::int64_t b, std::array<std::int64_t, 3> const& at) const noexcept {
-        auto number = static_cast<std::uint64_t>(b - batch.base) * batch.weight;
+    /// With so many empty blocks on every side. Nothing if the numbers of such a box do not fit. Needs a row.
+    static std::optional<BlockFrame> of(CoordRows const& in, std::int64_t margin);
+
+    /// The number of the block, and in the last kCellBits the cell inside.
+    std::uint64_t key(std::int64_t number_in_batch, std::array<std::int64_t, 3> at) const noexcept {
+        auto number = static_cast<std::uint64_t>(number_in_batch - batch.base) * batch.weight;
         std::uint64_t inside = 0;
         for (std::size_t a = 0; a < 3; ++a) {
             auto const cell = static_cast<std::uint64_t>(at[a] - axis[a].base);
@@ -50,7 +45,7 @@ struct BlockFrame {
     }
 };
 
-/// Rows by block: those of a block one after the other. The keys are BlockFrame::key's.
+/// Rows by block, those of one block in their own order. The keys are those of BlockFrame.
 struct RowsByBlock {
     std::size_t size = 0;
     runtime::Block key_block{};
@@ -67,16 +62,21 @@ struct RowsByBlock {
     std::uint32_t const* rows() const noexcept {
         return reinterpret_cast<std::uint32_t const*>(row_block.data());
     }
+    void sort(BlockFrame const& frame);
 };
 RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame);
 
-/// Which blocks there are: a bit for each of the box, and the number of blocks before each 64 of them.
+/// Which blocks of the box there are: a bit for each, and with every 64 bits the first block that they stand for.
 class BlockDirectory {
 public:
+    static std::uint64_t words(std::uint64_t box) noexcept { return (box + 63) / 64; }
+
+    BlockDirectory() = default;
     explicit BlockDirectory(std::uint64_t box)
-        : words_(((box + 63) / 64) * sizeof(Word), runtime::Fill::Zero) {}
+        : words_(words(box) * sizeof(Word), runtime::Fill::Zero) {}
+
     /// Blocks come in the order of their numbers.
-    void add(std::uint64_t number, std::uint32_t block) {
+    void add(std::uint64_t number, std::uint32_t block) noexcept {
         Word& word = reinterpret_cast<Word*>(words_.data())[number / 64];
         if (word.bits == 0) word.first = block;
         word.bits |= std::uint64_t{1} << number % 64;
@@ -84,9 +84,9 @@ public:
     /// 0, the empty block, if there is none.
     std::uint32_t find(std::uint64_t number) const noexcept {
         Word const& word = reinterpret_cast<Word const*>(words_.data())[number / 64];
-        std::uint64_t const up_to = word.bits << (63 - number % 64);
-        auto const place = word.first + static_cast<std::uint32_t>(std::popcount(up_to)) - 1;
-        return up_to >> 63 != 0 ? place : 0;
+        std::uint64_t const up_to_it = word.bits << (63 - number % 64);
+        auto const block = word.first + static_cast<std::uint32_t>(std::popcount(up_to_it)) - 1;
+        return up_to_it >> 63 != 0 ? block : 0;
     }
 
 private:
@@ -94,31 +94,38 @@ private:
         std::uint64_t bits;
         std::uint32_t first;
     };
-    runtime::Block words_;
+    runtime::Block words_{};
 };
 
+/// The blocks that hold anything, and the row of each cell; of equal rows the first.
 class VoxelBlocks {
 public:
     VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
 
     bool repeated() const noexcept { return repeated_; }
-    std::uint32_t find(std::uint64_t number) const noexcept { return directory_->find(number); }
-    BlockCells const& cells(std::uint32_t block) const noexcept {
-        return reinterpret_cast<BlockCells const*>(cells_.data())[block];
-    }
-    BlockRows const& before(std::uint32_t block) const noexcept {
-        return reinterpret_cast<BlockRows const*>(before_.data())[block];
+    std::uint32_t find(std::uint64_t number) const noexcept { return directory_.find(number); }
+    /// Bit 8 * y + z of plane x: the cell is there.
+    std::uint64_t plane(std::uint32_t block, std::size_t x) const noexcept {
+        return reinterpret_cast<std::uint64_t const*>(planes_.data())[block * kBlockSide + x];
     }
     /// The row of a cell that is there.
-    std::uint32_t const* rows() const noexcept {
-        return reinterpret_cast<std::uint32_t const*>(rows_.data());
+    std::uint32_t row(std::uint32_t block, std::size_t x, std::size_t bit) const noexcept {
+        std::uint64_t const before = plane(block, x) & ((std::uint64_t{1} << bit) - 1);
+        return reinterpret_cast<std::uint32_t const*>(
+            rows_.data())[first(block, x) + static_cast<std::uint32_t>(std::popcount(before))];
     }
 
 private:
-    runtime::Block rows_;    // by block, then by cell
-    runtime::Block cells_;   // the empty block first
-    runtime::Block before_;
-    std::optional<BlockDirectory> directory_;
+    std::uint32_t first(std::uint32_t block, std::size_t x) const noexcept {
+        return reinterpret_cast<std::uint32_t const*>(firsts_.data())[block * kBlockSide + x];
+    }
+    /// Makes one block of the rows from `begin` on, and returns where the next one begins.
+    std::size_t build(RowsByBlock const& in, std::size_t begin, std::uint32_t block);
+
+    runtime::Block rows_;      // by block, then by cell
+    runtime::Block planes_{};  // [block, x], the empty block first
+    runtime::Block firsts_{};  // [block, x]: where the plane's rows begin
+    BlockDirectory directory_{};
     bool repeated_ = false;
 };
 
