@@ -151,9 +151,8 @@ KernelMap finish(Question const& question, Answer&& answer, Strategy strategy) {
 }  // namespace
 
 Strategy strategy_from_name(std::string_view name) {
-    for (Strategy const strategy :
-         {Strategy::Blocks, Strategy::Flat, Strategy::Hierarchical, Strategy::Merge,
-          Strategy::Seed}) {
+    for (Strategy const strategy : {Strategy::Blocks, Strategy::Flat, Strategy::Hierarchical,
+                                    Strategy::Merge, Strategy::Seed}) {
         if (coords::name(strategy) == name) {
             return strategy;
         }

@@ -81,12 +81,23 @@ public:
         if (word.bits == 0) word.first = block;
         word.bits |= std::uint64_t{1} << number % 64;
     }
-    /// 0, the empty block, if there is none.
-    std::uint32_t find(std::uint64_t number) const noexcept {
-        Word const& word = reinterpret_cast<Word const*>(words_.data())[number / 64];
-        std::uint64_t const up_to_it = word.bits << (63 - number % 64);
-        auto const block = word.first + static_cast<std::uint32_t>(std::popcount(up_to_it)) - 1;
-        return up_to_it >> 63 != 0 ? block : 0;
+    /// out[i] = the block of number + i, or 0, the empty block, if there is none. Neighbours share a word, mostly.
+    void find(std::uint64_t number, std::size_t count, std::uint32_t* out) const noexcept {
+        Word const* const words = reinterpret_cast<Word const*>(words_.data());
+        std::uint64_t bits = 0;
+        std::uint32_t next = 0;
+        for (std::size_t i = 0; i < count; ++i, ++number) {
+            if (i == 0 || number % 64 == 0) {
+                Word const& word = words[number / 64];
+                std::uint64_t const before = word.bits & ((std::uint64_t{1} << number % 64) - 1);
+                next = word.first + static_cast<std::uint32_t>(std::popcount(before));
+                bits = word.bits >> number % 64;
+            }
+            std::uint32_t const there = bits & 1;
+            out[i] = there != 0 ? next : 0;
+            next += there;
+            bits >>= 1;
+        }
     }
 
 private:
@@ -103,7 +114,7 @@ public:
     VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
 
     bool repeated() const noexcept { return repeated_; }
-    std::uint32_t find(std::uint64_t number) const noexcept { return directory_.find(number); }
+    BlockDirectory const& directory() const noexcept { return directory_; }
     /// Bit 8 * y + z of plane x: the cell is there.
     std::uint64_t plane(std::uint32_t block, std::size_t x) const noexcept {
         return reinterpret_cast<std::uint64_t const*>(planes_.data())[block * kBlockSide + x];

@@ -46,7 +46,7 @@ def strategies_for(ins, size, dilation=None, center=None):
     """Every path that takes such a kernel and such coordinates."""
     plain = all(d == 1 for d in dilation or [1])
     odd = all(s % 2 for s in size)
-    near = len(ins) == 0 or np.ptp(np.asarray(ins, np.int64), axis=0).max() < 256
+    near = len(ins) == 0 or bool(np.ptp(np.asarray(ins, np.int64), axis=0).max() < 256)
     hierarchical = plain and center is None and odd and len(size) == 3
     blocks = plain and near and len(size) <= 3 and max(size) <= 16
     return ["merge", "flat", None, "seed"] + ["hierarchical"] * hierarchical + ["blocks"] * blocks

@@ -32,7 +32,7 @@ enum class Strategy : std::uint8_t {
     Hierarchical,  // probes of coarse cells first; odd kernels over three axes, dilation 1
     Merge,         // sorted coordinates merged with their own shift
     Seed,          // Hierarchical from 125 offsets on where it applies, else Flat
-    Blocks,        // coordinates as bits in blocks of 8^3; up to three axes, up to 16 wide, dilation 1
+    Blocks,  // coordinates as bits in blocks of 8^3; up to three axes, up to 16 wide, dilation 1
 };
 /// "blocks", "flat", "hierarchical", "merge", "seed"; throws ValueError that lists them.
 TH_API Strategy strategy_from_name(std::string_view name);
