@@ -100,17 +100,17 @@ def beside_spconv(report: Report, rows: list[int], rounds: int) -> None:
 def paths(report: Report, count: int, rounds: int) -> None:
     report.add(
         "",
-        "The three paths, and what they look up. Coarse cells are 4 voxels wide; `occupied` is the",
+        "The four paths, and what they look up. Coarse cells are 4 voxels wide; `occupied` is the",
         "part of a kernel's offsets that fall into a coarse cell which holds anything.",
         "",
-        "| voxels | rows | kernel | merge, ms | flat, ms | hierarchical, ms | flat probes "
+        "| voxels | rows | kernel | blocks, ms | merge, ms | flat, ms | hierarchical, ms | flat probes "
         "| coarse + fine probes | occupied |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     )
     for data, make in DATA.items():
         coords = make(count)
         for size in SIZES:
-            names = ("merge", "flat", "hierarchical")
+            names = ("blocks", "merge", "flat", "hierarchical")
             times = interleaved(
                 {
                     name: lambda c=coords, s=size, n=name: thc.generate_kernel_map(
@@ -122,7 +122,7 @@ def paths(report: Report, count: int, rounds: int) -> None:
             )
             made = {
                 name: thc.generate_kernel_map(coords, coords, 1, size, strategy=name)
-                for name in names[1:]
+                for name in names[2:]
             }
             coarse, fine = made["hierarchical"].probes
             flat = made["flat"].probes[1]
