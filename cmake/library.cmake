@@ -7,11 +7,13 @@ set(_core_sources
     src/coords/coord_index.cpp
     src/coords/coord_store.cpp
     src/coords/distinct.cpp
+    src/coords/finish_groups.cpp
     src/coords/flat_index.cpp
     src/coords/grid_keys.cpp
     src/coords/groups.cpp
     src/coords/hierarchical.cpp
     src/coords/kernel_map.cpp
+    src/coords/kernel_map_blocks.cpp
     src/coords/kernel_map_forms.cpp
     src/coords/kernel_map_merge.cpp
     src/coords/kernel_map_probe.cpp
@@ -30,6 +32,7 @@ set(_core_sources
     src/coords/sort.cpp
     src/coords/tree.cpp
     src/coords/vector_index.cpp
+    src/coords/voxel_blocks.cpp
     src/coords/voxel_coords.cpp
     src/coords/voxel_reduce.cpp
     src/cpu/dispatch.cpp

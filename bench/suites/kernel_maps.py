@@ -17,14 +17,15 @@ TITLE = "Kernel maps"
 ABOUT = """
 Submanifold maps of distinct voxels in random order: a tenth of a cube's cells, and a batch of one real LiDAR scan
 turned by various angles, at 5 cm. `wrong`: pairs that spconv finds and that are not there, or the other way round;
-seen where the grid has more than 2^31 cells. Then the three paths, and what they look up: coarse cells are 4 voxels
+seen where the grid has more than 2^31 cells. Then the four paths, and what they look up: coarse cells are 4 voxels
 wide, `occupied` is the part of a kernel's offsets that fall into a coarse cell which holds anything. Last the peak
 memory of one call beyond what was there before, in a process of its own.
 """
 ROWS = (100_000, 500_000)
 SIZES = (3, 5, 7)
 FILLED = 0.1  # of the cells of the uniform grid
-PATHS = ("merge", "flat", "hierarchical")
+PATHS = ("blocks", "merge", "flat", "hierarchical")
+PROBING = ("flat", "hierarchical")  # the others look nothing up
 
 
 def uniform(count: int) -> np.ndarray:
@@ -47,7 +48,7 @@ def cases(scale: Scale) -> list[Case]:
         given = {"data": data, "rows": rows, "size": size}
         peers.append(Case(f"kernel_maps/spconv/{name}", partial(beside_spconv, **given)))
         if rows == small:
-            paths.append(Case(f"kernel_maps/paths/{name}", partial(three_paths, **given)))
+            paths.append(Case(f"kernel_maps/paths/{name}", partial(every_path, **given)))
     (most,) = scale.rows(max(ROWS))
     memory = [
         Case(f"kernel_maps/memory/{data}", partial(memory_of_call, data=data, rows=most, size=7))
@@ -64,12 +65,12 @@ def checked_counts(coords: np.ndarray, size: int) -> np.ndarray:
     """Pairs per offset, by two paths that must agree in every bit."""
     import tensorhash.coords as thc
 
-    merge = thc.generate_kernel_map(coords, coords, 1, size)
+    own = thc.generate_kernel_map(coords, coords, 1, size)
     flat = thc.generate_kernel_map(coords, coords, 1, size, strategy="flat")
     for name in ("in_maps", "out_maps", "offsets"):
-        if not np.array_equal(getattr(merge, name), getattr(flat, name)):
+        if not np.array_equal(getattr(own, name), getattr(flat, name)):
             raise AssertionError(f"two paths differ in {name}: {len(coords)} rows, {size}^3")
-    return np.diff(merge.offsets)
+    return np.diff(own.offsets)
 
 
 def beside_spconv(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
@@ -91,7 +92,7 @@ def beside_spconv(scale: Scale, data: str, rows: int, size: int) -> list[Sample]
     return made
 
 
-def three_paths(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
+def every_path(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
     import tensorhash.coords as thc
 
     coords = DATA[data](rows)
@@ -103,7 +104,7 @@ def three_paths(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
     made = samples(
         in_turn(rounds, scale, scale.rounds(rows)), **labelled("paths", data, rows, size)
     )
-    for sample in made[1:]:
+    for sample in (s for s in made if s.who in PROBING):
         coarse, fine = works[sample.who]().probes
         sample.numbers = {"coarse": int(coarse), "fine": int(fine)}
     return made

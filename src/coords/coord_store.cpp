@@ -130,8 +130,10 @@ Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) cons
                         dtype);
     }
     if (index_->packed() == nullptr) {
-        throw ValueError(std::string(name) +
-                         ": only tables of packed keys have it, and this one's are wider");
+        throw ValueError(
+            std::string(name) +
+            ": expected a table of 64-bit keys, whose slots hold them, got wider keys; "
+            "vector_keys and unique_index list the keys of any table");
     }
     return slots_of(*index_->packed(), offset, dtype);
 }

@@ -10,32 +10,6 @@ namespace {
 
 constexpr std::uint64_t kWordLimit = std::uint64_t{1} << 62;
 
-void find_bounds(CoordRows const& in, Grid& grid) {
-    std::mutex mutex;
-    for (std::size_t c = 0; c < in.columns; ++c) {
-        grid.column[c].in_low = in.data()[c];
-        grid.column[c].in_high = in.data()[c];
-    }
-    runtime::for_ranges(in.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        std::array<std::int32_t, kMaxColumns> low{};
-        std::array<std::int32_t, kMaxColumns> high{};
-        std::copy_n(row_of(in, begin), in.columns, low.begin());
-        high = low;
-        for (std::size_t i = begin; i < end; ++i) {
-            for (std::size_t c = 0; c < in.columns; ++c) {
-                low[c] = std::min(low[c], row_of(in, i)[c]);
-                high[c] = std::max(high[c], row_of(in, i)[c]);
-            }
-        }
-        std::lock_guard lock(mutex);
-        for (std::size_t c = 0; c < in.columns; ++c) {
-            Grid::Column& column = grid.column[c];
-            column.in_low = std::min<std::int64_t>(column.in_low, low[c]);
-            column.in_high = std::max<std::int64_t>(column.in_high, high[c]);
-        }
-    });
-}
-
 /// From the last column to the first, as many to a word as fit; the last word is the least significant.
 void pack_words(Grid& grid) {
     std::array<std::size_t, kMaxColumns> from_end{};
@@ -61,10 +35,37 @@ void pack_words(Grid& grid) {
 
 }  // namespace
 
+Bounds bounds_of(CoordRows const& rows) {
+    Bounds bounds;
+    std::copy_n(rows.data(), rows.columns, bounds.low.begin());
+    bounds.high = bounds.low;
+    std::mutex mutex;
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        std::array<std::int32_t, kMaxColumns> low{};
+        std::array<std::int32_t, kMaxColumns> high{};
+        std::copy_n(row_of(rows, begin), rows.columns, low.begin());
+        high = low;
+        for (std::size_t i = begin; i < end; ++i) {
+            for (std::size_t c = 0; c < rows.columns; ++c) {
+                low[c] = std::min(low[c], row_of(rows, i)[c]);
+                high[c] = std::max(high[c], row_of(rows, i)[c]);
+            }
+        }
+        std::lock_guard lock(mutex);
+        for (std::size_t c = 0; c < rows.columns; ++c) {
+            bounds.low[c] = std::min<std::int64_t>(bounds.low[c], low[c]);
+            bounds.high[c] = std::max<std::int64_t>(bounds.high[c], high[c]);
+        }
+    });
+    return bounds;
+}
+
 Grid::Grid(Question const& question) : columns(question.in.columns) {
-    find_bounds(question.in, *this);
+    Bounds const bounds = bounds_of(question.in);
     for (std::size_t c = 0; c < columns; ++c) {
         Column& at = column[c];
+        at.in_low = bounds.low[c];
+        at.in_high = bounds.high[c];
         if (c > 0) {
             std::size_t const axis = c - 1;
             at.first = question.offset(0)[axis];

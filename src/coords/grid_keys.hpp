@@ -12,6 +12,14 @@
 
 namespace tensorhash::coords {
 
+/// The smallest and the largest number of each column.
+struct Bounds {
+    std::array<std::int64_t, kMaxColumns> low{};
+    std::array<std::int64_t, kMaxColumns> high{};
+};
+/// Needs at least one row.
+Bounds bounds_of(CoordRows const& rows);
+
 /// A number of W words, the first the most significant. No sum carries from a word to the next: each word has room for
 /// its columns and for every offset (see Grid).
 template <std::size_t W> struct GridKey {

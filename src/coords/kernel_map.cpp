@@ -60,16 +60,48 @@ Answer probe(Question const& question, Strategy strategy) {
     return answer;
 }
 
-/// The path of a question. Merging has been the fastest at every size and density measured (docs/decisions/0008).
-Strategy choose(Question const& question, Strategy wish) {
-    if (wish == Strategy::Fastest) {
-        return Strategy::Merge;
+struct PathAnswer {
+    Answer answer;
+    Strategy strategy;
+};
+
+/// Blocks have been the fastest wherever they apply, merging everywhere else (docs/decisions/0008).
+PathAnswer fastest(Question const& question) {
+    if (blocks_take(question)) {
+        if (auto answer = blocks_kernel_map(question)) {
+            return {std::move(*answer), Strategy::Blocks};
+        }
     }
-    if (wish != Strategy::Seed) {
-        return wish;
+    return {merge_kernel_map(question), Strategy::Merge};
+}
+
+Answer by_blocks(Question const& question) {
+    check_blocks_take(question);
+    if (question.in.rows == 0) return merge_kernel_map(question);  // nothing to lay out
+    if (auto answer = blocks_kernel_map(question)) return std::move(*answer);
+    throw ValueError(
+        "in_coords: the blocks path takes coordinates that fill more of their bounding box; use "
+        "strategy=\"merge\" or None");
+}
+
+PathAnswer answer_by(Question const& question, Strategy wish) {
+    if (wish == Strategy::Seed) {
+        bool const large = question.all >= kSeedThreshold && question.groups == question.all;
+        wish = large && hierarchical_takes(question) ? Strategy::Hierarchical : Strategy::Flat;
     }
-    bool const large = question.all >= kSeedThreshold && question.groups == question.all;
-    return large && hierarchical_takes(question) ? Strategy::Hierarchical : Strategy::Flat;
+    switch (wish) {
+        case Strategy::Blocks:
+            return {by_blocks(question), wish};
+        case Strategy::Merge:
+            return {merge_kernel_map(question), wish};
+        case Strategy::Flat:
+        case Strategy::Hierarchical:
+            return {probe(question, wish), wish};
+        case Strategy::Seed:
+        case Strategy::Fastest:
+            break;
+    }
+    return fastest(question);
 }
 
 /// The rows of queries that lie within int32, and which they are; the others have no pairs.
@@ -119,19 +151,22 @@ KernelMap finish(Question const& question, Answer&& answer, Strategy strategy) {
 }  // namespace
 
 Strategy strategy_from_name(std::string_view name) {
-    for (Strategy const strategy :
-         {Strategy::Flat, Strategy::Hierarchical, Strategy::Merge, Strategy::Seed}) {
+    for (Strategy const strategy : {Strategy::Blocks, Strategy::Flat, Strategy::Hierarchical,
+                                    Strategy::Merge, Strategy::Seed}) {
         if (coords::name(strategy) == name) {
             return strategy;
         }
     }
     throw ValueError(
-        "strategy: expected \"flat\", \"hierarchical\", \"merge\", \"seed\" or None, got \"" +
+        "strategy: expected \"blocks\", \"flat\", \"hierarchical\", \"merge\", \"seed\" or None, "
+        "got \"" +
         std::string(name) + "\"");
 }
 
 std::string_view name(Strategy strategy) noexcept {
     switch (strategy) {
+        case Strategy::Blocks:
+            return "blocks";
         case Strategy::Flat:
             return "flat";
         case Strategy::Hierarchical:
@@ -150,11 +185,8 @@ KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
                               Shape const& stride, Kernel const& kernel,
                               KernelMapOptions const& options) {
     Question const question = check_question(in_coords, out_coords, stride, kernel, options);
-    Strategy const strategy = choose(question, options.strategy);
-    return finish(
-        question,
-        strategy == Strategy::Merge ? merge_kernel_map(question) : probe(question, strategy),
-        strategy);
+    auto [answer, strategy] = answer_by(question, options.strategy);
+    return finish(question, std::move(answer), strategy);
 }
 
 KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "coords/row_order.hpp"
+#include "coords/finish_groups.hpp"
 #include "coords/sorted_rows.hpp"
 #include "tensorhash/threads.hpp"
 
@@ -13,9 +13,6 @@ namespace {
 
 /// Beyond this dilation of the last axis a window holds mostly misses, and each offset is swept alone.
 constexpr std::uint64_t kMaxWindowStep = 4;
-/// Work (rows times columns) below which a second thread costs more than it brings.
-constexpr std::size_t kSerialWork = std::size_t{1} << 15;
-
 /// Consecutive offsets that differ in the last axis only.
 template <std::size_t W> struct KernelColumn {
     GridKey<W> shift{};  // from an out key to the first offset's in key
@@ -171,69 +168,6 @@ private:
         next_;  // [group, piece]: counts, then places behind the group's first
 };
 
-/// Brings groups into row order, and makes the mirrored half of a symmetric map.
-class Finish {
-public:
-    Finish(Answer& answer, std::size_t out_rows, bool in_order)
-        : offsets_(answer.offsets.as<std::int64_t>()),
-          in_(answer.in_maps.as_mutable<std::int32_t>().data()),
-          out_(answer.out_maps.as_mutable<std::int32_t>().data()), out_rows_(out_rows),
-          in_order_(in_order) {}
-
-    /// Groups [0, swept) were written; with `mirror`, group all - 1 - k is group k exchanged, and the middle is identity.
-    void run(std::size_t swept, bool mirror) {
-        if (mirror) fill_identity(swept);
-        if (in_order_ && !mirror) return;
-        auto const threads = static_cast<std::size_t>(num_threads());
-        bool const small = offsets_.back() < std::int64_t{kSerialWork};
-        std::size_t const tasks = small ? 1 : std::min(swept, threads * 4);
-        runtime::run_tasks(tasks, [&](std::size_t task) {
-            RowOrder order(in_order_ ? 0 : out_rows_);
-            for (std::size_t k = task; k < swept; k += tasks) {
-                if (mirror) exchange(k, 2 * swept - k, order);
-                if (!in_order_) reorder(k, order);
-            }
-        });
-    }
-
-private:
-    void fill_identity(std::size_t group) {
-        std::int64_t const begin = offsets_[group];
-        runtime::for_ranges(out_rows_, runtime::kGrain, [&](std::size_t from, std::size_t to) {
-            for (std::size_t row = from; row < to; ++row) {
-                in_[begin + static_cast<std::int64_t>(row)] = static_cast<std::int32_t>(row);
-                out_[begin + static_cast<std::int64_t>(row)] = static_cast<std::int32_t>(row);
-            }
-        });
-    }
-
-    void exchange(std::size_t from, std::size_t to, RowOrder& order) {
-        std::int64_t const count = offsets_[from + 1] - offsets_[from];
-        if (in_order_) {
-            std::copy_n(in_ + offsets_[from], count, out_ + offsets_[to]);
-            std::copy_n(out_ + offsets_[from], count, in_ + offsets_[to]);
-            return;
-        }
-        for (std::int64_t at = offsets_[from]; at < offsets_[from + 1]; ++at) {
-            order.add(in_[at], out_[at]);
-        }
-        order.flush(out_ + offsets_[to], in_ + offsets_[to]);
-    }
-
-    void reorder(std::size_t group, RowOrder& order) {
-        for (std::int64_t at = offsets_[group]; at < offsets_[group + 1]; ++at) {
-            order.add(out_[at], in_[at]);
-        }
-        order.flush(out_ + offsets_[group], in_ + offsets_[group]);
-    }
-
-    std::span<std::int64_t const> offsets_;
-    std::int32_t* in_;
-    std::int32_t* out_;
-    std::size_t out_rows_;
-    bool in_order_;
-};
-
 /// The repeated row with the smallest number, as the other paths report it.
 template <std::size_t W> [[noreturn]] void report_repeated(SortedRows<W> const& list) {
     std::size_t run = 0;
@@ -285,26 +219,14 @@ template <std::size_t W> Lists<W> sort_lists(Question const& question, Grid cons
 
 template <std::size_t W> Answer merge(Question const& question, Grid const& grid) {
     Lists<W> const lists = sort_lists<W>(question, grid);
-    bool const mirror = question.mirrored() && !lists.repeated && question.groups == question.all;
-    std::size_t const swept = mirror ? question.all / 2 : question.groups;
-    Sweeps<W> sweeps(question, grid, lists, swept);
-    std::vector<std::int64_t> const totals = sweeps.count();
-
-    Answer answer;
+    Swept const swept(question, lists.repeated);
+    Sweeps<W> sweeps(question, grid, lists, swept.groups);
+    Answer answer = make_room(question, swept, sweeps.count());
     answer.repeated = lists.repeated;
-    auto const groups = static_cast<std::int64_t>(question.groups);
-    answer.offsets = Tensor::zeros({groups + 1}, Dtype::Int64);
-    auto const offsets = answer.offsets.as_mutable<std::int64_t>();
-    for (std::size_t k = 0; k < question.groups; ++k) {
-        auto const rows = static_cast<std::int64_t>(question.out.rows);
-        std::int64_t const own = k < swept ? totals[k] : k == swept ? rows : totals[2 * swept - k];
-        offsets[k + 1] = offsets[k] + own;
-    }
-    answer.in_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    answer.out_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    sweeps.write(offsets.data(), answer.in_maps.as_mutable<std::int32_t>().data(),
+    sweeps.write(answer.offsets.as<std::int64_t>().data(),
+                 answer.in_maps.as_mutable<std::int32_t>().data(),
                  answer.out_maps.as_mutable<std::int32_t>().data());
-    Finish(answer, question.out.rows, lists.queries().in_row_order()).run(swept, mirror);
+    finish_groups(answer, question.out.rows, swept, lists.queries().in_row_order());
     return answer;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "coords/coord_index.hpp"
@@ -60,6 +61,13 @@ struct Answer {
 
 /// Sorts and merges: no lookups.
 Answer merge_kernel_map(Question const& question);
+
+/// In rows as bits in blocks of cells. Nothing if they lie too far apart for it; only kernels that it takes.
+std::optional<Answer> blocks_kernel_map(Question const& question);
+/// Whether it does: up to three axes, up to 16 wide, dilation 1; there must be an in row.
+bool blocks_take(Question const& question) noexcept;
+/// ValueError that names the axis unless the kernel is one that it takes.
+void check_blocks_take(Question const& question);
 
 /// One lookup per out row and offset in an index over in_coords.
 Answer flat_kernel_map(Question const& question, CoordIndex const& index);

@@ -11,16 +11,16 @@
 namespace tensorhash::coords {
 namespace {
 
-constexpr int kMaxDigitBits = 11;  // 2048 counters: they and the open lines of a scatter fit L1
+constexpr int kMaxDigitBits = 12;  // 4096 counters: they and the open lines of a scatter fit L1
 
 struct Arrays {
     std::uint64_t* keys;
     std::uint32_t* rows;
 };
 
-bool is_ascending(std::uint64_t const* keys, std::size_t count) {
+bool is_ascending(std::uint64_t const* keys, std::size_t count, int ignored) {
     for (std::size_t i = 1; i < count; ++i) {
-        if (keys[i] < keys[i - 1]) {
+        if (keys[i] >> ignored < keys[i - 1] >> ignored) {
             return false;
         }
     }
@@ -58,11 +58,12 @@ void scatter_by_digit(Arrays from, Arrays to, runtime::Chunks const& chunks, int
 
 }  // namespace
 
-void sort_rows(std::uint64_t* keys, std::uint32_t* rows, std::size_t count, std::uint64_t largest) {
-    if (is_ascending(keys, count)) {
+void sort_rows(std::uint64_t* keys, std::uint32_t* rows, std::size_t count, std::uint64_t largest,
+               int ignored) {
+    if (is_ascending(keys, count, ignored)) {
         return;
     }
-    auto const total_bits = static_cast<int>(std::bit_width(largest));
+    auto const total_bits = static_cast<int>(std::bit_width(largest >> ignored));
     int const passes = (total_bits + kMaxDigitBits - 1) / kMaxDigitBits;
     int const bits = (total_bits + passes - 1) / passes;
     runtime::Block key_scratch(count * sizeof(std::uint64_t));
@@ -74,7 +75,7 @@ void sort_rows(std::uint64_t* keys, std::uint32_t* rows, std::size_t count, std:
     runtime::Chunks const chunks = runtime::cut(count, std::size_t{1} << 15);
     std::vector<std::uint32_t> counts;
     for (int pass = 0; pass < passes; ++pass) {
-        scatter_by_digit(from, to, chunks, pass * bits, bits, counts);
+        scatter_by_digit(from, to, chunks, ignored + pass * bits, bits, counts);
         std::swap(from, to);
     }
     if (from.keys != own.keys) {

@@ -84,7 +84,23 @@ void expect_pairs(KernelMap const& map, Pairs const& want) {
     EXPECT_EQ(to_vector<std::int64_t>(map.offsets), want.offsets);
 }
 
-bool takes(Strategy strategy, Kernel const& kernel) {
+/// How far the rows reach on the widest axis.
+std::int64_t extent_of(Rows const& rows) {
+    std::int64_t widest = 0;
+    for (std::size_t c = 0; !rows.empty() && c < rows[0].size(); ++c) {
+        auto const by_column = [&](Row const& a, Row const& b) { return a[c] < b[c]; };
+        auto const [low, high] = std::minmax_element(rows.begin(), rows.end(), by_column);
+        widest = std::max(widest, std::int64_t{(*high)[c]} - (*low)[c]);
+    }
+    return widest;
+}
+
+bool takes(Strategy strategy, Kernel const& kernel, Rows const& in) {
+    if (strategy == Strategy::Blocks) {
+        bool fits = kernel.size.size() <= 3 && kernel.dilation.empty() && extent_of(in) < 256;
+        for (std::int64_t const size : kernel.size) fits = fits && size <= 16;
+        return fits;
+    }
     if (strategy != Strategy::Hierarchical) return true;
     bool fits = kernel.size.size() == 3 && kernel.dilation.empty() && kernel.center.empty();
     for (std::int64_t const size : kernel.size) fits = fits && size % 2 == 1;
@@ -100,8 +116,8 @@ protected:
         Pairs const want = brute_force(in, out, stride, kernel);
         std::size_t const columns = kernel.size.size() + 1;
         for (Strategy const strategy : {Strategy::Fastest, Strategy::Merge, Strategy::Flat,
-                                        Strategy::Hierarchical, Strategy::Seed}) {
-            if (!takes(strategy, kernel)) continue;
+                                        Strategy::Hierarchical, Strategy::Seed, Strategy::Blocks}) {
+            if (!takes(strategy, kernel, in)) continue;
             SCOPED_TRACE(tensorhash::coords::name(strategy));
             KernelMapOptions options;
             options.strategy = strategy;
@@ -149,6 +165,53 @@ TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
     }
 }
 
+TEST_P(KernelMaps, kernels_over_several_blocks_and_over_none) {
+    Rows const rows = random_rows(300, {20, 3, 9}, 8);
+    Rows const flat = random_rows(300, {11, 30}, 9);
+    for (Kernel const& kernel :
+         {Kernel{{8, 8, 8}}, Kernel{{9, 1, 9}}, Kernel{{2, 16, 5}}, Kernel{{1, 3, 15}},
+          Kernel{{7, 7, 7}, {}, {20, -9, 6}}, Kernel{{10, 2, 2}, {}, {9, 1, 0}},
+          Kernel{{3, 3, 3}, {}, {300, 300, 300}}}) {
+        check(rows, rows, {1, 1, 1}, kernel);
+        check(rows, random_rows(200, {20, 3, 9}, 10), {1, 1, 1}, kernel);
+        check(rows, random_rows(200, {3, 3, 3}, 11), {7, 1, 4}, kernel);
+    }
+    for (Kernel const& kernel : {Kernel{{5, 5}}, Kernel{{16, 9}}, Kernel{{1, 2}}}) {
+        check(flat, flat, {1, 1}, kernel);
+        check(flat, random_rows(200, {11, 30}, 12), {1, 2}, kernel);
+    }
+}
+
+TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
+    auto const path = [](Rows const& rows, Kernel const& kernel) {
+        std::size_t const axes = kernel.size.size();
+        Tensor const tensor = tensor_of(rows, axes + 1);
+        return tensorhash::coords::generate_kernel_map(tensor, tensor, Shape(axes, 1), kernel)
+            .strategy;
+    };
+    Rows const near = random_rows(300, {6, 6, 6}, 13);
+    Rows const far = random_rows(300, {2000000000, 6, 6}, 14);
+    EXPECT_EQ(path(near, {{3, 3, 3}}), Strategy::Blocks);
+    EXPECT_EQ(path(near, {{17, 3, 3}}), Strategy::Merge);
+    EXPECT_EQ(path(near, {{3, 3, 3}, {1, 1, 2}}), Strategy::Merge);
+    EXPECT_EQ(path(far, {{3, 3, 3}}), Strategy::Merge);
+    KernelMapOptions options;
+    options.strategy = Strategy::Blocks;
+    auto const forced = [&](Rows const& rows, Kernel const& kernel) {
+        return message_of<ValueError>([&] {
+            tensorhash::coords::generate_kernel_map(tensor_of(rows, 4), tensor_of(rows, 4),
+                                                    {1, 1, 1}, kernel, options);
+        });
+    };
+    EXPECT_EQ(forced(far, {{3, 3, 3}}).rfind("in_coords: the blocks path takes", 0), 0U);
+    EXPECT_EQ(forced(near, {{3, 17, 3}}),
+              "kernel_size: axis 1: the blocks path takes 1 to 16, got 17; use strategy=\"merge\" "
+              "or None");
+    EXPECT_EQ(forced(near, {{3, 3, 3}, {1, 1, 2}}),
+              "kernel_dilation: axis 2: the blocks path takes 1, got 2; use strategy=\"merge\" or "
+              "None");
+}
+
 TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
     std::mt19937 random(3);
     Rows rows;
@@ -161,6 +224,7 @@ TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
     }
     std::shuffle(rows.begin(), rows.end(), random);
     check(rows, rows, {1, 1, 1}, {{3, 1, 3}});
+    check(rows, rows, {1, 1, 1}, {{3, 3, 9}});
     check(rows, Rows(rows.rbegin(), rows.rend()), {1, 1, 1}, {{1, 1, 3}});
 }
 
@@ -170,7 +234,7 @@ TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
     twice.insert(twice.end(), rows.begin() + 5, rows.begin() + 25);
     check(twice, rows, {1, 1}, {{3, 3}}, Duplicates::First);
     check(twice, twice, {1, 1}, {{3, 3}}, Duplicates::First);
-    for (Strategy const strategy : {Strategy::Merge, Strategy::Flat}) {
+    for (Strategy const strategy : {Strategy::Merge, Strategy::Flat, Strategy::Blocks}) {
         KernelMapOptions options;
         options.strategy = strategy;
         std::string const message = message_of<ValueError>([&] {

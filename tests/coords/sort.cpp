@@ -58,5 +58,21 @@ TEST_P(SortRows, few_rows_and_rows_already_in_order) {
     check_sort(keys);
 }
 
+TEST_P(SortRows, ignored_bits_come_along_and_do_not_count) {
+    std::mt19937_64 random(2);
+    std::vector<std::uint64_t> keys(100000);
+    for (std::uint64_t& key : keys) key = random() >> 34;
+    std::vector<std::uint32_t> rows(keys.size());
+    std::iota(rows.begin(), rows.end(), 0U);
+    std::vector<std::uint32_t> want = rows;
+    std::stable_sort(want.begin(), want.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return keys[a] >> 9 < keys[b] >> 9; });
+    std::vector<std::uint64_t> sorted = keys;
+    std::uint64_t const largest = (std::uint64_t{1} << 30) - 1;
+    tensorhash::coords::sort_rows(sorted.data(), rows.data(), rows.size(), largest, 9);
+    EXPECT_EQ(rows, want);
+    for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(sorted[i], keys[want[i]]);
+}
+
 }  // namespace
 }  // namespace th_test

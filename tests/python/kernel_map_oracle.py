@@ -42,17 +42,20 @@ def check_map(made, expected):
     same(made.offsets, expected[2])
 
 
-def strategies_for(size, dilation=None, center=None):
-    """Every path that takes such a kernel."""
-    plain = center is None and all(d == 1 for d in dilation or [1])
+def strategies_for(ins, size, dilation=None, center=None):
+    """Every path that takes such a kernel and such coordinates."""
+    plain = all(d == 1 for d in dilation or [1])
     odd = all(s % 2 for s in size)
-    return ["merge", "flat", None, "seed"] + ["hierarchical"] * (plain and odd and len(size) == 3)
+    near = len(ins) == 0 or bool(np.ptp(np.asarray(ins, np.int64), axis=0).max() < 256)
+    hierarchical = plain and center is None and odd and len(size) == 3
+    blocks = plain and near and len(size) <= 3 and max(size) <= 16
+    return ["merge", "flat", None, "seed"] + ["hierarchical"] * hierarchical + ["blocks"] * blocks
 
 
 def check_all(ins, outs, stride, size, dilation=None, center=None, **options):
     """Every path gives what brute force gives."""
     expected = pairs_of(ins, outs, stride, size, dilation, center)
-    for strategy in strategies_for(size, dilation, center):
+    for strategy in strategies_for(ins, size, dilation, center):
         made = thc.generate_kernel_map(
             ins, outs, stride, size, dilation, center, strategy=strategy, **options
         )

@@ -185,8 +185,12 @@ def test_coord_table_refuses_what_int32_cannot_hold():
         table.insert(np.int64([[0, 1, 2]]))
     with pytest.raises(ValueError, match="key_dim: expected 1 to 7, got 8"):
         CoordTable(key_dim=8)
-    with pytest.raises(ValueError, match="keys_tensor"):
-        CoordTable.from_coords(np.int32([[0] * 6])).keys_tensor  # noqa: B018
+    for wide in ([[0] * 6], [[600, 0, 0, 0]]):
+        table = CoordTable.from_coords(np.int32(wide))
+        with pytest.raises(ValueError, match="keys_tensor: expected a table of 64-bit keys"):
+            table.keys_tensor  # noqa: B018
+        with pytest.raises(ValueError, match="values_tensor: expected a table of 64-bit keys"):
+            table.values_tensor  # noqa: B018
 
 
 def test_expand_appends_new_keys_offset_by_offset():

@@ -124,7 +124,7 @@ def test_repeated_in_rows_are_refused_or_the_first_counts():
     rng = np.random.default_rng(5)
     coords = random_coords(rng, 200, 3, -4, 4)
     twice = np.concatenate([coords, coords[50:90], coords[:20]])
-    for strategy in ["merge", "flat", "hierarchical", None]:
+    for strategy in ["merge", "flat", "hierarchical", "blocks", None]:
         with pytest.raises(ValueError, match=f"row {len(coords)} repeats row 50; drop repeated"):
             thc.generate_kernel_map(twice, coords, 1, 3, strategy=strategy)
     for outs in (coords, twice):
@@ -161,7 +161,7 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
     full = pairs_of(coords, coords, [1] * axes, size)
     half = len(offsets_of(size)) // 2
     pairs = full[2][half]
-    for strategy in ["merge", "flat", "seed", None]:
+    for strategy in ["merge", "flat", "seed", "blocks", None]:
         made = thc.generate_kernel_map(
             coords, coords, 1, size, skip_symmetric_kernel_map=True, strategy=strategy
         )
@@ -198,7 +198,7 @@ def test_results_do_not_depend_on_threads(threads):
         (coarse, 2, (2, 2, 2)),
         (coarse, 1, (1, 1, 3)),
     ]:
-        for strategy in ["merge", "flat"]:
+        for strategy in ["merge", "flat", "blocks"]:
             tensorhash.set_num_threads(1)
             one = thc.generate_kernel_map(coords, outs, stride, size, strategy=strategy)
             tensorhash.set_num_threads(threads)

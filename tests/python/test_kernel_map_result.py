@@ -186,7 +186,7 @@ def test_known_offsets():
         ({"in_to_out_stride_ratio": 0}, ValueError, "in_to_out_stride_ratio: axis 0"),
         ({"in_to_out_stride_ratio": (1, 2)}, ValueError, "in_to_out_stride_ratio: expected 3"),
         ({"method": "hash"}, ValueError, 'method: expected "size" or "offset"'),
-        ({"strategy": "fast"}, ValueError, 'strategy: expected "flat"'),
+        ({"strategy": "fast"}, ValueError, 'strategy: expected "blocks"'),
         ({"strategy": 3}, TypeError, "strategy: expected a str"),
         ({"duplicates": "last"}, ValueError, "duplicates"),
         ({"in_coords": np.zeros((3, 4), np.float32)}, TypeError, "in_coords: expected int32"),
@@ -228,7 +228,7 @@ def test_empty_lists_are_no_rows():
     nothing = np.empty(0, np.int32)
     for ins, outs in (([], []), ([], coords), (coords, []), (nothing, coords), (nothing, nothing)):
         for size in (3, (3, 3, 3)):
-            for strategy in ("merge", "flat", "hierarchical"):
+            for strategy in ("merge", "flat", "hierarchical", "blocks"):
                 made = thc.generate_kernel_map(ins, outs, 1, size, strategy=strategy)
                 assert made.offsets.tolist() == [0] * 28 and len(made.in_maps) == 0
                 assert (made.num_in, made.num_out) == (len(ins), len(outs))

@@ -27,13 +27,14 @@ TH_API Tensor kernel_offsets_from_size(Kernel const& kernel);
 
 /// How the pairs are found. Every way gives the same map.
 enum class Strategy : std::uint8_t {
-    Fastest,
+    Fastest,       // Blocks where they apply, else Merge
     Flat,          // one probe per out row and offset
     Hierarchical,  // probes of coarse cells first; odd kernels over three axes, dilation 1
     Merge,         // sorted coordinates merged with their own shift
     Seed,          // Hierarchical from 125 offsets on where it applies, else Flat
+    Blocks,  // coordinates as bits in blocks of 8^3; up to three axes, up to 16 wide, dilation 1
 };
-/// "flat", "hierarchical", "merge", "seed"; throws ValueError that lists them.
+/// "blocks", "flat", "hierarchical", "merge", "seed"; throws ValueError that lists them.
 TH_API Strategy strategy_from_name(std::string_view name);
 TH_API std::string_view name(Strategy strategy) noexcept;
 

@@ -33,6 +33,24 @@ class _CoordTable(RowTable):
 
     _table: _core.CoordTableBase
 
+    def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:
+        """An empty table; without a capacity it grows."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_coords(
+        cls,
+        coords: ArrayLike,
+        device: Any = None,
+        capacity: int | None = None,
+        use_double_hash: bool = False,
+    ) -> Self:
+        """A table of these rows."""
+        self = cls.__new__(cls)
+        self._make(_capacity(capacity), "cpu" if device is None else device, use_double_hash)
+        self.insert(coords)
+        return self
+
     def insert(self, coords: ArrayLike) -> None:
         """Appends the rows; a key that is there already keeps its first row.
 
@@ -118,20 +136,6 @@ class PackedHashTable(_CoordTable):
         self._table = _core.PackedHashTable(capacity, usable_device(device), bool(use_double_hash))
         self._framework = NUMPY
 
-    @classmethod
-    def from_coords(
-        cls,
-        coords: ArrayLike,
-        device: Any = None,
-        capacity: int | None = None,
-        use_double_hash: bool = False,
-    ) -> Self:
-        """A table of these rows."""
-        self = cls.__new__(cls)
-        self._make(_capacity(capacity), "cpu" if device is None else device, use_double_hash)
-        self.insert(coords)
-        return self
-
 
 class CoordTable(_CoordTable):
     """Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
@@ -150,23 +154,19 @@ class CoordTable(_CoordTable):
         columns = None if key_dim is None else integer(key_dim, "key_dim")
         if columns is not None and not 1 <= columns <= 7:
             raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
+        self._make(_capacity(capacity), device, use_double_hash, columns)
+
+    def _make(
+        self,
+        capacity: int | None,
+        device: Any,
+        use_double_hash: bool,
+        key_dim: int | None = None,
+    ) -> None:
         self._table = _core.CoordTable(
-            _capacity(capacity), usable_device(device), bool(use_double_hash), columns
+            capacity, usable_device(device), bool(use_double_hash), key_dim
         )
         self._framework = NUMPY
-
-    @classmethod
-    def from_coords(
-        cls,
-        coords: ArrayLike,
-        device: Any = None,
-        capacity: int | None = None,
-        use_double_hash: bool = False,
-    ) -> Self:
-        """A table of these rows."""
-        self = cls(capacity, "cpu" if device is None else device, use_double_hash)
-        self.insert(coords)
-        return self
 
     @property
     def key(self) -> str:

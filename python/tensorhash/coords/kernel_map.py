@@ -41,7 +41,7 @@ class KernelMap:
 
     @property
     def strategy(self) -> str:
-        """The path that was taken: "flat", "hierarchical" or "merge"."""
+        """The path that was taken: "blocks", "flat", "hierarchical" or "merge"."""
         return self._made.strategy
 
     @property
@@ -56,7 +56,7 @@ class KernelMap:
 
     @property
     def probes(self) -> tuple[int, int]:
-        """Lookups that were made: (of coarse cells, of coordinates); the merge path makes none."""
+        """Lookups that were made: (of coarse cells, of coordinates); "blocks" and "merge" make none."""
         return self._made.coarse_probes, self._made.fine_probes
 
     def __len__(self) -> int:
@@ -198,9 +198,9 @@ def generate_kernel_map(
     Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
     Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
     With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
-    mirror them. `strategy` forces a path ("flat", "hierarchical", "merge"; "seed" for the rule of
-    size); None takes the fastest, and all give the same map. Repeated rows of in_coords are an
-    error, unless `duplicates="first"`.
+    mirror them. `strategy` forces a path ("blocks", "flat", "hierarchical", "merge"; "seed" for the
+    rule of size); None takes the fastest, and all give the same map. Repeated rows of in_coords
+    are an error, unless `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
