@@ -138,17 +138,16 @@ TEST(Rule03Capacity, growth_is_to_twice_the_capacity_or_what_is_needed) {
 }
 
 TEST(Rule03Capacity, doubling_a_large_table_fills_the_lines_of_its_index) {
-    for (KeyKind const& kind : sample_kinds()) {
-        if (kind.width() < 8) continue;
-        HashSet set(Capacity{200'000}, kind.element);
+    for (Element const& key : {Element{Dtype::Int64, {1}}, Element{Dtype::Int32, {3}}}) {
+        HashSet set(Capacity{200'000}, key);
         std::size_t const index = set.memory_usage().index;
-        set.insert(make_keys(kind.element, sequence(200'001)));
-        EXPECT_GE(set.capacity(), 400'000) << kind.name;
-        EXPECT_LE(set.memory_usage().index, 2 * index + 4096) << kind.name;
+        set.insert(make_keys(key, sequence(200'001)));
+        EXPECT_GE(set.capacity(), 400'000);
+        EXPECT_LE(set.memory_usage().index, 2 * index + 4096);
         // Lines are a power of two: one entry more would need twice as many.
         std::size_t const grown = set.memory_usage().index;
-        HashSet more(Capacity{set.capacity() + 1}, kind.element);
-        EXPECT_GT(more.memory_usage().index, grown + grown / 2) << kind.name;
+        HashSet more(Capacity{set.capacity() + 1}, key);
+        EXPECT_GT(more.memory_usage().index, grown + grown / 2);
         set.validate();
     }
 }
