@@ -58,9 +58,11 @@ class Gather:
             library().th_gather_destroy(self.handle)
 
 
-def round_of(kind: KeyKind, batches: dict[str, np.ndarray]) -> Round:
-    """A round: the keys of each of these operations once, and once before for the caches."""
-    gather = Gather(kind, max(map(len, batches.values())))
+def round_of(kind: KeyKind, batches: dict[str, np.ndarray], table_rows: int = 0) -> Round:
+    """A round: the keys of each of these operations once, and once before for the caches.
+
+    The table has room for the largest batch, or for more."""
+    gather = Gather(kind, max(table_rows, *map(len, batches.values())))
     # The arrays live as long as the round does: the library has only their addresses.
     batches = {operation: np.ascontiguousarray(keys) for operation, keys in batches.items()}
     passes = {op: gather.of(keys, kind.lines(op)) for op, keys in batches.items()}

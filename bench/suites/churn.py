@@ -47,9 +47,12 @@ def life(peer: Any, rows: int) -> Round:
 
 
 def measure(scale: Scale, rows: int) -> list[Sample]:
-    from peers import open3d_cpu, ours
+    from peers import gather, open3d_cpu, ours
 
     rounds = {peer.NAME: life(peer, rows) for peer in (ours, open3d_cpu)}
+    step = keys.INT64.random(rows // 10, seed=1)
+    limit = {"erase a tenth": step, "insert a tenth": step}
+    rounds[gather.NAME] = gather.round_of(keys.INT64, limit, table_rows=rows)
     times = in_turn(rounds, scale, scale.rounds(rows))
     return samples(times, **{"table rows": rows_text(rows), "rows": rows // 10})
 

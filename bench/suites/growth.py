@@ -53,10 +53,13 @@ def life(peer: Any, rows: int) -> Round:
 
 
 def measure(scale: Scale, rows: int) -> list[Sample]:
-    from peers import open3d_cpu, ours
+    from peers import gather, open3d_cpu, ours
 
     peers = [ours, open3d_cpu] if rows <= OPEN3D_AT_MOST else [ours]
     rounds = {peer.NAME: life(peer, rows) for peer in peers}
+    inserted = keys.INT64.random(rows, seed=1)
+    limit = {how: inserted for how in ("from zero", "reserved", "ready")}
+    rounds[gather.NAME] = gather.round_of(keys.INT64, limit)
     return samples(in_turn(rounds, scale, scale.rounds(rows)), rows=rows)
 
 
