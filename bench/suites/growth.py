@@ -58,7 +58,7 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
     peers = [ours, open3d_cpu] if rows <= OPEN3D_AT_MOST else [ours]
     rounds = {peer.NAME: life(peer, rows) for peer in peers}
     inserted = keys.INT64.random(rows, seed=1)
-    limit = {how: inserted for how in ("from zero", "reserved", "ready")}
+    limit = dict.fromkeys(("from zero", "reserved", "ready"), inserted)
     rounds[gather.NAME] = gather.round_of(keys.INT64, limit)
     return samples(in_turn(rounds, scale, scale.rounds(rows)), rows=rows)
 
