@@ -1,4 +1,4 @@
-// Table::replace: new keys at the places of others, and everything as it was if memory runs out half way.
+// Replacing entries: new keys at the places of others, and everything as it was if memory runs out half way.
 #include <new>
 
 #include "contract/address_space.hpp"
@@ -38,7 +38,7 @@ Table filled(std::size_t count, std::int64_t value_bytes) {
 TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
     Table table = filled(1000, 1);
     std::vector<std::uint32_t> const leaving{7, 3, 999};
-    table.replace(leaving, bytes({5000, 5001, 5002}), 3);
+    table.finish_replace(table.prepare_replace(leaving, bytes({5000, 5001, 5002}), 3));
     table.validate();
     EXPECT_EQ(found_at(table, {5000, 5001, 5002}), leaving);
     constexpr std::uint32_t nowhere = 0xffffffffu;
@@ -55,7 +55,7 @@ TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
     std::vector<std::uint32_t> const leaving{7, 3, 999};
     {
         AddressSpaceLimit limit(std::size_t{128} << 20);
-        EXPECT_THROW(table.replace(leaving, bytes(keys), keys.size()), std::bad_alloc);
+        EXPECT_THROW(table.prepare_replace(leaving, bytes(keys), keys.size()), std::bad_alloc);
     }
     table.validate();
     EXPECT_EQ(table.size(), 1000u);
