@@ -35,11 +35,9 @@ def unique_coords(
         raise TypeError(f"coords: expected int32 or int64, got {dtype}")
     if len(shape) != 2:
         raise ValueError(f"coords: expected shape (N, columns), got {shape}")
-    distinct, index, inverse, counts = _core.unique(rows)
-    wanted = ((index, return_index), (inverse, return_inverse), (counts, return_counts))
-    extras = [source.give(tensor) for tensor, wish in wanted if wish]
-    given = source.give(distinct)
-    return (given, *extras) if extras else given
+    asked = bool(return_index), bool(return_inverse), bool(return_counts)
+    parts = [source.give(tensor) for tensor in _core.unique(rows, *asked)]
+    return tuple(parts) if any(asked) else parts[0]
 
 
 def stride_coords(

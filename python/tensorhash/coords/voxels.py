@@ -112,7 +112,7 @@ class _Cloud:
         keys = _core.voxel_coords(
             self.points, self._voxel_size, self._origin, self._batch, self._dtype
         )
-        self.coords, self.index, self.inverse, self.counts = _core.unique(keys)
+        self.coords, self.index, self.inverse, self.counts = _core.unique(keys, True, True, True)
 
 
 class _Columns:
