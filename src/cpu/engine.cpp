@@ -19,36 +19,41 @@ using namespace kernel;
 // How far ahead passes look that visit known positions.
 constexpr std::size_t kNear = 32;
 
-template <class Reader>
+/// What finding leaves for a row: where its key is, and its slot too if somebody wants to go there.
+template <bool WithPositions>
+inline TH_INLINED void answer(BatchView const& batch, std::size_t row, Located const& at) {
+    batch.numbers[row] = at.number;
+    batch.mask[row] = at.number != kNoNumber ? 1 : 0;
+    if constexpr (WithPositions) {
+        batch.positions[row] = at.position;
+    }
+}
+
+template <class Reader, bool WithPositions>
 void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Sole>::type const index(view);
     BatchView const batch =
         rows;  // a copy, which no store to the mask can change: it stays in registers
-    auto const answer = [&](std::size_t row, std::uint32_t number) {
-        batch.numbers[row] = number;
-        batch.mask[row] = number != kNoNumber ? 1 : 0;
-    };
     auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const finish = [&](std::size_t row, std::uint64_t hash)
-                            TH_INLINED { answer(row, find(index, hash, batch, row)); };
+    auto const finish = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        answer<WithPositions>(batch, row, find(index, hash, batch, row));
+    };
     if constexpr (Reader::kNarrow) {
         auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            std::uint32_t number;
-            bool const known = find_at_home(index, hash, number);
-            answer(row, number);
+            Located at;
+            bool const known = find_at_home(index, hash, at);
+            answer<WithPositions>(batch, row, at);
             return known;
         };
         auto const half_way = [](std::size_t, std::uint64_t) {};
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     } else {
         // The guess waits in the row's answer.
-        auto const half_way = [&](std::size_t row, std::uint64_t hash) {
-            batch.numbers[row] = foresee(index, hash);
+        auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+            answer<WithPositions>(batch, row, foresee(index, hash));
         };
         auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
-            std::uint32_t const guess = batch.numbers[row];
-            batch.mask[row] = guess != kNoNumber ? 1 : 0;
-            return is_right(index, guess, batch, row);
+            return is_right(index, batch.numbers[row], batch, row);
         };
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     }
@@ -107,25 +112,31 @@ void join_late_rows(IndexView const& view, BatchView const& batch, std::size_t b
 }
 
 template <class Reader, class Access>
-void mark_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
+void mark_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
-    BatchView const batch = rows;
-    for_rows(index, batch, begin, end,
-             [&](std::size_t row, std::uint64_t hash, Walk walk)
-                 TH_INLINED { return mark_for_erase(index, hash, batch, row, walk); });
+    for (std::size_t row = begin; row < end; ++row) {
+        std::size_t const ahead = row + kNear;
+        if (ahead < end && batch.mask[ahead] != 0) {
+            index.prefetch_ticket(batch.positions[ahead]);
+        }
+        if (batch.mask[row] != 0) {
+            mark(index, batch, row);
+        }
+    }
 }
 
-/// Releases the slots of the rows in the range that `wants`; the mask tells which those were.
-template <class Index, class Wants>
-inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std::size_t begin,
-                                 std::size_t end, Wants const& wants) {
+/// Releases the slots of the rows in the range that `has_slot`; the mask tells which those were.
+template <class Reader, class Access, class HasSlot>
+inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                                 std::size_t end, HasSlot const& has_slot) {
+    typename IndexOf<Reader, Access>::type const index(view);
     ReleaseCount count;
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kNear;
         if (ahead < end && batch.numbers[ahead] != kNoNumber) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
-        bool const released = wants(row) && holds_claim(index, batch, row);
+        bool const released = has_slot(index, row);
         batch.mask[row] = released ? 1 : 0;
         if (released) {
             ++count.released;
@@ -136,19 +147,29 @@ inline ReleaseCount release_rows(Index const& index, BatchView const& batch, std
 }
 
 template <class Reader, class Access>
+ReleaseCount release_found(IndexView const& view, BatchView const& batch, std::size_t begin,
+                           std::size_t end) {
+    return release_rows<Reader, Access>(view, batch, begin, end, [&](auto const&, std::size_t row) {
+        return batch.mask[row] != 0;
+    });
+}
+
+template <class Reader, class Access>
 ReleaseCount release_marked(IndexView const& view, BatchView const& batch, std::size_t begin,
                             std::size_t end) {
-    typename IndexOf<Reader, Access>::type const index(view);
-    return release_rows(index, batch, begin, end,
-                        [&](std::size_t row) { return batch.numbers[row] != kNoNumber; });
+    return release_rows<Reader, Access>(
+        view, batch, begin, end, [&](auto const& index, std::size_t row) {
+            return batch.mask[row] != 0 && holds_claim(index, batch, row);
+        });
 }
 
 template <class Reader, class Access>
 ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::size_t begin,
                             std::size_t end) {
-    typename IndexOf<Reader, Access>::type const index(view);
-    return release_rows(index, batch, begin, end,
-                        [&](std::size_t row) { return batch.numbers[row] >= batch.base; });
+    return release_rows<Reader, Access>(
+        view, batch, begin, end, [&](auto const& index, std::size_t row) {
+            return batch.numbers[row] >= batch.base && holds_claim(index, batch, row);
+        });
 }
 
 template <class Reader, class Access>
@@ -240,14 +261,15 @@ std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::si
 
 template <class Reader, class Access>
 constexpr Kernels::Writers writers() {
-    return {claim_rows<Reader, Access>, mark_rows<Reader, Access>, release_marked<Reader, Access>,
+    return {claim_rows<Reader, Access>,     mark_rows<Reader, Access>,
+            release_found<Reader, Access>,  release_marked<Reader, Access>,
             release_claims<Reader, Access>, place_live<Reader, Access>};
 }
 
 template <class Reader>
-Kernels const table{find_rows<Reader>,      writers<Reader, Sole>(), writers<Reader, Shared>(),
-                    join_late_rows<Reader>, settle_rows<Reader>,     publish_rows<Reader>,
-                    probe_lines<Reader>};
+Kernels const table{find_rows<Reader, false>,  find_rows<Reader, true>, writers<Reader, Sole>(),
+                    writers<Reader, Shared>(), join_late_rows<Reader>,  settle_rows<Reader>,
+                    publish_rows<Reader>,      probe_lines<Reader>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE

@@ -36,7 +36,11 @@ struct Kernels {
 
     struct Writers {
         ClaimCount (*claim)(View const&, Batch const&, std::size_t begin, std::size_t end);
+        /// Where located rows may want one entry twice: leaves at its slot who comes first.
         void (*mark)(View const&, Batch const&, std::size_t begin, std::size_t end);
+        /// Releases the slots of located rows: all of them, or those whose mark is at their slot. The mask says which.
+        ReleaseCount (*release_found)(View const&, Batch const&, std::size_t begin,
+                                      std::size_t end);
         ReleaseCount (*release_marked)(View const&, Batch const&, std::size_t begin,
                                        std::size_t end);
         ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin,
@@ -46,6 +50,8 @@ struct Kernels {
 
     /// Fills numbers with buffer indices, -1 for what is not there, and the mask.
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// The same, and the slots of those that are there.
+    void (*locate)(View const&, Batch const&, std::size_t begin, std::size_t end);
     Writers sole;
     Writers shared;
     /// After shared claims that left rows undecided: those leave their tickets too. Ranges may run at once.

@@ -140,18 +140,28 @@ void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::si
     });
 }
 
-std::uint64_t Index::erase(unsigned char const* key_buffer, Batch const& batch,
-                           std::size_t rows) noexcept {
+void Index::locate(unsigned char const* key_buffer, Batch const& batch,
+                   std::size_t rows) const noexcept {
+    auto const index = view(key_buffer);
+    for_chunks(cut(rows, kGrain), [&](std::size_t, std::size_t begin, std::size_t end) {
+        kernels_->locate(index, batch, begin, end);
+    });
+}
+
+std::uint64_t Index::release(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
+                             bool twice) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     auto const& write = writers(chunks.shared());
-    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
-        write.mark(index, batch, begin, end);
-    });
-    auto const count =
-        sum_chunks<cpu::ReleaseCount>(chunks, kReleased, [&](std::size_t from, std::size_t to) {
-            return write.release_marked(index, batch, from, to);
+    if (twice) {
+        for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+            write.mark(index, batch, begin, end);
         });
+    }
+    auto* const release_rows = twice ? write.release_marked : write.release_found;
+    auto const count = sum_chunks<cpu::ReleaseCount>(
+        chunks, kReleased,
+        [&](std::size_t from, std::size_t to) { return release_rows(index, batch, from, to); });
     occupied_ -= count.released - count.to_erased;
     return count.released;
 }

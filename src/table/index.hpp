@@ -59,9 +59,13 @@ public:
     /// Numbers the rows that claimed: first `reusable` indices off the stack that ends at `free_top`, then from base on.
     void publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                  std::uint32_t const* free_top, std::uint64_t reusable) noexcept;
-    /// Erases; mask says which rows did, numbers what they freed. Returns how many.
-    std::uint64_t erase(unsigned char const* key_buffer, Batch const& batch,
-                        std::size_t rows) noexcept;
+    /// Finds, and says where the slots are.
+    void locate(unsigned char const* key_buffer, Batch const& batch,
+                std::size_t rows) const noexcept;
+    /// Releases the slots of located rows, if an entry is wanted `twice` by its first row. Mask says who did, returns how
+    /// many.
+    std::uint64_t release(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
+                          bool twice) noexcept;
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;

@@ -82,11 +82,14 @@ void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
     auto* const numbers = reinterpret_cast<std::uint32_t*>(erasing.freed.data());
     kernel::BatchView const batch{
         keys, top_, reinterpret_cast<std::uint32_t*>(erasing.positions.data()), numbers, mask};
-    std::uint64_t const erased = index_.erase(key_buffer(), batch, rows);
+    index_.locate(key_buffer(), batch, rows);
+    runtime::Chunks const chunks = runtime::cut(rows, runtime::kGrain);
+    // Rows that ask for one entry twice are rare, and the bits of the live entries tell whether there are any.
+    bool const twice = clear_live(batch, chunks);
+    std::uint64_t const erased = index_.release(key_buffer(), batch, rows, twice);
     if (erased == 0) {
         return;
     }
-    runtime::Chunks const chunks = runtime::cut(rows, runtime::kGrain);
     std::array<std::uint64_t, runtime::kMaxChunks + 1> at;
     at[0] = free_.size();
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
@@ -101,12 +104,36 @@ void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
         for (std::size_t row = begin; row < end; ++row) {
             if (mask[row] != 0) {
                 free_[next++] = numbers[row];
-                std::atomic_ref word(live_[numbers[row] / 64]);
-                word.fetch_and(~(std::uint64_t{1} << (numbers[row] % 64)),
-                               std::memory_order_relaxed);
             }
         }
     });
+}
+
+/// Takes the bits of the located rows' entries away; true if some entry was located twice.
+bool Table::clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept {
+    std::atomic<bool> twice{false};
+    bool const shared = chunks.shared();
+    runtime::for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        bool here = false;
+        for (std::size_t row = begin; row < end; ++row) {
+            if (batch.mask[row] == 0) {
+                continue;
+            }
+            std::uint64_t const bit = std::uint64_t{1} << (batch.numbers[row] % 64);
+            std::uint64_t& word = live_[batch.numbers[row] / 64];
+            std::uint64_t before = word;
+            if (shared) {
+                before = std::atomic_ref(word).fetch_and(~bit, std::memory_order_relaxed);
+            } else {
+                word &= ~bit;
+            }
+            here |= (before & bit) == 0;
+        }
+        if (here) {
+            twice.store(true, std::memory_order_relaxed);
+        }
+    });
+    return twice.load(std::memory_order_relaxed);
 }
 
 void Table::list(std::int32_t* out) const {

@@ -183,6 +183,7 @@ private:
     std::uint64_t capacity_for(std::uint64_t needed) const;
     Growth grown_to(std::uint64_t capacity) const;
     Growth make_room(Index const& target, std::uint64_t fresh) const;
+    bool clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,

@@ -97,6 +97,7 @@ struct Bench {
         kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
                                 out.mask.data()};
         auto const& write = shared ? run.shared : run.sole;
+        run.locate(view(), batch, 0, rows.count);
         write.mark(view(), batch, 0, rows.count);
         write.release_marked(view(), batch, 0, rows.count);
         return out.mask;

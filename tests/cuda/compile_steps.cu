@@ -23,8 +23,10 @@ template <class Reader>
 __global__ void find_rows(IndexView view, BatchView batch, std::size_t rows) {
     typename IndexOf<Reader, Sole>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
-        batch.numbers[row] = find(index, index.hash(batch.keys, row), batch, row);
-        batch.mask[row] = batch.numbers[row] != kNoNumber;
+        Located const at = find(index, index.hash(batch.keys, row), batch, row);
+        batch.numbers[row] = at.number;
+        batch.positions[row] = at.position;
+        batch.mask[row] = at.number != kNoNumber;
     });
 }
 
@@ -65,7 +67,9 @@ template <class Reader>
 __global__ void mark_rows(IndexView view, BatchView batch, std::size_t rows) {
     typename IndexOf<Reader, Shared>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
-        mark_for_erase(index, index.hash(batch.keys, row), batch, row);
+        if (batch.mask[row] != 0) {
+            mark(index, batch, row);
+        }
     });
 }
 
@@ -73,7 +77,7 @@ template <class Reader>
 __global__ void release_rows(IndexView view, BatchView batch, std::size_t rows) {
     typename IndexOf<Reader, Shared>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
-        batch.mask[row] = batch.numbers[row] != kNoNumber && holds_claim(index, batch, row);
+        batch.mask[row] = batch.mask[row] != 0 && holds_claim(index, batch, row);
         if (batch.mask[row] != 0) {
             release(index, batch.positions[row]);
         }

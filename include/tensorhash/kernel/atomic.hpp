@@ -6,8 +6,7 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-/// Other threads work on the same lines. Relaxed orders suffice where a word carries its whole meaning;
-/// the acquire/release forms pair with each other and say so where they are used.
+/// Other threads work on the same lines. Relaxed orders suffice: a word carries its whole meaning.
 struct Shared {
     static constexpr bool kShared = true;
 
@@ -17,15 +16,6 @@ struct Shared {
         return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
 #else
         return __atomic_load_n(p, __ATOMIC_RELAXED);
-#endif
-    }
-
-    template <class T>
-    static TH_STEP T load_acquire(T const* p) {
-#if defined(__CUDA_ARCH__)
-        return __nv_atomic_load_n(const_cast<T*>(p), __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
-#else
-        return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 #endif
     }
 
@@ -49,18 +39,6 @@ struct Shared {
                                            __ATOMIC_RELAXED);
 #endif
     }
-
-    /// The same; success: release and acquire, failure: acquire.
-    template <class T>
-    static TH_STEP bool cas_acq_rel(T* p, T& expected, T desired) {
-#if defined(__CUDA_ARCH__)
-        return __nv_atomic_compare_exchange_n(p, &expected, desired, false, __NV_ATOMIC_ACQ_REL,
-                                              __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
-#else
-        return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
-                                           __ATOMIC_ACQUIRE);
-#endif
-    }
 };
 
 /// One thread has the index to itself, or everybody only reads: the same verbs without the bus.
@@ -69,10 +47,6 @@ struct Sole {
 
     template <class T>
     static TH_STEP T load(T const* p) {
-        return *p;
-    }
-    template <class T>
-    static TH_STEP T load_acquire(T const* p) {
         return *p;
     }
     template <class T>
@@ -87,10 +61,6 @@ struct Sole {
         }
         *p = desired;
         return true;
-    }
-    template <class T>
-    static TH_STEP bool cas_acq_rel(T* p, T& expected, T desired) {
-        return cas(p, expected, desired);
     }
 };
 

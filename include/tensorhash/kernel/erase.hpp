@@ -1,4 +1,5 @@
-// Erase in two steps a row: mark the key's slot with the earliest row that wants it gone, then let that row release it.
+// Erase: keys are located as by find; where a batch asks twice for one entry, the earliest row must have it; then slots are
+// released.
 #pragma once
 
 #include "tensorhash/kernel/insert.hpp"
@@ -6,63 +7,31 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-/// One attempt to leave this row's ticket where `seen` is. Fills batch.numbers[row] with the entry's buffer index, or
-/// with kNoNumber if an earlier row is there already. The index travels from row to row with the mark: it is written
-/// before the exchange that publishes the ticket (release) and read after the ticket was seen (acquire).
-TH_STEP bool inherit(BatchView const& batch, std::size_t row, Ticket seen) {
+/// Does row `row` take a slot from who has left this ticket, the entry itself or another row?
+TH_STEP bool outranks(BatchView const& batch, std::size_t row, Ticket seen) {
     std::uint32_t const number = to_number(seen);
-    if (number < batch.base) {
-        batch.numbers[row] = number;
-        return true;
-    }
-    std::size_t const rival = number - batch.base;
-    batch.numbers[row] = rival < row ? kNoNumber : batch.numbers[rival];
-    return rival > row;
+    return number < batch.base || number - batch.base > row;
 }
 
+/// Leaves the row's ticket at its key's slot unless an earlier row's is there. Relaxed orders: a ticket is all that rows
+/// tell each other here, and who won is read when every row is through.
 template <class Reader, class Access>
-TH_STEP void mark(NarrowIndex<Reader, Access> const& index, Position position,
-                  BatchView const& batch, std::size_t row) {
-    Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
-    Ticket* at = index.ticket_at(position);
-    Ticket seen = Access::load_acquire(at);  // pairs with the exchange below, in another row
-    while (inherit(batch, row, seen) && !Access::cas_acq_rel(at, seen, mine)) {
-    }
-}
-
-template <class Reader, class Access>
-TH_STEP void mark(WideIndex<Reader, Access> const& index, Position position, BatchView const& batch,
+TH_STEP void mark(NarrowIndex<Reader, Access> const& index, BatchView const& batch,
                   std::size_t row) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
-    std::uint64_t* at = index.slot_at(position);
-    std::uint64_t seen = Access::load_acquire(at);  // pairs with the exchange below, in another row
-    while (inherit(batch, row, slot_ticket(seen)) &&
-           !Access::cas_acq_rel(at, seen, to_slot(seen, mine))) {
+    Ticket* const at = index.ticket_at(batch.positions[row]);
+    Ticket seen = Access::load(at);
+    while (outranks(batch, row, seen) && !Access::cas(at, seen, mine)) {
     }
 }
 
-/// First step: finds the key and marks its slot. numbers[row] is the index to free, unless the key is missing or an
-/// earlier row has it: then kNoNumber. False, with nothing done, if the walk may not go where the key would be.
-template <class Index>
-TH_STEP bool mark_for_erase(Index const& index, std::uint64_t hash, BatchView const& batch,
-                            std::size_t row, Walk walk = Walk::All) {
-    Slot slot{0, Found::Empty};
-    if (Index::is_side(hash)) {
-        slot.position = Index::side_position(hash);
-        slot.found = index.ticket(slot.position) != kNoTicket ? Found::Key : Found::Empty;
-    } else {
-        slot = probe(index, hash, index.comparison(batch, row), walk);
+template <class Reader, class Access>
+TH_STEP void mark(WideIndex<Reader, Access> const& index, BatchView const& batch, std::size_t row) {
+    Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
+    std::uint64_t* const at = index.slot_at(batch.positions[row]);
+    std::uint64_t seen = Access::load(at);
+    while (outranks(batch, row, slot_ticket(seen)) && !Access::cas(at, seen, to_slot(seen, mine))) {
     }
-    if (slot.found == Found::Unknown) {
-        return false;
-    }
-    if (slot.found == Found::Key) {
-        batch.positions[row] = slot.position;
-        mark(index, slot.position, batch, row);
-    } else {
-        batch.numbers[row] = kNoNumber;
-    }
-    return true;
 }
 
 enum class Released : unsigned char { ToEmpty, ToErased };

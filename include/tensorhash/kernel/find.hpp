@@ -6,47 +6,53 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-/// Looks into one line: false if the walk goes on, else `number` is the buffer index of the key, or kNoNumber.
+/// Where a key lives: its buffer index, or kNoNumber, and then its slot.
+struct Located {
+    std::uint32_t number;
+    Position position;
+};
+
+/// Looks into one line: false if the walk goes on, else `at` has the answer.
 template <class Reader>
 TH_STEP bool find_in_line(NarrowIndex<Reader, Sole> const& index, std::uint64_t line,
-                          std::uint64_t hash, std::uint32_t& number) {
+                          std::uint64_t hash, Located& at) {
     auto const seen = index.read(line);
     std::uint32_t const found = seen.with_word(hash);
     // No branch on hit or miss: which of them it is nobody can predict.
     std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSideLane);
     Ticket const ticket = index.lines[line].tickets[lane];
-    number = to_number(found != 0 ? ticket : kNoTicket);
+    at = {to_number(found != 0 ? ticket : kNoTicket), to_position(line, lane)};
     return (found | seen.empty()) != 0;
 }
 
-/// The buffer index of the key, or kNoNumber.
 template <class Reader>
-TH_STEP std::uint32_t find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
-                           BatchView const&, std::size_t) {
+TH_STEP Located find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, BatchView const&,
+                     std::size_t) {
     using Index = NarrowIndex<Reader, Sole>;
     if (Index::is_side(hash)) {
-        return to_number(index.ticket(Index::side_position(hash)));
+        Position const side = Index::side_position(hash);
+        return {to_number(index.ticket(side)), side};
     }
-    std::uint32_t number = kNoNumber;
-    for (std::uint64_t line = hash & index.line_mask; !find_in_line(index, line, hash, number);
+    Located at;
+    for (std::uint64_t line = hash & index.line_mask; !find_in_line(index, line, hash, at);
          line = (line + 1) & index.line_mask) {
     }
-    return number;
+    return at;
 }
 
 /// The same from the home line alone: false if that does not tell.
 template <class Reader>
-TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
-                          std::uint32_t& number) {
-    return find_in_line(index, hash & index.line_mask, hash, number) &&
+TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, Located& at) {
+    return find_in_line(index, hash & index.line_mask, hash, at) &&
            !NarrowIndex<Reader, Sole>::is_side(hash);
 }
 
 template <class Reader>
-TH_STEP std::uint32_t find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
-                           BatchView const& batch, std::size_t row) {
+TH_STEP Located find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
+                     BatchView const& batch, std::size_t row) {
     Slot const slot = probe(index, hash, index.comparison(batch, row));
-    return slot.found == Found::Key ? to_number(index.ticket(slot.position)) : kNoNumber;
+    return {slot.found == Found::Key ? to_number(index.ticket(slot.position)) : kNoNumber,
+            slot.position};
 }
 
 /// A guess of `foresee` that says nothing: no buffer index is so large.
@@ -55,24 +61,25 @@ inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
 /// First half of a wide lookup, from the fingerprints of the home line: the entry that may be the key, kNoNumber if
 /// the key cannot be there, or kUndecided. What the second half will read is asked for.
 template <class Reader>
-TH_STEP std::uint32_t foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash) {
+TH_STEP Located foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash) {
     std::uint64_t const line = hash & index.line_mask;
     auto const seen = index.read(line);
     std::uint32_t const candidates = seen.with_fingerprint(hash);
     if (candidates == 0) {
         if (seen.empty() != 0) {
-            return kNoNumber;
+            return {kNoNumber, 0};
         }
         prefetch(&index.lines[(line + 1) & index.line_mask]);
-        return kUndecided;
+        return {kUndecided, 0};
     }
-    std::uint64_t const slot = index.lines[line].slots[lowest_bit(candidates)];
+    Position const position = to_position(line, lowest_bit(candidates));
+    std::uint64_t const slot = *index.slot_at(position);
     if (slot <= WideLine::kErased) {
-        return kUndecided;
+        return {kUndecided, 0};
     }
     std::uint32_t const number = to_number(slot_ticket(slot));
     prefetch(index.key_buffer + number * index.reader.bytes());
-    return number;
+    return {number, position};
 }
 
 /// Second half: is the guess the answer? If not, only `find` knows.
