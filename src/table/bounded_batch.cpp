@@ -55,7 +55,7 @@ UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores)
     auto* const use = reinterpret_cast<std::uint64_t*>(uses_.data());
     auto* const score = reinterpret_cast<std::int64_t*>(scores_.data());
     if (scores != nullptr) {
-        runtime::copy_bytes(scores_.data(), scores->data(), scores_.bytes());
+        runtime::copy_bytes(scores_.data(), scores->data(), rows * sizeof(std::int64_t));
     } else {
         std::fill(score, score + rows, static_cast<std::int64_t>(ledger.clock + 1));
     }
