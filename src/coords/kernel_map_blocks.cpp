@@ -215,7 +215,8 @@ Answer answer_in(Question const& question, BlockFrame const& frame) {
 
 bool blocks_take(Question const& question) noexcept {
     return question.axes <= 3 && question.in.rows > 0 &&
-           question.dilation == Shape(question.axes, 1) &&
+           std::all_of(question.dilation.begin(), question.dilation.end(),
+                       [](std::int64_t dilation) { return dilation == 1; }) &&
            std::all_of(question.size.begin(), question.size.end(),
                        [](std::int64_t size) { return size <= kMaxSize; });
 }

@@ -24,6 +24,9 @@
 namespace tensorhash::runtime {
 namespace {
 
+constexpr std::size_t kSmallPage = 4096;
+constexpr std::size_t kPages = std::size_t{64}
+                               << 10;  // a multiple of every page size that Linux has
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
@@ -201,7 +204,8 @@ void commit(unsigned char* data, std::size_t bytes) {
         std::size_t const begin = pages * task / tasks * kHugePage;
         std::size_t const end = std::min(bytes, pages * (task + 1) / tasks * kHugePage);
         if (begin < end && madvise(data + begin, end - begin, MADV_POPULATE_WRITE) != 0) {
-            for (std::size_t at = begin; at < end; at += 4096) {  // older kernels: touch each page
+            for (std::size_t at = begin; at < end;
+                 at += kSmallPage) {  // older kernels: touch each page
                 static_cast<unsigned char volatile*>(data)[at] = 0;
             }
         }
@@ -211,7 +215,7 @@ void commit(unsigned char* data, std::size_t bytes) {
 /// Whether the kernel moves pages that were mapped by several calls in one (Linux 6.17 and newer), tried on two pages.
 bool moves_across_seams() {
     static bool const does = [] {
-        std::size_t const page = 4096;
+        std::size_t const page = kPages;
         void* const all = mmap(nullptr, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (all == MAP_FAILED) {
             return false;
@@ -243,7 +247,7 @@ Block::Block(std::size_t bytes, Fill fill) {
         return;
     }
     // Scratch and results of nearly equal batches share a block; pages that nobody touches cost nothing.
-    bytes_ = rounded(bytes, fill == Fill::None ? kSlack : 4096);
+    bytes_ = rounded(bytes, fill == Fill::None ? kSlack : kPages);
     if (Cache::Entry const warm = cache().take(bytes_); warm.data != nullptr) {
         data_ = static_cast<unsigned char*>(warm.data);
         bytes_ = warm.bytes;
@@ -282,7 +286,7 @@ Block::~Block() {
 }
 
 bool Block::grow(std::size_t bytes) {
-    std::size_t const larger = rounded(bytes, 4096);
+    std::size_t const larger = rounded(bytes, kPages);
     if (bytes_ >= larger) {
         return true;
     }

@@ -120,8 +120,9 @@ void ShardedMap::reserve(Capacity capacity) {
         return;
     }
     std::uint64_t const rows = sharded::capacity_of_shard(capacity, shards(), "capacity");
-    std::vector<table::Growth> growth(shards());
     Writing const guard(impl_->lock);
+    // Goes before the lock does: room that was not taken is given back by then.
+    std::vector<table::Growth> growth(shards());
     impl_->each_shard(
         [&](std::size_t shard) { growth[shard] = impl_->tables[shard].prepare_reserve(rows); });
     impl_->finish_shards(

@@ -99,8 +99,8 @@ Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
     reduces.insert(reduces.end(), 2, Reduce::Last);
     table::Candidates const candidates{impl_->key, elements, key_batch.data(), key_batch.rows, rows,
                                        reduces,    used};
-    table::Admission admission = prepare_admit(impl_->state(), candidates, answers(located));
     Admitted out{located.indices, located.mask, {}};
+    table::Admission admission = prepare_admit(impl_->state(), candidates, answers(located));
     try {
         out.evicted = table::make_evicted(impl_->key, elements, admission.leaving());
     } catch (...) {

@@ -192,6 +192,7 @@ void Table::cancel(Adding& adding) noexcept {
     if (!adding.replacement) {
         index_.release_claims(key_buffer(), adding.batch, adding.rows);
     }
+    adding.growth = {};  // buffers get their old size back now, while the caller has the lock
 }
 
 Adding::Counts Table::finish_add(Adding& adding) noexcept {
