@@ -91,6 +91,10 @@ Distinct::Distinct(Dtype dtype, std::size_t columns)
     : element_{dtype, {static_cast<std::int64_t>(columns)}}, table_(element_, {}, 0) {}
 
 void Distinct::add(void const* data, std::size_t rows) {
+    // Chunk after chunk lands here, most of it known already: probes stay short while half of the slots are free.
+    if (2 * table_.size() > table_.slots()) {
+        table_.reserve(2 * table_.capacity());
+    }
     numbers_.resize(rows);
     mask_.resize(rows);
     table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()});

@@ -25,8 +25,12 @@ BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t>
 class Distinct {
 public:
     Distinct(Dtype dtype, std::size_t columns);
-    /// `rows` rows of the dtype.
+    /// `rows` rows of the dtype. A table that is more than half full doubles before it takes them.
     void add(void const* data, std::size_t rows);
+    /// The part of the slots that is taken.
+    double load() const noexcept {
+        return static_cast<double>(table_.size()) / static_cast<double>(table_.slots());
+    }
     /// What there is, batch by batch: those from 0 on, or those that occur.
     BatchedCoords by_batch(std::optional<std::size_t> batches) const;
 

@@ -41,6 +41,7 @@ public:
     Index copy() const;
 
     std::uint64_t lines() const noexcept { return lines_; }
+    std::uint64_t slots() const noexcept { return lines_ * cpu::line_rule(layout_.bytes).lanes; }
     std::size_t bytes() const noexcept { return memory_.bytes(); }
     /// New keys that surely fit, whatever slots they fall on.
     std::uint64_t room() const noexcept { return limit_ > occupied_ ? limit_ - occupied_ : 0; }

@@ -110,6 +110,7 @@ public:
 
     std::uint64_t size() const noexcept { return top_ - free_.size(); }
     std::uint64_t capacity() const noexcept { return capacity_; }
+    std::uint64_t slots() const noexcept { return index_.slots(); }
     std::uint32_t top() const noexcept { return top_; }
     Column const& keys() const noexcept { return keys_; }
     std::vector<Column> const& values() const noexcept { return values_; }
