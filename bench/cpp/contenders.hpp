@@ -9,8 +9,9 @@
 namespace bench {
 
 std::unique_ptr<Contender> make_ours(Workload& work, int threads);
-/// `lines_per_key` 1 is called gather, 2 gather2.
-std::unique_ptr<Contender> make_gather(Workload& work, int threads, int lines_per_key);
+/// What memory alone allows: one line a key, two (for wide keys that are there), or one that is written, as by an insert.
+enum class Limit { Gather, Gather2, Scatter };
+std::unique_ptr<Contender> make_gather(Workload& work, int threads, Limit limit);
 
 std::unique_ptr<Contender> make_absl(Workload& work, Pool& pool);
 std::unique_ptr<Contender> make_boost(Workload& work, Pool& pool);

@@ -57,13 +57,16 @@ inline std::uint64_t place(std::uint64_t mixed, std::uint64_t count) {
 struct Job {
     unsigned char const* keys;
     std::size_t key_bytes;
-    unsigned char const* index;
+    unsigned char* index;
     std::uint64_t lines;
-    unsigned char const* key_buffer;
+    unsigned char* key_buffer;
     std::uint64_t entries;
     std::int32_t* out;
     std::uint8_t* mask;
 };
+
+/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert must.
+enum class Touch { Line, LineAndKey, ChangedLine };
 
 /// Addresses of one row on their way.
 struct Flight {
@@ -71,23 +74,28 @@ struct Flight {
     std::uint32_t entry;
 };
 
-template <std::size_t Bytes, int Lines>
+template <std::size_t Bytes, Touch Kind>
 void gather_rows(Job const& job, std::size_t begin, std::size_t end) {
     std::size_t const width = Bytes != 0 ? Bytes : job.key_bytes;
     Flight flights[kAhead];
     auto const start = [&](std::size_t row) {
         std::uint64_t const mixed = mix<Bytes>(job.keys + row * width, width);
         Flight flight{static_cast<std::uint32_t>(place(mixed, job.lines)), 0};
-        __builtin_prefetch(job.index + std::size_t{flight.line} * 64);
-        if constexpr (Lines == 2) {
+        __builtin_prefetch(job.index + std::size_t{flight.line} * 64, Kind == Touch::ChangedLine);
+        if constexpr (Kind == Touch::LineAndKey) {
             flight.entry = static_cast<std::uint32_t>(place(mixed * kFactors[1], job.entries));
             __builtin_prefetch(job.key_buffer + flight.entry * width);
         }
         flights[row % kAhead] = flight;
     };
     auto const finish = [&](std::size_t row, Flight flight) {
-        std::uint64_t seen = load_word(job.index + std::size_t{flight.line} * 64, 8);
-        if constexpr (Lines == 2) {
+        unsigned char* const line = job.index + std::size_t{flight.line} * 64;
+        std::uint64_t seen = load_word(line, 8);
+        if constexpr (Kind == Touch::ChangedLine) {
+            std::memcpy(line + row % 5 * 8, &row, 8);  // a key and a ticket
+            std::memcpy(line + 40 + row % 5 * 4, &row, 4);
+        }
+        if constexpr (Kind == Touch::LineAndKey) {
             seen ^= load_word(job.key_buffer + flight.entry * width, 8);
         }
         job.out[row] = static_cast<std::int32_t>(seen);
@@ -110,19 +118,19 @@ void gather_rows(Job const& job, std::size_t begin, std::size_t end) {
 
 using GatherRows = void (*)(Job const&, std::size_t, std::size_t);
 
-template <int Lines>
+template <Touch Kind>
 GatherRows rows_of(std::int32_t key_bytes) {
     switch (key_bytes) {
         case 8:
-            return gather_rows<8, Lines>;
+            return gather_rows<8, Kind>;
         case 12:
-            return gather_rows<12, Lines>;
+            return gather_rows<12, Kind>;
         case 16:
-            return gather_rows<16, Lines>;
+            return gather_rows<16, Kind>;
         case 64:
-            return gather_rows<64, Lines>;
+            return gather_rows<64, Kind>;
         default:
-            return gather_rows<0, Lines>;
+            return gather_rows<0, Kind>;
     }
 }
 
@@ -144,28 +152,60 @@ th_gather* th_gather_make(int64_t index_bytes, int64_t key_buffer_bytes, int32_t
     }
 }
 
+namespace {
+
+Job job_of(th_gather* gather, void const* keys, std::size_t width, int32_t* out, uint8_t* mask) {
+    return {static_cast<unsigned char const*>(keys),
+            width,
+            gather->index.data(),
+            gather->lines,
+            gather->key_buffer.data(),
+            gather->key_buffer_bytes / width,
+            out,
+            mask};
+}
+
+bool in_range(th_gather const* gather, int64_t rows, int32_t key_bytes) {
+    return gather != nullptr && rows >= 0 && key_bytes >= 4 && key_bytes <= 256;
+}
+
+}  // namespace
+
 int32_t th_gather_run(th_gather* gather, void const* keys, int64_t rows, int32_t key_bytes,
                       int32_t lines_per_key, int32_t* out, uint8_t* mask) {
-    if (gather == nullptr || rows < 0 || key_bytes < 4 || key_bytes > 256 || lines_per_key < 1 ||
-        lines_per_key > 2) {
+    if (!in_range(gather, rows, key_bytes) || lines_per_key < 1 || lines_per_key > 2) {
         return -1;
     }
-    auto const width = static_cast<std::size_t>(key_bytes);
-    std::uint64_t const entries = gather->key_buffer_bytes / width;
-    if (lines_per_key == 2 && (width < 8 || entries == 0 || entries > 0xffffffffu)) {
+    Job const job = job_of(gather, keys, static_cast<std::size_t>(key_bytes), out, mask);
+    if (lines_per_key == 2 && (key_bytes < 8 || job.entries == 0 || job.entries > 0xffffffffu)) {
         return -1;
     }
-    Job const job{static_cast<unsigned char const*>(keys),
-                  width,
-                  gather->index.data(),
-                  gather->lines,
-                  gather->key_buffer.data(),
-                  entries,
-                  out,
-                  mask};
-    auto* const gather_range = lines_per_key == 1 ? rows_of<1>(key_bytes) : rows_of<2>(key_bytes);
+    auto* const gather_range = lines_per_key == 1 ? rows_of<Touch::Line>(key_bytes)
+                                                  : rows_of<Touch::LineAndKey>(key_bytes);
     gather->pool.run(static_cast<std::size_t>(rows),
                      [&](std::size_t begin, std::size_t end) { gather_range(job, begin, end); });
+    return 0;
+}
+
+int32_t th_gather_scatter(th_gather* gather, void const* keys, int64_t rows, int32_t key_bytes,
+                          void const* values, int32_t value_bytes, int32_t* out, uint8_t* mask) {
+    auto const width = static_cast<std::size_t>(key_bytes);
+    auto const value_width = static_cast<std::size_t>(value_bytes);
+    if (!in_range(gather, rows, key_bytes) || value_bytes < 0 ||
+        static_cast<std::size_t>(rows) * (width + value_width) > gather->key_buffer_bytes) {
+        return -1;
+    }
+    Job const job = job_of(gather, keys, width, out, mask);
+    auto* const scatter_range = rows_of<Touch::ChangedLine>(key_bytes);
+    unsigned char* const to = job.key_buffer + static_cast<std::size_t>(rows) * width;
+    auto const* const from = static_cast<unsigned char const*>(values);
+    gather->pool.run(static_cast<std::size_t>(rows), [&](std::size_t begin, std::size_t end) {
+        scatter_range(job, begin, end);
+        std::memcpy(job.key_buffer + begin * width, job.keys + begin * width,
+                    (end - begin) * width);
+        std::memcpy(to + begin * value_width, from + begin * value_width,
+                    (end - begin) * value_width);
+    });
     return 0;
 }
 

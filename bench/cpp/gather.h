@@ -35,6 +35,12 @@ __attribute__((visibility("default"))) int32_t th_gather_run(th_gather* gather, 
                                                              int32_t lines_per_key, int32_t* out,
                                                              uint8_t* mask);
 
+/* What an insert must do beside: the line is fetched to be written, a key's word and a ticket are left in it, and keys and
+ * values are copied to a buffer; key_buffer_bytes has room for both. */
+__attribute__((visibility("default"))) int32_t
+th_gather_scatter(th_gather* gather, void const* keys, int64_t rows, int32_t key_bytes,
+                  void const* values, int32_t value_bytes, int32_t* out, uint8_t* mask);
+
 __attribute__((visibility("default"))) void th_gather_destroy(th_gather* gather);
 
 #ifdef __cplusplus

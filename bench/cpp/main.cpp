@@ -19,10 +19,11 @@ using namespace bench;
 
 constexpr char kUsage[] =
     "usage: tensorhash-bench [--key KIND,...] [--rows N,...] [--op OP,...] [--threads T]\n"
-    "                        [--rounds R] [--peers PEER,...|none] [--order ORDER]\n"
+    "                        [--rounds R] [--budget S] [--peers PEER,...|none] [--order ORDER]\n"
     "  KIND: int64 int32x3 int32x4 bytes16 bytes64\n"
     "  OP:   insert construct_insert find_hit find_miss erase\n"
     "  PEER: absl boost std tbb\n"
+    "  S: seconds of an operation after which a peer sits out its other rounds\n"
     "  ORDER of hits and erasures: shuffled, inserted\n";
 
 struct PeerEntry {
@@ -56,6 +57,7 @@ struct Options {
     std::vector<Operation> operations{Operation::Insert, Operation::FindHit, Operation::FindMiss};
     int threads = 1;
     int rounds = 5;
+    double budget = 1e9;
     Order order = Order::Shuffled;
     std::vector<PeerEntry> peers{std::begin(kPeers), std::end(kPeers)};
 };
@@ -141,6 +143,8 @@ Options parse(int count, char** words) {
             options.threads = static_cast<int>(number(option, value, 64));
         } else if (option == "--rounds") {
             options.rounds = static_cast<int>(number(option, value, 1000));
+        } else if (option == "--budget") {
+            options.budget = static_cast<double>(number(option, value, 1'000'000));
         } else if (option == "--order") {
             options.order = order_from(value);
         } else if (option == "--peers") {
@@ -157,10 +161,11 @@ using Contenders = std::vector<std::unique_ptr<Contender>>;
 Contenders make_contenders(Options const& options, Workload& work, Pool& pool) {
     Contenders all;
     all.push_back(make_ours(work, options.threads));
-    all.push_back(make_gather(work, options.threads, 1));
+    all.push_back(make_gather(work, options.threads, Limit::Gather));
     if (work.kind.bytes > 8) {
-        all.push_back(make_gather(work, options.threads, 2));
+        all.push_back(make_gather(work, options.threads, Limit::Gather2));
     }
+    all.push_back(make_gather(work, options.threads, Limit::Scatter));
     for (auto const& peer : options.peers) {
         if (peer.make != nullptr) {
             all.push_back(peer.make(work, pool));
@@ -169,12 +174,14 @@ Contenders make_contenders(Options const& options, Workload& work, Pool& pool) {
     return all;
 }
 
-bool is_gather(Contender const& contender) { return contender.name().starts_with("gather"); }
+bool is_limit(Contender const& contender) {
+    return contender.name().starts_with("gather") || contender.name() == "scatter";
+}
 
 /// Whether running it twice is the same as once. Such a run is made just before the timed one, so that nobody finds its
 /// memory thrown out of the cache by the one before; larger tables would not stay there anyway.
 bool repeats(Contender const& contender, Operation operation) {
-    return is_find(operation) || is_gather(contender);
+    return is_find(operation) || is_limit(contender);
 }
 constexpr std::size_t kWarmRows = 2'000'000;
 
@@ -204,27 +211,33 @@ void print(Contender const& contender, Workload const& work, Operation operation
 /// Rounds of one operation: each contender once, in turn. The first round warms up and is thrown away.
 void measure(Contenders const& all, Workload const& work, Operation operation,
              Options const& options) {
+    using Clock = std::chrono::steady_clock;
+    using Seconds = std::chrono::duration<double>;
     std::vector<std::vector<double>> seconds(all.size());
+    std::vector<double> spent(all.size());
     std::size_t expected = 0;
     for (int round = 0; round <= options.rounds; ++round) {
         for (std::size_t i = 0; i < all.size(); ++i) {
             Contender& contender = *all[i];
-            if (!contender.can(operation)) {
+            bool const counts = i == 0 || is_limit(contender) || spent[i] < options.budget;
+            if (!contender.can(operation) || !counts) {
                 continue;
             }
+            auto const begin = Clock::now();
             contender.prepare(operation);
             if (work.rows <= kWarmRows && repeats(contender, operation)) {
                 contender.run(operation);
             }
-            auto const start = std::chrono::steady_clock::now();
+            auto const start = Clock::now();
             contender.run(operation);
-            std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
+            auto const end = Clock::now();
             if (round > 0) {
-                seconds[i].push_back(took.count());
+                seconds[i].push_back(Seconds(end - start).count());
+                spent[i] += Seconds(end - begin).count();
             }
             if (i == 0 && round == 0) {
                 expected = contender.count();
-            } else if (!is_gather(contender)) {
+            } else if (!is_limit(contender)) {
                 check(contender, *all[0], contender.count(), expected);
             }
         }

@@ -96,25 +96,42 @@ private:
 
 class Gather final : public Contender {
 public:
-    Gather(Workload& work, int threads, int lines_per_key) : work_(work), lines_(lines_per_key) {
+    Gather(Workload& work, int threads, Limit limit) : work_(work), limit_(limit) {
         auto const index = static_cast<std::int64_t>(make_map(work).memory_usage().index);
-        std::size_t const key_buffer = lines_ == 2 ? work.rows * work.kind.bytes : 0;
-        gather_ = th_gather_make(index, static_cast<std::int64_t>(key_buffer), threads);
+        std::size_t const key_bytes = limit == Limit::Gather ? 0 : work.kind.bytes;
+        std::size_t const value_bytes = limit == Limit::Scatter ? sizeof(std::int64_t) : 0;
+        std::size_t const buffer = work.rows * (key_bytes + value_bytes);
+        gather_ = th_gather_make(index, static_cast<std::int64_t>(buffer), threads);
         if (gather_ == nullptr) {
             throw std::bad_alloc();
         }
     }
     ~Gather() override { th_gather_destroy(gather_); }
 
-    std::string_view name() const override { return lines_ == 1 ? "gather" : "gather2"; }
+    std::string_view name() const override {
+        return limit_ == Limit::Gather    ? "gather"
+               : limit_ == Limit::Gather2 ? "gather2"
+                                          : "scatter";
+    }
     bool can(Operation operation) const override {
-        return lines_ <= work_.lines_per_key(operation);
+        return limit_ == Limit::Gather ||
+               (limit_ == Limit::Scatter ? operation == Operation::Insert
+                                         : work_.lines_per_key(operation) == 2);
     }
     void prepare(Operation) override {}
     void run(Operation operation) override {
-        th_gather_run(gather_, work_.keys_for(operation), static_cast<std::int64_t>(work_.rows),
-                      static_cast<std::int32_t>(work_.kind.bytes), lines_,
-                      work_.out.as<std::int32_t>(), work_.mask.as<std::uint8_t>());
+        void const* const keys = work_.keys_for(operation);
+        auto const rows = static_cast<std::int64_t>(work_.rows);
+        auto const key_bytes = static_cast<std::int32_t>(work_.kind.bytes);
+        auto* const out = work_.out.as<std::int32_t>();
+        auto* const mask = work_.mask.as<std::uint8_t>();
+        if (limit_ == Limit::Scatter) {
+            th_gather_scatter(gather_, keys, rows, key_bytes, work_.values.data(),
+                              sizeof(std::int64_t), out, mask);
+        } else {
+            th_gather_run(gather_, keys, rows, key_bytes, limit_ == Limit::Gather ? 1 : 2, out,
+                          mask);
+        }
     }
     /// It decides nothing, so there is nothing to compare.
     std::size_t count() const override { return 0; }
@@ -122,7 +139,7 @@ public:
 
 private:
     Workload& work_;
-    int lines_;
+    Limit limit_;
     th_gather* gather_;
 };
 
@@ -132,8 +149,8 @@ std::unique_ptr<Contender> make_ours(Workload& work, int threads) {
     return std::make_unique<Ours>(work, threads);
 }
 
-std::unique_ptr<Contender> make_gather(Workload& work, int threads, int lines_per_key) {
-    return std::make_unique<Gather>(work, threads, lines_per_key);
+std::unique_ptr<Contender> make_gather(Workload& work, int threads, Limit limit) {
+    return std::make_unique<Gather>(work, threads, limit);
 }
 
 }  // namespace bench

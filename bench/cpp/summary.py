@@ -10,7 +10,7 @@ import statistics
 import sys
 from collections import defaultdict
 
-LIMITS = ("gather", "gather2")
+LIMITS = ("gather", "gather2", "scatter")
 
 
 def spread(seconds: list[float]) -> float:

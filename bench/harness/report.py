@@ -13,7 +13,8 @@ from harness.store import SuiteData
 
 RESULTS = Path(__file__).resolve().parents[1] / "results.md"
 TITLE = "# Benchmark results\n\nMade by `make bench`, from the samples in build/bench.\n"
-OURS, GATHER = "tensorhash", "gather"
+OURS, GATHER, SCATTER = "tensorhash", "gather", "scatter"
+LIMITS = (GATHER, SCATTER)
 
 # One row of a table: its labels, and the samples of it by contender.
 Row = tuple[dict[str, Any], dict[str, Sample]]
@@ -37,9 +38,11 @@ def ratio(slow: Sample, fast: Sample) -> float:
 
 
 def noise(row: dict[str, Sample]) -> str:
-    """The largest spread of those in the row."""
+    """The largest spread of those in the row; who had one round only is named."""
     known = [spread(sample.seconds) for sample in row.values() if len(sample.seconds) > 1]
-    return f"±{max(known):.0%}" if known else ""
+    once = [who for who, sample in row.items() if len(sample.seconds) == 1]
+    parts = [f"±{max(known):.0%}"] * bool(known) + [f"1 round: {', '.join(once)}"] * bool(once)
+    return "; ".join(parts)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
@@ -67,15 +70,15 @@ def beside(
     """The table of most suites: ours, its part of the gather limit, each peer and how many times slower."""
     rows = grouped(samples)
     whos = dict.fromkeys(sample.who for sample in samples)
-    peers = [who for who in whos if who not in (ours, GATHER)]
+    peers = [who for who in whos if who not in (ours, *LIMITS)]
     columns: dict[str, Column] = {f"{ours}, ms": lambda _, row: milliseconds(row.get(ours))}
     if any("rows" in labels for labels, _ in rows):
         columns["million rows/s"] = lambda labels, row: (
             number(labels["rows"] / median(row[ours].seconds) / 1e6) if ours in row else ""
         )
-    if GATHER in whos:
-        columns["of the gather limit"] = lambda _, row: (
-            f"{ratio(row[GATHER], row[ours]):.2f}" if {GATHER, ours} <= row.keys() else ""
+    for limit in (limit for limit in LIMITS if limit in whos):
+        columns[f"of the {limit} limit"] = lambda _, row, limit=limit: (
+            f"{ratio(row[limit], row[ours]):.2f}" if {limit, ours} <= row.keys() else ""
         )
     for peer in peers:
         columns[f"{peer}, ms"] = lambda _, row, peer=peer: milliseconds(row.get(peer))

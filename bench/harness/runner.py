@@ -87,6 +87,7 @@ class Worker:
             self.failures.append(Failure(running or self.suite, f"exit code {code}\n{last_words}"))
         if code != 0 and running:
             self.ended.add(running)
+            self.forget(running)
             progress.end(running, 0.0, failed=True)
 
     def take(self, event: dict[str, Any]) -> None:
@@ -95,9 +96,15 @@ class Worker:
         self.ended.add(case)
         if "error" in event:
             self.failures.append(Failure(case, event["error"]))
+            self.forget(case)
             return
         self.data.versions.update(event["versions"])
         self.data.replace(case, [Sample(**sample) for sample in event["samples"]])
+        store.save(self.scale, self.suite, self.data)
+
+    def forget(self, case: str) -> None:
+        """What an earlier run measured must not stand for a case that fails now."""
+        self.data.replace(case, [])
         store.save(self.scale, self.suite, self.data)
 
 

@@ -27,13 +27,15 @@ def library() -> ctypes.CDLL:
 
 
 class Gather:
-    """Memory as large as the index of a table for so many rows, and with wide keys as its key buffer."""
+    """Memory as large as the index of a table for so many rows, and with wide keys as its key buffer.
 
-    def __init__(self, kind: KeyKind, rows: int) -> None:
+    `index_bytes`: of a table that is no HashMap."""
+
+    def __init__(self, kind: KeyKind, rows: int, index_bytes: int = 0) -> None:
         from peers import ours
 
         self.kind, self.rows = kind, rows
-        index = ours.Table(rows, kind).map.memory_usage()["index"]
+        index = index_bytes or ours.Table(rows, kind).map.memory_usage()["index"]
         buffer = rows * kind.bytes if kind.bytes > 8 else 0
         sizes = (ctypes.c_int64(index), ctypes.c_int64(buffer))
         made = library().th_gather_make(*sizes, ctypes.c_int32(machine.threads()))
@@ -58,11 +60,13 @@ class Gather:
             library().th_gather_destroy(self.handle)
 
 
-def round_of(kind: KeyKind, batches: dict[str, np.ndarray], table_rows: int = 0) -> Round:
+def round_of(
+    kind: KeyKind, batches: dict[str, np.ndarray], table_rows: int = 0, index_bytes: int = 0
+) -> Round:
     """A round: the keys of each of these operations once, and once before for the caches.
 
     The table has room for the largest batch, or for more."""
-    gather = Gather(kind, max(table_rows, *map(len, batches.values())))
+    gather = Gather(kind, max(table_rows, *map(len, batches.values())), index_bytes)
     # The arrays live as long as the round does: the library has only their addresses.
     batches = {operation: np.ascontiguousarray(keys) for operation, keys in batches.items()}
     passes = {op: gather.of(keys, kind.lines(op)) for op, keys in batches.items()}

@@ -39,6 +39,7 @@ def life(peer: Any, rows: int) -> Round:
             table = peer.Table(least, keys.INT64)
             for batch in batches:
                 table.insert(batch, batch)
+        del table
         with clock("reserved"):
             table = peer.Table(rows, keys.INT64)
             for batch in batches:

@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
+from harness.keys import INT32X4
 from harness.report import beside
 
 TITLE = "Packed keys beside vector keys"
@@ -16,6 +17,7 @@ ABOUT = """
 not (miss).
 """
 PACKED, VECTOR = "PackedHashTable", "TorchHashTable"
+SLOT_BYTES = 16  # key and row of the packed table
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -34,6 +36,7 @@ def distinct_coords(rows: int) -> np.ndarray:
 
 
 def measure(scale: Scale, rows: int) -> list[Sample]:
+    from peers import gather
     from tensorhash.coords import PackedHashTable, TorchHashTable
 
     coords = distinct_coords(2 * rows)
@@ -55,8 +58,10 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
 
         return one_round
 
-    times = in_turn({who: searches(who) for who in made}, scale, scale.rounds(rows))
-    return samples(times, rows=rows)
+    rounds = {who: searches(who) for who in made}
+    slots = made[PACKED].capacity * SLOT_BYTES
+    rounds[gather.NAME] = gather.round_of(INT32X4, batches, index_bytes=slots)
+    return samples(in_turn(rounds, scale, scale.rounds(rows)), rows=rows)
 
 
 def tables(measured: list[Sample]) -> list[str]:

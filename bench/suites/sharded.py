@@ -9,12 +9,13 @@ import numpy as np
 
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
+from harness.keys import INT64
 from harness.report import beside
 
 TITLE = "Sharded tables beside a single one"
 ABOUT = """
 `ShardedHashMap` on CPU devices that share the cores; random int64 keys, 16 float32 a key. The ratios are
-times of the single table's: less is faster.
+times of the single table's: less is faster. The gather limit is that of the keys alone: values come on top.
 """
 ROWS, DIM = 1_000_000, 16
 SINGLE = "1 table"
@@ -52,11 +53,16 @@ def life(shards: int, keys: np.ndarray, values: np.ndarray) -> Round:
 
 
 def measure(scale: Scale, rows: int) -> list[Sample]:
+    from peers import gather
+
     rng = np.random.default_rng(1)
     keys = rng.integers(-(2**62), 2**62, rows)
     values = rng.normal(size=(rows, DIM)).astype(np.float32)
     counts = {SINGLE: 0, "1 shard": 1, "2 shards": 2, "4 shards": 4}
     rounds = {name: life(shards, keys, values) for name, shards in counts.items()}
+    rounds[gather.NAME] = gather.round_of(
+        INT64, dict.fromkeys(("insert", "find", "get", "erase"), keys)
+    )
     return samples(in_turn(rounds, scale, scale.rounds(rows)), rows=rows)
 
 

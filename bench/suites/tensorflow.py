@@ -12,13 +12,14 @@ import numpy as np
 from harness import process
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, Round, in_turn, samples
+from harness.keys import INT64
 from harness.report import OURS, beside
 from harness.store import ROOT
 
 TITLE = "TensorFlow's tables"
 ABOUT = """
 Random int64 keys, float32 values, eager calls. `insert` starts with an empty table that nobody told the size,
-`insert again` replaces every value.
+`insert again` replaces every value. The gather limit is that of the keys alone: values come on top.
 """
 PYTHON = process.TENSORFLOW
 ROWS = 1_000_000
@@ -53,6 +54,8 @@ def measure(scale: Scale, dim: int) -> list[Sample]:
     contenders = makers(dim)
     import tensorflow as tf
 
+    from peers import gather
+
     (rows,) = scale.rows(ROWS)
     rng = np.random.default_rng(dim)
     keys = tf.constant(rng.integers(0, 2**62, rows))
@@ -72,6 +75,8 @@ def measure(scale: Scale, dim: int) -> list[Sample]:
         return one_round
 
     rounds = {who: life(make) for who, make in contenders.items()}
+    limit = {"insert": keys, "insert again": shuffled, "lookup": shuffled}
+    rounds[gather.NAME] = gather.round_of(INT64, {op: k.numpy() for op, k in limit.items()})
     return samples(in_turn(rounds, scale, scale.rounds(rows)), dim=dim, rows=rows)
 
 
