@@ -108,6 +108,20 @@ def test_without_a_compiler_a_filled_cache_is_enough(monkeypatch, tmp_path):
         _build.library()
 
 
+def test_a_cache_that_cannot_be_written_is_read(monkeypatch, tmp_path):
+    made = _build.library()
+    prefix, _, own = made.parent.name.rpartition("-")
+    cache = tmp_path / "cache"
+    shutil.copytree(made.parent, cache / f"{prefix}-01234567")
+    # Not even root can make a folder where a file is.
+    (cache / f"{prefix}-{own}").write_text("")
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    assert _build.library() == cache / f"{prefix}-01234567" / made.name
+    shutil.rmtree(cache / f"{prefix}-01234567")
+    with pytest.raises(ImportError, match="cannot be written"):
+        _build.library()
+
+
 def test_a_compiler_of_several_words(monkeypatch, tmp_path):
     made = _build.library()
     said = tmp_path / "said"
