@@ -112,6 +112,14 @@ class Table(tf.saved_model.experimental.TrackableResource):
             raise tf.errors.InvalidArgumentError(
                 None, None, f"batch_size: expected one number, got {batch_size}"
             )
+        if not tf.executing_eagerly():
+            raise RuntimeError(
+                "export_batches: expected to be called eagerly, got a call inside a tf.function or a graph, "
+                "which cannot know how many batches there are; use export there"
+            )
+        return self._batches(batch_size)
+
+    def _batches(self, batch_size: int) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         at = 0
         while at >= 0:
             keys, values, following = self._export(at, batch_size, None)
