@@ -4,6 +4,7 @@
 #define TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
 
 #include <mutex>
+#include <typeinfo>
 
 #include "table.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -78,12 +79,14 @@ private:
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_dtype", &value_dtype));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "key_shape", &key_shape));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_shape", &value_shape));
-        if (dynamic_cast<Container const*>(&table) != nullptr && table.key_dtype() == key_dtype &&
+        // The very class: a dynamic_cast would take a read-only table for the mutable one that it derives from.
+        if (typeid(table) == typeid(Container) && table.key_dtype() == key_dtype &&
             table.value_dtype() == value_dtype && table.key_shape() == key_shape &&
             table.value_shape() == value_shape) {
             return absl::OkStatus();
         }
-        return invalid("shared_name: \"", info_.name(), "\" is another table: expected ",
+        return invalid("shared_name: \"", info_.name(),
+                       "\" is another table: expected a tensorhash ", Container::kind, " of ",
                        tf::DataTypeString(key_dtype), key_shape.DebugString(), " to ",
                        tf::DataTypeString(value_dtype), value_shape.DebugString(), ", got ",
                        table.DebugString());

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "status.h"
+#include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/shape_inference.h"
 
@@ -245,3 +246,8 @@ REGISTER_OP("TensorhashExport")
     .Output("next: int64")
     .TH_TYPES.SetIsStateful()
     .SetShapeFn(export_shapes);
+
+// TensorFlow takes every op with a handle for stateful, and saves no iterator that has one. These two only read: an
+// iterator that is restored repeats them. Those that change a table stay off the list, since nobody takes them back.
+ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashFind");
+ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashExport");

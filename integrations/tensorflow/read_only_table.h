@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "table.h"
@@ -16,6 +17,7 @@ template <class Container>
 class ReadOnly final : public Container {
 public:
     using Container::Container;
+    static constexpr char const* kind = "StaticHashTable";
 
     /// Equal keys must have equal values. A second call is fine if it brings what is there already, all of it, as
     /// happens when a shared table is opened twice.
@@ -60,6 +62,8 @@ public:
     }
     absl::Status clear() override { return refusal(); }
     absl::Status reserve(std::int64_t) override { return refusal(); }
+
+    std::string DebugString() const override { return this->describe(kind); }
 
 private:
     absl::Status ready() const {

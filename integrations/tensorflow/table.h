@@ -20,6 +20,9 @@ namespace tensorhash_tf {
 /// may be called from any thread. Arguments were checked when those are called.
 class Table : public tf::lookup::LookupInterface {
 public:
+    /// What Python calls such a table.
+    static constexpr char const* kind = "HashTable";
+
     /// A table's constructor reads its kernel's attributes; what is wrong with them is ctx->status() afterwards.
     Table(tf::OpKernelContext* ctx, tf::OpKernel* kernel) {
         auto const status = read_attributes(kernel->def());
@@ -83,13 +86,15 @@ public:
     tf::DataType value_dtype() const final { return value_.dtype; }
     tf::TensorShape key_shape() const final { return key_.shape; }
     tf::TensorShape value_shape() const final { return value_.shape; }
-    std::string DebugString() const override {
-        return absl::StrCat("tensorhash table of ", size(), " entries, ",
-                            tf::DataTypeString(key_.dtype), key_.shape.DebugString(), " to ",
-                            tf::DataTypeString(value_.dtype), value_.shape.DebugString());
-    }
+    std::string DebugString() const override { return describe(kind); }
 
 protected:
+    std::string describe(char const* name) const {
+        return absl::StrCat("a tensorhash ", name, " of ", tf::DataTypeString(key_.dtype),
+                            key_.shape.DebugString(), " to ", tf::DataTypeString(value_.dtype),
+                            value_.shape.DebugString(), " with ", size(), " entries");
+    }
+
     std::int64_t rows_of(tf::Tensor const& keys) const {
         return keys.NumElements() / key_.shape.num_elements();
     }

@@ -108,6 +108,20 @@ def test_without_a_compiler_a_filled_cache_is_enough(monkeypatch, tmp_path):
         _build.library()
 
 
+def test_a_cache_that_cannot_be_written_is_read(monkeypatch, tmp_path):
+    made = _build.library()
+    prefix, _, own = made.parent.name.rpartition("-")
+    cache = tmp_path / "cache"
+    shutil.copytree(made.parent, cache / f"{prefix}-01234567")
+    # Not even root can make a folder where a file is.
+    (cache / f"{prefix}-{own}").write_text("")
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    assert _build.library() == cache / f"{prefix}-01234567" / made.name
+    shutil.rmtree(cache / f"{prefix}-01234567")
+    with pytest.raises(ImportError, match="cannot be written"):
+        _build.library()
+
+
 def test_a_compiler_of_several_words(monkeypatch, tmp_path):
     made = _build.library()
     said = tmp_path / "said"
@@ -125,6 +139,66 @@ def test_a_compiler_of_several_words(monkeypatch, tmp_path):
     monkeypatch.setenv("CXX", "'g++")
     with pytest.raises(ImportError, match="CXX: expected a command"):
         _build.find_compiler()
+
+
+def fake_compiler(folder: Path) -> tuple[Path, Path]:
+    """A compiler that takes its time and makes the library that is there already, and the list of what it was asked."""
+    made, asked, compiler = _build.library(), folder / "asked", folder / "slow++"
+    compiler.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "$@" >> {asked}\nsleep 1\n'
+        f'[ "$1" = -shared ] && cp {made} "$5"\nexit 0\n'
+    )
+    compiler.chmod(0o755)
+    return compiler, asked
+
+
+def test_it_says_that_it_compiles_once(monkeypatch, tmp_path, capsys):
+    import tensorflow as tf
+
+    compiler, asked = fake_compiler(tmp_path)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("TENSORHASH_CACHE", str(tmp_path / "cache"))
+    made = _build.library()
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        f"tensorhash: compiling its ops for TensorFlow {tf.__version__}, once, into {made.parent}\n"
+    )
+    assert _build.library() == made
+    assert capsys.readouterr().err == ""
+    assert len(asked.read_text().splitlines()) == len(_build.UNITS) + 1
+
+
+def test_two_processes_compile_once(tmp_path):
+    compiler, asked = fake_compiler(tmp_path)
+    # They meet before the import: otherwise the later one could find everything made.
+    program = (
+        "import pathlib, sys, time, tensorflow as tf\n"
+        "here, me, other = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"
+        "(here / me).touch()\n"
+        "while not (here / other).exists(): time.sleep(0.01)\n"
+        "import tensorhash.tensorflow as thtf\n"
+        "table = thtf.HashTable('int64', 'int64', -1)\n"
+        "table.insert([1], [2])\n"
+        "print(int(table[1]))\n"
+    )
+    environment = {"CXX": str(compiler), "TENSORHASH_CACHE": str(tmp_path / "cache")}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path), me, other],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for me, other in (("one", "two"), ("two", "one"))
+    ]
+    said = [process.communicate(timeout=300) for process in running]
+    assert [out for out, _ in said] == ["2\n", "2\n"], said
+    assert sum(err.count("tensorhash: compiling its ops") for _, err in said) == 1
+    assert len(asked.read_text().splitlines()) == len(_build.UNITS) + 1
+    [folder] = (tmp_path / "cache").iterdir()
+    assert sorted(file.name for file in folder.iterdir()) == ["lock", _build.NAME]
 
 
 def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):

@@ -53,6 +53,14 @@ def test_wrong_arguments_when_traced(table, name):
         tf.function(lambda: call(table)).get_concrete_function()
 
 
+def test_batches_are_exported_eagerly_only(table):
+    match = "export_batches: expected to be called eagerly, got .*tf.function.*use export"
+    with pytest.raises(RuntimeError, match=match):
+        tf.function(lambda: next(table.export_batches(5)))()
+    with pytest.raises(RuntimeError, match=match), tf.Graph().as_default():
+        table.export_batches(5)
+
+
 def test_shapes_that_a_trace_does_not_know_fail_when_run(table):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.int64), tf.TensorSpec(None, tf.float32)])
     def insert(keys, values):

@@ -138,6 +138,45 @@ def test_checkpoints(kind, tmp_path):
         assert int(restored.size()) == 2
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_checkpoints_written_in_the_background(kind, tmp_path):
+    """They hold what the table held when save was called."""
+    table = make(**KINDS[kind])
+    table.clear()
+    options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+    checkpoint = tf.train.Checkpoint(table=table, step=tf.Variable(0))
+    paths = []
+    for version in (1.0, 2.0, 3.0):
+        table.insert(KEYS[kind], tf.fill([2, 2], version))
+        checkpoint.step.assign_add(1)
+        paths.append(checkpoint.save(tmp_path / "check", options=options))
+        table.clear()
+    checkpoint.sync()
+    for path, version in zip(paths, (1.0, 2.0, 3.0), strict=True):
+        other = make(**{**KINDS[kind], "shared_name": None})
+        step = tf.Variable(0)
+        tf.train.Checkpoint(table=other, step=step).restore(path)
+        assert other.lookup(KEYS[kind]).numpy().tolist() == [[version] * 2] * 2
+        assert int(step) == int(version)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_copy_that_tensorflow_asks_for_is_a_table_of_its_own(kind):
+    table = make(**KINDS[kind])
+    table.clear()
+    table.insert(KEYS[kind], [[1.0, 2.0], [3.0, 4.0]])
+    copies = {}
+    table._copy_trackable_to_cpu(copies)
+    copy = copies[table]
+    assert copy.lookup(KEYS[kind]).numpy().tolist() == [[1, 2], [3, 4]]
+    copy.clear()
+    assert int(table.size()) == 2
+    table.remove(KEYS[kind][:1])
+    table._copy_trackable_to_cpu(copies)
+    assert copies[table] is copy
+    assert copy.lookup(KEYS[kind]).numpy().tolist() == [[0, 0], [3, 4]]
+
+
 class Module(tf.Module):
     def __init__(self):
         self.tables = {kind: make(**options) for kind, options in KINDS.items()}

@@ -86,6 +86,39 @@ def test_keys_of_several_elements(key_dtype, key_shape, rng):
     check_export(other, oracle)
 
 
+KINDS = {"number": (tf.int64, ()), "string": (tf.string, ()), "vector": (tf.int32, (3,))}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_removes_of_every_rank(kind, rng):
+    key_dtype, key_shape = KINDS[kind]
+    table = thtf.HashTable(key_dtype, tf.int32, -1, key_shape=key_shape)
+    oracle = Oracle(key_shape, np.int32(-1))
+    keys = random_array(rng, key_dtype, (100, *key_shape), span=4 if key_shape else 60)
+    table.insert(keys, np.arange(100))
+    oracle.insert(keys, np.arange(100, dtype=np.int32))
+    for rank in range(4):
+        gone = keys[: 3**rank].reshape((3,) * rank + key_shape)
+        raw.LookupTableRemoveV2(table_handle=table.resource_handle, keys=gone)
+        oracle.remove(np.asarray(gone))
+        assert len(oracle.items) > 0
+        check_export(table, oracle)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_imports_replace_everything(kind, rng):
+    key_dtype, key_shape = KINDS[kind]
+    table = thtf.HashTable(key_dtype, tf.int32, -1, key_shape=key_shape)
+    for rank in range(4):
+        batch = (5, 4, 3)[:rank]
+        keys = random_array(rng, key_dtype, batch + key_shape)
+        values = rng.integers(0, 1000, batch).astype(np.int32)
+        raw.LookupTableImportV2(table_handle=table.resource_handle, keys=keys, values=values)
+        oracle = Oracle(key_shape, np.int32(-1))
+        oracle.insert(np.asarray(keys), values)
+        check_export(table, oracle)
+
+
 @pytest.mark.parametrize("hash_bits", [64, 3, 0])
 def test_strings_whose_hashes_collide_are_different_keys(hash_bits, rng):
     def make():
@@ -197,6 +230,20 @@ def test_named_tables_share_and_anonymous_ones_do_not():
     with pytest.raises(tf.errors.InvalidArgumentError, match='"shared" is another table.*float'):
         thtf.HashTable(tf.int64, tf.float32, 0.0, shared_name="shared")
     assert int(thtf.HashTable(tf.int64, tf.int64, -1).size()) == 0
+
+
+@pytest.mark.parametrize("sharing", [True, False])
+def test_a_node_name_is_a_shared_name_if_asked(sharing):
+    types = {"key_dtype": tf.int64, "value_dtype": tf.int64}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        by_node = thtf.ops.tensorhash_table(
+            **types, use_node_name_sharing=sharing, name="the_name_of_a_node"
+        )
+        by_name = thtf.ops.tensorhash_table(**types, shared_name="the_name_of_a_node", name="b")
+        one = tf.constant([1], tf.int64)
+        session.run(thtf.ops.tensorhash_upsert(by_node, one, one))
+        sizes = [raw.LookupTableSizeV2(table_handle=handle) for handle in (by_node, by_name)]
+        assert session.run(sizes) == [1, 1 if sharing else 0]
 
 
 def test_positional_arguments_are_in_tensorflows_order():

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import tensorhash.tensorflow as thtf
@@ -76,6 +77,61 @@ def test_readers_and_writers_from_many_threads():
             thread.join()
         assert errors == []
         assert int(table.size()) == 5000
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.string], ids=lambda d: d.name)
+def test_readers_while_a_table_grows_shrinks_and_is_cleared(dtype):
+    """A row is there and whole, or not there and the default. Keys that nobody touches are always there."""
+    table = thtf.HashTable(dtype, tf.float32, tf.fill([8], -1.0))
+
+    def keys_of(numbers):
+        return tf.strings.as_string(numbers) if dtype == tf.string else tf.constant(numbers)
+
+    def rows_of(numbers):
+        return tf.repeat(tf.cast(numbers, tf.float32)[:, None], 8, 1)
+
+    rounds, size = 6, 4000
+    asked = np.random.default_rng(3).permutation(rounds * size)
+    keys, whole = keys_of(asked), np.repeat(asked[:, None], 8, 1)
+    lasting = asked < 100
+    table.insert(keys_of(np.arange(100)), rows_of(np.arange(100)))
+    clearing, stop, wrong, seen = threading.Event(), threading.Event(), [], set()
+
+    def look():
+        before = clearing.is_set()
+        values, there = (part.numpy() for part in table.lookup(keys, return_exists=True))
+        if not (values == np.where(there[:, None], whole, -1)).all():
+            wrong.append("a row that is not whole")
+        if not (before or clearing.is_set()) and not there[lasting].all():
+            wrong.append("a key that was never removed is not there")
+        seen.add(int(there.sum()))
+
+    def reader():
+        while not stop.is_set() and not wrong:
+            try:
+                look()
+            except Exception as error:
+                wrong.append(str(error))
+
+    threads = [threading.Thread(target=reader) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        for start in range(0, rounds * size, size):  # grows: nothing was reserved
+            numbers = np.arange(max(start, 100), start + size)
+            table.insert(keys_of(numbers), rows_of(numbers))
+        table.remove(keys_of(np.arange(100, rounds * size, 3)))
+        table.remove(keys_of(np.arange(100, rounds * size)))
+    clearing.set()
+    for _ in range(10):
+        table.insert(keys, rows_of(asked))
+        table.clear()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert len(seen) > 1  # the readers did see it change
+    assert int(table.size()) == 0
 
 
 def test_threads_that_accumulate_lose_nothing():

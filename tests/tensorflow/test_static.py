@@ -94,6 +94,22 @@ def test_a_shared_table_is_not_opened_with_a_part_of_it(keys):
     assert again.lookup(keys).numpy().tolist() == whole.lookup(keys).numpy().tolist() == [2, 4]
 
 
+@pytest.mark.parametrize("key", [1, "one"], ids=["number", "string"])
+def test_a_name_is_of_one_kind_of_table(key):
+    dtype = tf.convert_to_tensor(key).dtype
+    static_name, mutable_name = f"a static name {key}", f"a mutable name {key}"
+    static = thtf.StaticHashTable({key: 2}, -1, shared_name=static_name)
+    match = f'"{static_name}" is another table: expected a tensorhash HashTable.*got a tensorhash StaticHashTable'
+    with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+        thtf.HashTable(dtype, tf.int32, -1, shared_name=static_name)
+    assert static.lookup([key]).numpy().tolist() == [2]
+    mutable = thtf.HashTable(dtype, tf.int32, -1, shared_name=mutable_name)
+    match = f'"{mutable_name}" is another table: expected a tensorhash StaticHashTable.*got a tensorhash HashTable'
+    with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+        thtf.StaticHashTable({key: 2}, -1, shared_name=mutable_name)
+    assert int(mutable.size()) == 0
+
+
 def test_reading_before_the_contents_are_there_is_an_error():
     handle = thtf.ops.tensorhash_anonymous_static_table(key_dtype=tf.int64, value_dtype=tf.int64)
     with pytest.raises(tf.errors.FailedPreconditionError, match="not initialised"):

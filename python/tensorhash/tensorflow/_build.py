@@ -179,7 +179,8 @@ def locked(file: Path) -> Iterator[None]:
 def library() -> Path:
     """The op library for this TensorFlow; compiled now if the cache does not hold it.
 
-    Where there is no compiler, as in an image that was filled elsewhere, another's library does.
+    Where there is no compiler or the cache cannot be written, as in an image that was filled elsewhere, a library that
+    another compiler made does.
     """
     tf = import_tensorflow()
     prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
@@ -205,6 +206,8 @@ def library() -> Path:
                 )
                 compile_library(tf, compiler, target)
     except OSError as error:
+        if made := cached_library(prefix):
+            return made
         raise ImportError(
             f"tensorhash.tensorflow: the cache {folder} cannot be written ({error}); "
             "name another folder in TENSORHASH_CACHE"

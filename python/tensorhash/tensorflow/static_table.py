@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tensorhash.tensorflow._arguments import as_tensor
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow.table import Table
 
@@ -28,7 +29,7 @@ class StaticHashTable(Table):
     ) -> None:
         with tf.init_scope():
             keys, values = _items(initializer, default_value)
-        default = tf.convert_to_tensor(default_value, values.dtype)
+            default = as_tensor("default_value", default_value, values.dtype)
         batch_rank = values.shape.rank - default.shape.rank
         creation = {}
         if shared_name is not None:
@@ -82,4 +83,5 @@ def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
     # TensorFlow's initialisers fill only TensorFlow's tables: let one be filled, and take what it holds.
     if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
         return initializer._keys, initializer._values
-    return tf.lookup.StaticHashTable(initializer, default_value).export()
+    default = as_tensor("default_value", default_value, initializer.value_dtype)
+    return tf.lookup.StaticHashTable(initializer, default).export()

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tensorhash.tensorflow._arguments import as_tensor
 from tensorhash.tensorflow._ops import ops
 
 EVERYTHING = 2**63 - 1
@@ -31,7 +32,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
         self._creation = creation
         self._name = name
         with tf.init_scope():
-            self._default_value = self._tensor("default_value", default_value, self._value_dtype)
+            self._default_value = as_tensor("default_value", default_value, self._value_dtype)
         self._value_shape = self._default_value.shape
 
     @classmethod
@@ -79,13 +80,11 @@ class Table(tf.saved_model.experimental.TrackableResource):
         """
         default = self._default_value
         if dynamic_default_values is not None:
-            default = self._tensor(
-                "dynamic_default_values", dynamic_default_values, self._value_dtype
-            )
+            default = as_tensor("dynamic_default_values", dynamic_default_values, self._value_dtype)
         with tf.name_scope(name or f"{self._name}_lookup"):
             values, exists = ops.tensorhash_find(
                 table=self.resource_handle,
-                keys=self._tensor("keys", keys, self._key_dtype),
+                keys=as_tensor("keys", keys, self._key_dtype),
                 default_value=default,
                 key_shape=self._key_shape,
                 value_shape=self._value_shape,
@@ -113,6 +112,14 @@ class Table(tf.saved_model.experimental.TrackableResource):
             raise tf.errors.InvalidArgumentError(
                 None, None, f"batch_size: expected one number, got {batch_size}"
             )
+        if not tf.executing_eagerly():
+            raise RuntimeError(
+                "export_batches: expected to be called eagerly, got a call inside a tf.function or a graph, "
+                "which cannot know how many batches there are; use export there"
+            )
+        return self._batches(batch_size)
+
+    def _batches(self, batch_size: int) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         at = 0
         while at >= 0:
             keys, values, following = self._export(at, batch_size, None)
@@ -147,17 +154,6 @@ class Table(tf.saved_model.experimental.TrackableResource):
             "value_shape": self._value_shape,
             **self._creation,
         }
-
-    @staticmethod
-    def _tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
-        if tf.is_tensor(value) and value.dtype != dtype:
-            raise tf.errors.InvalidArgumentError(
-                None,
-                None,
-                f"{argument}: expected {dtype.name}, got {value.dtype.name}; "
-                f"cast it with tf.cast({argument}, tf.{dtype.name})",
-            )
-        return tf.convert_to_tensor(value, dtype=dtype, name=argument)
 
 
 class HashTable(Table):
@@ -203,8 +199,8 @@ class HashTable(Table):
         what is there) or "last" (replaces it)."""
         return ops.tensorhash_upsert(
             table=self.resource_handle,
-            keys=self._tensor("keys", keys, self._key_dtype),
-            values=self._tensor("values", values, self._value_dtype),
+            keys=as_tensor("keys", keys, self._key_dtype),
+            values=as_tensor("values", values, self._value_dtype),
             reduce=reduce,
             key_shape=self._key_shape,
             value_shape=self._value_shape,
@@ -215,7 +211,7 @@ class HashTable(Table):
         """Removes `keys`; those that are not there are no error."""
         return ops.tensorhash_remove(
             table=self.resource_handle,
-            keys=self._tensor("keys", keys, self._key_dtype),
+            keys=as_tensor("keys", keys, self._key_dtype),
             Tout=self._value_dtype,
             key_shape=self._key_shape,
             value_shape=self._value_shape,
