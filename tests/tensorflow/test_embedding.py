@@ -104,3 +104,20 @@ def test_a_saved_training_step_goes_on_training(tmp_path):
 def test_an_unknown_optimizer_is_refused():
     with pytest.raises(ValueError, match="optimizer: expected one of sgd, adagrad, got 'adam'"):
         thtf.Embedding(3, optimizer="adam")
+
+
+@pytest.mark.parametrize("ids", [[1.5], np.array([2**32 + 1]), np.array([2**31], np.uint32)])
+@pytest.mark.parametrize("graph", [False, True])
+def test_ids_that_the_table_cannot_hold_are_refused(ids, graph):
+    layer = thtf.Embedding(3, key_dtype="int32")
+    layer(tf.constant([1]))
+    call = tf.function(layer) if graph else layer
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected ids that int32 can hold"):
+        call(tf.convert_to_tensor(ids))
+
+
+def test_ids_of_other_numbers_that_fit_are_taken():
+    layer = thtf.Embedding(3, key_dtype="int64")
+    layer.table.insert(tf.constant([7], tf.int64), [[1.0, 2.0, 3.0]])
+    for dtype in (tf.int32, tf.uint8, tf.float32):
+        assert layer(tf.constant([7], dtype)).numpy().tolist() == [[1, 2, 3]]

@@ -59,9 +59,7 @@ class Embedding(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: Any, training: bool = False) -> tf.Tensor:
-        ids = tf.convert_to_tensor(inputs)
-        if ids.dtype != tf.as_dtype(self.key_dtype) and ids.dtype != tf.string:
-            ids = tf.cast(ids, self.key_dtype)
+        ids = self._exact(tf.convert_to_tensor(inputs))
         if not training:
             return tf.cast(self.table.lookup(ids), self.compute_dtype)
         self._admit(ids)
@@ -76,6 +74,17 @@ class Embedding(keras.layers.Layer):
 
         values = read(tf.convert_to_tensor(self.anchor))
         return tf.cast(values, self.compute_dtype)
+
+    def _exact(self, ids: tf.Tensor) -> tf.Tensor:
+        """Ids of any numbers, as Keras' layers take them, as long as the table's dtype holds each."""
+        if ids.dtype == self.table.key_dtype or tf.string in (ids.dtype, self.table.key_dtype):
+            return ids  # of strings and numbers the table tells them apart
+        cast = tf.cast(ids, self.table.key_dtype)
+        zero = tf.zeros((), ids.dtype)
+        same = (tf.cast(cast, ids.dtype) == ids) & ((cast < 0) == (ids < zero))
+        message = f"inputs: expected ids that {self.key_dtype} can hold, got {ids.dtype.name}"
+        tf.debugging.Assert(tf.reduce_all(same), [message, ids])
+        return cast
 
     def _read(self, table: HashTable, ids: tf.Tensor) -> tf.Tensor:
         # A SavedModel refuses gradient functions that capture a constant, such as the table's own default.
