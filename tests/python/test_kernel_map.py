@@ -79,6 +79,18 @@ def test_offsets_times_rows_may_exceed_32_bits():
     assert len(made) * len(outs) == 2**32
 
 
+@pytest.mark.parametrize("high", [8, 20])
+def test_mirrored_groups_ascend_however_the_rows_are_ordered(high):
+    """Rows of one block, or block by block, are in order for the blocks path; their mirrors are not."""
+    rng = np.random.default_rng(10)
+    coords = random_coords(rng, 200, 3, 0, high)
+    by_batch = coords[np.argsort(coords[:, 0], kind="stable")]
+    by_block = coords[np.lexsort((coords // np.int32([1, 8, 8, 8])).T[::-1])]
+    for rows in (coords[coords[:, 0] == 0], by_batch, by_block, np.unique(coords, axis=0)):
+        for size in [(3, 3, 3), (1, 3, 5)]:
+            check_all(rows, rows, [1, 1, 1], size)
+
+
 @pytest.mark.parametrize("edge", [131071, 2**31 - 1])
 def test_nothing_wraps_around_at_the_edge_of_the_range(edge):
     corners = [-edge - 1, -edge, edge - 1, edge]
