@@ -33,6 +33,7 @@ class KernelMap:
         # Ours alone: what a user writes into `offsets` must not lead a slice astray.
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
+        self._mask: Array | None = None
 
     @property
     def identity_map_index(self) -> int | None:
@@ -117,8 +118,11 @@ class KernelMap:
         return self.pair_table()
 
     def pair_mask(self) -> Array:
-        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there."""
-        return self._source.give(self._made.pair_mask())
+        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there.
+        Made on first access."""
+        if self._mask is None:
+            self._mask = self._source.give(self._made.pair_mask())
+        return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
         """The pairs by out row: (in rows, out rows that have any, int64 offsets [U + 1])."""
