@@ -314,6 +314,17 @@ def test_a_bad_k_is_named(k, error):
         knn_search(np.zeros((3, 3)), np.zeros((3, 3)), k)
 
 
+def test_any_k_is_any_number_of_64_bits():
+    cloud = np.zeros((3, 3))
+    for most in (2**31, 2**63 - 1):
+        assert len(knn_search(cloud, cloud, most).indices) == 9
+        assert len(radius_search(cloud, cloud, 1.0, max_neighbors=most).indices) == 9
+    with pytest.raises(ValueError, match=f"^k: expected at most {2**63 - 1}, got {2**63}"):
+        knn_search(cloud, cloud, 2**63)
+    with pytest.raises(ValueError, match=f"^max_neighbors: expected at most {2**63 - 1}, got"):
+        radius_search(cloud, cloud, 1.0, max_neighbors=2**63)
+
+
 def test_scipy_agrees_on_a_large_cloud():
     spatial = pytest.importorskip("scipy.spatial")
     rng = np.random.default_rng(8)

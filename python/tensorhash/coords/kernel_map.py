@@ -89,7 +89,7 @@ class KernelMap:
     def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
         arrays [end - start, most pairs], filled up with -1."""
-        first, last = integer(start, "start"), integer(end, "end")
+        first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
             raise ValueError(
                 f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
@@ -251,7 +251,7 @@ def kernel_map_from_size_hierarchical(
     """The map from the rows of a table, of equal ones the first, to `query_coords`.
 
     The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
-    `stride` is a power of two. Kernels are odd, over three axes, dilation 1. A query with a number
+    `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with a number
     beyond int32 has no pairs.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
@@ -260,5 +260,6 @@ def kernel_map_from_size_hierarchical(
         )
     rows, source = take_rows(query_coords, "query_coords", NUMPY)
     size = numbers_per_axis(kernel_size, 3, "kernel_size")
-    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, integer(stride, "stride"))
+    width = integer(stride, "stride", 2**30)
+    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, width)
     return KernelMap(made, source)

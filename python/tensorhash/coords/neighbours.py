@@ -9,6 +9,8 @@ from tensorhash._arrays import Framework
 from tensorhash._table import Array, ArrayLike, integer
 from tensorhash.coords._points import number, take_numbers, take_optional
 
+_MOST = 2**63 - 1  # a query gets what there is of so many
+
 
 class Neighbors(NamedTuple):
     """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`, and so `distances`."""
@@ -36,7 +38,7 @@ def radius_search(
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
     """
-    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors")
+    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors", _MOST)
     rows, asked, source = _take_clouds(points, queries)
     return _give(
         source,
@@ -67,7 +69,7 @@ def knn_search(
     array([[1, 0],
            [2, 1]])
     """
-    count = integer(k, "k")
+    count = integer(k, "k", _MOST)
     rows, asked, source = _take_clouds(points, queries)
     return _give(
         source,
