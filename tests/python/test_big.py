@@ -1,5 +1,5 @@
-"""What needs gigabytes: T45, more than 2^31 bytes of values in one column, skipped where 4 GB are not free; a pair table
-of more than 2^31 places, skipped unless it is asked for."""
+"""What needs gigabytes: T45, more than 2^31 bytes of values in one column, skipped where 4 GB are not free; a pair
+table of more than 2^31 places, skipped unless it is asked for."""
 
 import os
 
