@@ -185,6 +185,19 @@ def test_one_stray_point_does_not_make_it_quadratic(stray):
     assert knn_search(points, points, 2).indices[2 * 123] == 123
 
 
+@pytest.mark.parametrize("largest", [1.0, 1.999 * 2.0**80, 1e150])
+def test_distances_are_exact_down_to_2_to_the_minus_1011_of_the_largest_coordinate(largest):
+    unit = largest * 2.0**-1011
+    points = unit * np.array([[1.3], [1.2], [1.1], [1.0]])
+    points = np.concatenate([points, [[largest]]])
+    for found in (knn_search(points, [[0.0]], 4), radius_search(points, [[0.0]], 1.3 * unit)):
+        assert found.indices.tolist() == [3, 2, 1, 0]
+        assert np.allclose(found.distances, points[found.indices, 0], rtol=1e-15, atol=0)
+    # Below, squares underflow: points so near count as equally near.
+    found = knn_search(points[:4] * 2.0**-28, [[0.0], [largest]], 4)
+    assert found.indices[:4].tolist() == [0, 1, 2, 3] and not found.distances[:4].any()
+
+
 def test_stray_points_do_not_choose_the_axes_of_the_grid():
     ordinary = np.zeros((40_000, 6))
     ordinary[:, [1, 3, 4]] = np.random.default_rng(9).random((40_000, 3))

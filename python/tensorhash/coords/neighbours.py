@@ -31,7 +31,8 @@ def radius_search(
     """Every point at a distance of at most `radius` from each query, nearest first.
 
     Exact: the rule is `distance <= radius` for the distance in float64 that is returned; a point
-    equal to the query counts. `max_neighbors` keeps the nearest so many. With `batch` and
+    equal to the query counts. (Distances below 5e-305 of the largest coordinate underflow: see
+    docs/neighbours.md.) `max_neighbors` keeps the nearest so many. With `batch` and
     `query_batch`, an integer a row in any order, rows of different batches never meet. Results
     come in the framework of the queries, the same bits on any number of threads.
 
