@@ -17,25 +17,33 @@ TITLE = "Kernel maps"
 ABOUT = """
 Submanifold maps of distinct voxels in random order: a tenth of a cube's cells, and a batch of one real LiDAR scan
 turned by various angles, at 5 cm. `wrong`: pairs that spconv finds and that are not there, or the other way round;
-seen where the grid has more than 2^31 cells. Then the four paths, and what they look up: coarse cells are 4 voxels
-wide, `occupied` is the part of a kernel's offsets that fall into a coarse cell which holds anything. Last the peak
+seen where the grid has more than 2^31 cells. Then the four paths, also for a grid so sparse that a fifth of its coarse
+cells hold anything, and what they look up: coarse cells are 4 voxels wide, `coarse occupied` is the part of the coarse
+cells looked up that hold a voxel, `of flat` the part of flat's lookups that are left for the fine ones. Last the peak
 memory of one call beyond what was there before, in a process of its own.
 """
 ROWS = (100_000, 500_000)
 SIZES = (3, 5, 7)
 FILLED = 0.1  # of the cells of the uniform grid
+COARSE = 4  # voxels a coarse cell is wide
+SPARSE = 1 - 0.8 ** (1 / COARSE**3)  # of the cells, so that a fifth of the coarse ones hold any
 PATHS = ("blocks", "merge", "flat", "hierarchical")
 PROBING = ("flat", "hierarchical")  # the others look nothing up
 
 
-def uniform(count: int) -> np.ndarray:
-    """int32 [count, 4], distinct, in random order: a tenth of a cube's cells."""
-    side = round((count / FILLED) ** (1 / 3)) + 1
+def uniform(count: int, filled: float = FILLED) -> np.ndarray:
+    """int32 [count, 4], distinct, in random order: this part of a cube's cells."""
+    side = round((count / filled) ** (1 / 3)) + 1
     cells = np.random.default_rng(0).choice(side**3, count, replace=False)
     return np.column_stack(np.unravel_index(cells, (1, side, side, side))).astype(np.int32)
 
 
-DATA: dict[str, Callable[[int], np.ndarray]] = {"uniform": uniform, "LiDAR": lidar.voxels}
+DATA: dict[str, Callable[[int], np.ndarray]] = {
+    "uniform": uniform,
+    "LiDAR": lidar.voxels,
+    "sparse": partial(uniform, filled=SPARSE),
+}
+BESIDE = ("uniform", "LiDAR")  # what is measured beside spconv, and for its memory
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -46,13 +54,14 @@ def cases(scale: Scale) -> list[Case]:
     for data, rows, size in scale.pick(every, few):
         name = f"{data}/{rows_text(rows)}/{size}^3"
         given = {"data": data, "rows": rows, "size": size}
-        peers.append(Case(f"kernel_maps/spconv/{name}", partial(beside_spconv, **given)))
+        if data in BESIDE:
+            peers.append(Case(f"kernel_maps/spconv/{name}", partial(beside_spconv, **given)))
         if rows == small:
             paths.append(Case(f"kernel_maps/paths/{name}", partial(every_path, **given)))
     (most,) = scale.rows(max(ROWS))
     memory = [
         Case(f"kernel_maps/memory/{data}", partial(memory_of_call, data=data, rows=most, size=7))
-        for data in scale.pick(list(DATA), ["uniform"])
+        for data in scale.pick(BESIDE, ["uniform"])
     ]
     return peers + paths + memory
 
@@ -107,7 +116,34 @@ def every_path(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
     for sample in (s for s in made if s.who in PROBING):
         coarse, fine = works[sample.who]().probes
         sample.numbers = {"coarse": int(coarse), "fine": int(fine)}
+        if coarse:
+            reached, occupied = coarse_cells(coords, size)
+            if reached != coarse:
+                raise AssertionError(f"{coarse} coarse lookups, expected {reached}")
+            sample.numbers["occupied"] = occupied
     return made
+
+
+def coarse_cells(coords: np.ndarray, size: int) -> tuple[int, int]:
+    """(coarse cells that the kernels of all rows reach, those of them that hold a row)."""
+    batch, places = coords[:, :1], coords[:, 1:].astype(np.int64)
+    first, last = ((places + reach) // COARSE for reach in (-(size // 2), size // 2))
+    low, high = first.min(axis=0), last.max(axis=0)
+    extent = (int(batch.max()) + 1, *(high - low + 1).tolist())
+
+    def codes(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        return np.ravel_multi_index(np.column_stack([rows, cells - low]).T, extent)
+
+    held = np.unique(codes(batch, places // COARSE))
+    reached = occupied = 0
+    for step in np.ndindex(*(last - first).max(axis=0) + 1):
+        cells = first + np.array(step)
+        inside = (cells <= last).all(axis=1)
+        asked = codes(batch[inside], cells[inside])
+        at = np.minimum(np.searchsorted(held, asked), len(held) - 1)
+        reached += len(asked)
+        occupied += int((held[at] == asked).sum())
+    return reached, occupied
 
 
 def peak_memory(data: str, rows: int, size: int) -> tuple[int, int]:
@@ -148,7 +184,7 @@ def paths_table(measured: list[Sample]) -> list[str]:
     if not measured:
         return []
     head = ["voxels", "rows", "kernel", *(f"{path}, ms" for path in PATHS)]
-    head += ["flat probes", "coarse + fine probes", "occupied"]
+    head += ["flat probes", "coarse + fine probes", "coarse occupied", "of flat"]
     lines = []
     for labels, row in grouped(measured):
         flat, tree = row["flat"].numbers["fine"], row["hierarchical"].numbers
@@ -156,6 +192,8 @@ def paths_table(measured: list[Sample]) -> list[str]:
             [labels["voxels"], rows_text(labels["rows"]), labels["kernel"]]
             + [milliseconds(row[path]) for path in PATHS]
             + [f"{flat:.2e}", f"{tree['coarse']:.2e} + {tree['fine']:.2e}"]
+            # Samples of earlier runs do not say.
+            + [f"{tree['occupied'] / tree['coarse']:.0%}" if "occupied" in tree else ""]
             + [f"{tree['fine'] / flat:.0%}"]
         )
     return [*markdown(head, lines), ""]

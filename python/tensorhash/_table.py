@@ -45,14 +45,18 @@ def element_text(element: tuple[str, Sequence[int]]) -> str:
     return f"{element[0]} {tuple(element[1])}"
 
 
-def integer(value: Any, argument: str) -> int:
-    """An int that fits 64 bits, from anything that is one."""
+def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
+    """An int that fits 64 bits, from anything that is one.
+
+    `most` is what the core takes at most, and says itself of any number that reaches it; None:
+    the caller compares, with any number.
+    """
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{argument}: expected an int, got {type(value).__name__}") from None
-    if not -(2**63) <= number < 2**63:
-        bound = "at most 2147483647" if number > 0 else "at least -2147483648"
+    if most is not None and not -(2**63) <= number < 2**63:
+        bound = f"at most {most}" if number > 0 else "0 or more"
         raise ValueError(f"{argument}: expected {bound}, got {number}")
     return number
 

@@ -194,7 +194,7 @@ class BoundedHashMap(HashMap):
 
     def reserve(self, capacity: int) -> None:
         """The room is there already; ValueError for more than `max_capacity`."""
-        if not 0 <= integer(capacity, "capacity") <= self.max_capacity:
+        if not 0 <= integer(capacity, "capacity", None) <= self.max_capacity:
             raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
     def save(self, file_name: str | os.PathLike[str]) -> None:

@@ -192,7 +192,9 @@ class HashMap(Table):
         A view taken before growth or compact() keeps the old memory: safe, no longer the table's.
         """
         return self._framework.give(
-            self._table.value_tensor(integer(value_buffer_id, "value_buffer_id"))
+            self._table.value_tensor(
+                integer(value_buffer_id, "value_buffer_id", len(self._values) - 1)
+            )
         )
 
     def value_tensors(self) -> list[Array]:

@@ -177,7 +177,7 @@ class ShardedHashMap(HashMap):
 
     def value_tensor(self, value_buffer_id: int = 0, device: Any = None) -> Array:
         """One device's value buffer. With a single device it need not be named."""
-        column = integer(value_buffer_id, "value_buffer_id")
+        column = integer(value_buffer_id, "value_buffer_id", None)
         if not 0 <= column < len(self._values):
             raise IndexError(
                 f"value_buffer_id: expected 0 <= value_buffer_id < {len(self._values)}, "

@@ -1,6 +1,9 @@
 // One pass per group: a place for every row sorts the pairs without comparing them.
 #include "coords/finish_groups.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "runtime/parallel.hpp"
 #include "tensorhash/threads.hpp"
 
@@ -23,10 +26,11 @@ public:
         bool const small = offsets_.back() < std::int64_t{kSerialWork};
         std::size_t const tasks = small ? 1 : std::min(swept.groups, threads * 4);
         runtime::run_tasks(tasks, [&](std::size_t task) {
-            RowOrder order(in_order_ ? 0 : out_rows_);
+            std::optional<RowOrder> order;
+            if (!in_order_) order.emplace(out_rows_);
             for (std::size_t k = task; k < swept.groups; k += tasks) {
                 if (swept.mirror) exchange(k, 2 * swept.groups - k, order);
-                if (!in_order_) reorder(k, order);
+                if (!in_order_) reorder(k, *order);
             }
         });
     }
@@ -42,17 +46,20 @@ private:
         });
     }
 
-    void exchange(std::size_t from, std::size_t to, RowOrder& order) {
+    void exchange(std::size_t from, std::size_t to, std::optional<RowOrder>& order) {
         std::int64_t const count = offsets_[from + 1] - offsets_[from];
-        if (in_order_) {
+        // Out rows in order say nothing of the in rows, which lead here: rows that ascend by block need not do so when
+        // they are shifted.
+        if (in_order_ && std::is_sorted(in_ + offsets_[from], in_ + offsets_[from + 1])) {
             std::copy_n(in_ + offsets_[from], count, out_ + offsets_[to]);
             std::copy_n(out_ + offsets_[from], count, in_ + offsets_[to]);
             return;
         }
+        if (!order) order.emplace(out_rows_);
         for (std::int64_t at = offsets_[from]; at < offsets_[from + 1]; ++at) {
-            order.add(in_[at], out_[at]);
+            order->add(in_[at], out_[at]);
         }
-        order.flush(out_ + offsets_[to], in_ + offsets_[to]);
+        order->flush(out_ + offsets_[to], in_ + offsets_[to]);
     }
 
     void reorder(std::size_t group, RowOrder& order) {

@@ -13,7 +13,8 @@
 namespace tensorhash::coords {
 
 /// Points and queries times a power of two that keeps every square within float64: distances are those of the
-/// unscaled numbers to the last bit, and neither huge nor tiny ones are lost.
+/// unscaled numbers to the last bit, and neither huge nor tiny ones are lost. Below 2^-1011 of the largest coordinate
+/// squares underflow all the same: no scale holds both.
 struct SearchSpace {
     SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud);
 

@@ -1,5 +1,6 @@
 """The benchmark's own machinery: what it says of its samples, and what it keeps when something breaks."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -128,6 +129,90 @@ def test_a_goal_that_is_a_ceiling_is_missed_from_above():
     (verdict,) = (v for v in goals.judge({"overhead": data}) if v.measured)
     assert verdict.score == pytest.approx(0.5)
     assert verdict.goal_text() == "under 4 µs"
+
+
+def judged(suite, samples):
+    """What is measured of each goal that these samples decide, by its name."""
+    data = store.SuiteData("a machine", {}, samples)
+    return {v.goal.what: v for v in goals.judge({suite: data}) if v.measured}
+
+
+def test_packed_search_is_judged_at_both_sizes():
+    samples = [
+        Sample(who, {"rows": rows, "operation": operation}, [seconds])
+        for rows, slow in ((100_000, 2.0), (1_000_000, 3.0))
+        for operation in ("hit", "miss")
+        for who, seconds in (("PackedHashTable", 1.0), ("TorchHashTable", slow))
+    ]
+    (verdict,) = judged("packed", samples).values()
+    assert verdict.measured == {"hit 1e5": 2, "miss 1e5": 2, "hit 1e6": 3, "miss 1e6": 3}
+    assert (verdict.goal.target, verdict.score) == (2.5, 0.8)
+
+
+def test_kernel_maps_are_judged_beside_spconv_at_both_sizes():
+    samples = [
+        Sample(who, {"part": "spconv", "voxels": voxels, "rows": rows, "kernel": kernel}, [seconds])
+        for voxels in ("uniform", "LiDAR")
+        for rows in (100_000, 500_000)
+        for kernel in ("3^3", "5^3", "7^3")
+        for who, seconds in (("tensorhash", 1.0), ("spconv", 7.0))
+    ]
+    verdicts = judged("kernel_maps", samples)
+    assert {v.goal.what.split()[4]: [] for v in verdicts.values()}.keys() == {"1e5", "5e5"}
+    targets = [verdict.goal.target for verdict in verdicts.values()]
+    assert targets == [10, 15, 15, 5, 8, 8]
+    assert [v.score >= 1 for v in verdicts.values()] == [False] * 3 + [True, False, False]
+
+
+def test_tensorflows_tables_are_judged_for_insert_and_lookup_at_every_dim():
+    samples = [
+        Sample(who, {"dim": dim, "operation": operation, "rows": 1_000_000}, [seconds])
+        for dim in (1, 16, 64)
+        for operation in ("insert", "insert again", "lookup")
+        for who, seconds in (
+            ("tensorhash", 1.0),
+            ("MutableHashTable", 9.0),
+            ("DenseHashTable", 2.0),
+        )
+    ]
+    verdicts = judged("tensorflow", samples)
+    assert [(v.goal.target, v.measured) for v in verdicts.values()] == [
+        (3, {"dim 16": 2, "dim 64": 2}),
+        (1.5, {"dim 1": 2}),
+    ] * 2
+    assert [what.split(",")[0] for what in verdicts] == ["insert"] * 2 + ["lookup"] * 2
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_coarse_cells_are_counted_as_the_hierarchical_path_looks_them_up(size):
+    import numpy as np
+
+    import tensorhash.coords as thc
+    from suites import kernel_maps
+
+    coords = kernel_maps.uniform(300, 0.02)
+    coords[::3, 0] = 1
+    cells = {(b, *(np.array(p) // 4)) for b, *p in coords.tolist()}
+    reach = np.arange(-(size // 2), size // 2 + 1)
+    asked = occupied = 0
+    for batch, *place in coords.tolist():
+        axes = [sorted({(at + step) // 4 for step in reach.tolist()}) for at in place]
+        around = [(batch, *cell) for cell in itertools.product(*axes)]
+        asked += len(around)
+        occupied += sum(cell in cells for cell in around)
+    assert kernel_maps.coarse_cells(coords, size) == (asked, occupied)
+    made = thc.generate_kernel_map(coords, coords, 1, size, strategy="hierarchical")
+    assert made.probes[0] == asked
+
+
+def test_a_fifth_of_the_coarse_cells_of_the_sparse_grid_hold_anything():
+    import numpy as np
+
+    from suites import kernel_maps
+
+    coords = kernel_maps.DATA["sparse"](20_000)
+    cells = len(np.unique(coords // [1, 4, 4, 4], axis=0))
+    assert 0.18 < cells / ((coords.max() + 1) / 4) ** 3 < 0.22
 
 
 def test_a_table_has_ours_its_part_of_the_limit_and_each_peer():

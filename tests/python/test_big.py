@@ -1,9 +1,13 @@
-"""T45: more than 2^31 bytes of values in one column; needs some 3 GB, else it is skipped."""
+"""What needs gigabytes: T45, more than 2^31 bytes of values in one column, skipped where 4 GB are not free; a pair
+table of more than 2^31 places, skipped unless it is asked for."""
+
+import os
 
 import numpy as np
 import pytest
 
 import tensorhash
+import tensorhash.coords as thc
 
 NEEDED = 4 << 30
 ROW = 2**27 + 64
@@ -39,3 +43,20 @@ def test_t45_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
     assert not values[last - 1].any()
     assert not values[0].any()
     assert table.capacity() == ROWS
+
+
+@pytest.mark.skipif(
+    os.environ.get("TENSORHASH_BIG") != "1",
+    reason="takes 9 GB and a quarter of a minute: only where TENSORHASH_BIG=1 is set",
+)
+def test_a_pair_table_may_have_more_than_2_to_the_31_places():
+    rows, size = 525_000, (16, 16, 16)
+    back = np.random.default_rng(1).integers(0, 16, (rows, 3))
+    outs = np.concatenate([np.zeros((rows, 1)), -back], axis=1).astype(np.int32)
+    made = thc.generate_kernel_map(np.zeros((1, 4), np.int32), outs, 1, size)
+    table = made.pair_table()
+    assert table.shape == (4096, rows) and table.size > 2**31
+    group = np.ravel_multi_index(tuple(back.T), size)
+    assert not table[group, np.arange(rows)].any()
+    for k in (0, 2048, 4095):
+        assert np.array_equal(np.flatnonzero(table[k] + 1), np.flatnonzero(group == k))

@@ -220,11 +220,56 @@ def test_strides_and_torch():
         (lambda c: stride_coords(c[0], 2), ValueError, r"coords: expected shape \(N, 1 \+ D\)"),
         (lambda c: unique_coords(c.astype("uint8")), TypeError, "coords: expected int32"),
         (lambda c: unique_coords(c[0]), ValueError, r"coords: expected shape \(N, columns\)"),
+        (
+            lambda c: IntCoords.from_batched(c, "a"),
+            TypeError,
+            "num_batches: expected an int, got str",
+        ),
+        (
+            lambda c: IntCoords.from_batched(c, 2.5),
+            TypeError,
+            "num_batches: expected an int, got flo",
+        ),
+        (
+            lambda c: IntCoords.from_batched(c, 2**70),
+            ValueError,
+            f"num_batches: expected at most 16777216, got {2**70}",
+        ),
+        (lambda c: stride_coords(c, 2, 2**25), ValueError, "num_batches: expected 0 to 16777216"),
+        (
+            lambda c: expand_coords(c, 3, 1, 2**70),
+            ValueError,
+            f"kernel_batch: expected at most {2**63 - 1}, got {2**70}",
+        ),
+        (lambda c: IntCoords(c)[2**70], IndexError, f"item: expected -1 <= item < 1, got {2**70}"),
     ],
 )
 def test_bad_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call(np.array([[2, 1, 1, 1], [0, 1, 2, 3]], np.int32))
+
+
+def test_an_empty_list_is_no_rows():
+    assert unique_coords([]).shape == (0, 4) and unique_coords([]).dtype == np.int64
+    parts = unique_coords([], return_index=True, return_inverse=True, return_counts=True)
+    assert [part.shape for part in parts] == [(0, 4), (0,), (0,), (0,)]
+    for made, axes in (
+        (IntCoords([]), 3),
+        (IntCoords([], tensor_stride=(2, 2)), 2),
+        (IntCoords.from_batched([]), 3),
+        (IntCoords.from_batched([], tensor_stride=(2, 2)), 2),
+    ):
+        assert (len(made), made.num_axes, made.coordinates.shape) == (0, axes, (0, axes))
+        assert len(made.expand(3)) == len(made.stride(2)) == len(made.unique()) == 0
+    assert IntCoords([], [0, 0, 0]).batch_size == 2
+
+
+def test_no_dilation_is_dilation_one():
+    coords = random_coords(np.random.default_rng(7), 20, 3)
+    for one, other in zip(expand_coords(coords, 3, None), expand_coords(coords, 3), strict=True):
+        assert np.array_equal(one, other)
+    made = IntCoords.from_batched(coords)
+    assert np.array_equal(made.expand(3, None).coordinates, made.expand(3).coordinates)
 
 
 def test_int_coords_know_their_batches():
@@ -265,6 +310,14 @@ def test_int_coords_expand_stride_and_unique_keep_batches_and_strides():
         by_batch(rows, 5),
         np.int32,
     )
+
+
+def test_int_coords_keep_their_tensor_stride():
+    rows = random_coords(np.random.default_rng(8), 30, 3)
+    for coords in (IntCoords.from_batched(rows, 5, 4), IntCoords(rows[:, 1:], tensor_stride=4)):
+        assert coords.unique().tensor_stride == coords.expand(3).tensor_stride == (4, 4, 4)
+        assert coords.stride((1, 2, 3)).tensor_stride == (4, 8, 12)
+        assert coords.stride(2).unique().expand(2).tensor_stride == (8, 8, 8)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3, 6])
@@ -335,7 +388,9 @@ def test_an_item_that_is_not_there_is_an_index_error():
         coords["first"]
 
 
-@pytest.mark.parametrize("module", ["", ".int_coords", ".neighbours", ".ops", ".voxels"])
+@pytest.mark.parametrize(
+    "module", ["", ".convolution", ".int_coords", ".kernel_map", ".neighbours", ".ops", ".voxels"]
+)
 def test_the_examples_in_docstrings_are_true(module):
     imported = importlib.import_module("tensorhash.coords" + module)
     failed, tried = doctest.testmod(imported, extraglobs={"np": np})

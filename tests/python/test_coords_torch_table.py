@@ -137,6 +137,21 @@ def test_wrong_arguments_are_named():
     np.testing.assert_array_equal(table.search(np.int64([[2**32 + 1, 2], [1, 2]])), [-1, 0])
 
 
+def test_a_dict_brings_its_framework_along():
+    rows = random_keys(20, 3)
+    for array in (torch.from_numpy(rows), rows):
+        twin = TorchHashTable(1).from_dict(TorchHashTable.from_keys(array).to_dict())
+        assert isinstance(twin.unique_vector_keys, type(array))
+        assert isinstance(twin.search(rows.tolist()), type(array))
+    data = twin.to_dict()
+    for wrong in ("panda", 3, None, []):
+        with pytest.raises(ValueError, match=r"data\['framework'\]: expected the name of a framew"):
+            twin.from_dict({**data, "framework": wrong})
+    del data["framework"]  # a dict of an older version: results stay as they were
+    kept = TorchHashTable.from_keys(torch.from_numpy(rows)).from_dict(data)
+    assert isinstance(kept.vector_keys, torch.Tensor)
+
+
 def test_torch_in_torch_out():
     rows = torch.from_numpy(random_keys(100, 3, 5, 3))
     table = TorchHashTable.from_keys(rows)

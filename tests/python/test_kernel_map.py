@@ -64,19 +64,69 @@ def test_a_large_cube_has_all_its_offsets():
     check_all(coords, coords, [1, 1, 1], (11, 11, 11))
 
 
-def test_offsets_times_rows_may_exceed_32_bits():
-    """2^20 offsets, 4096 rows: one input, which every row reaches under one offset."""
+@pytest.mark.parametrize(
+    ("strategy", "size", "rows"),
+    [("merge", (128, 128, 64), 4096), ("blocks", (16, 16, 16), 530_000)],
+)
+def test_offsets_times_rows_may_exceed_32_bits(strategy, size, rows):
+    """One input, which every row reaches under one offset. The paths that look up would take ten seconds: they think of
+    every offset of every row."""
     rng = np.random.default_rng(2)
-    size = (128, 128, 64)
-    back = np.column_stack([rng.integers(0, extent, 4096) for extent in size])
-    outs = np.concatenate([np.zeros((4096, 1)), -back], axis=1).astype(np.int32)
-    made = thc.generate_kernel_map(np.zeros((1, 4), np.int32), outs, 1, size)
+    back = np.column_stack([rng.integers(0, extent, rows) for extent in size])
+    outs = np.concatenate([np.zeros((rows, 1)), -back], axis=1).astype(np.int32)
+    ins = np.zeros((1, 4), np.int32)
+    made = thc.generate_kernel_map(ins, outs, 1, size, strategy=strategy)
     group = np.ravel_multi_index(tuple(back.T), size)
     counts = np.bincount(group, minlength=len(made))
     same(made.offsets, np.concatenate([[0], np.cumsum(counts)]))
     same(made.out_maps, np.argsort(group, kind="stable").astype(np.int32))
     assert not made.in_maps.any()
-    assert len(made) * len(outs) == 2**32
+    assert len(made) * len(outs) > 2**31
+    if strategy == "merge":
+        return  # its mask would take half a gigabyte
+    mask = made.pair_mask()  # more than 2^31 bits
+    words = mask[np.arange(rows), group // 32].view(np.uint32)
+    assert np.array_equal(words, np.uint32(1) << (group % 32).astype(np.uint32))
+    assert np.count_nonzero(mask) == rows
+
+
+@pytest.mark.parametrize("strategy", ["blocks", "merge", "flat"])
+def test_memory_follows_the_pairs_not_offsets_times_rows(run_program, strategy):
+    run_program(
+        """
+        import sys
+        import numpy as np
+        import tensorhash
+        from tensorhash.coords import generate_kernel_map
+
+        def peak():
+            with open("/proc/self/status") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+        tensorhash.set_num_threads(2)
+        cells = np.random.default_rng(4).choice(300**3, 20_000, replace=False)
+        coords = np.column_stack(np.unravel_index(cells, (1, 300, 300, 300))).astype(np.int32)
+        generate_kernel_map(coords[:1000], coords[:1000], 1, 3, strategy=sys.argv[1])
+        before = peak()
+        made = generate_kernel_map(coords, coords, 1, 16, strategy=sys.argv[1])
+        grown, table = peak() - before, len(made) * len(coords) * 4 >> 10
+        assert made.strategy == sys.argv[1] and 20_000 < len(made.in_maps) < 10**6
+        assert grown < 32 << 10 < table // 9, f"{grown} KB more, a table has {table}"
+        """,
+        arguments=[strategy],
+    )
+
+
+@pytest.mark.parametrize("high", [8, 20])
+def test_mirrored_groups_ascend_however_the_rows_are_ordered(high):
+    """Rows of one block, or block by block, are in order for the blocks path; their mirrors are not."""
+    rng = np.random.default_rng(10)
+    coords = random_coords(rng, 200, 3, 0, high)
+    by_batch = coords[np.argsort(coords[:, 0], kind="stable")]
+    by_block = coords[np.lexsort((coords // np.int32([1, 8, 8, 8])).T[::-1])]
+    for rows in (coords[coords[:, 0] == 0], by_batch, by_block, np.unique(coords, axis=0)):
+        for size in [(3, 3, 3), (1, 3, 5)]:
+            check_all(rows, rows, [1, 1, 1], size)
 
 
 @pytest.mark.parametrize("edge", [131071, 2**31 - 1])
@@ -146,6 +196,8 @@ def test_identity_is_known_only_when_coordinates_are_truly_equal():
     assert index(coords, coords[::-1], 1, 3) is None
     assert index(coords, coords, 2, 3) is None
     assert index(coords, coords, 1, 2) is None
+    for mixed in [(3, 2, 3), (2, 3, 3), (3, 3, 4)]:
+        assert index(coords, coords, 1, mixed) is None
     assert index(coords, coords, 1, 3, kernel_center_offset=(0, 0, 0)) == 0
     # As many outputs as inputs, and still no identity: each voxel has a cell of its own.
     sparse = np.int32([[0, 1, 1, 1], [0, 11, 11, 11]])
@@ -161,7 +213,7 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
     full = pairs_of(coords, coords, [1] * axes, size)
     half = len(offsets_of(size)) // 2
     pairs = full[2][half]
-    for strategy in ["merge", "flat", "seed", "blocks", None]:
+    for strategy in ["merge", "flat", "seed", "blocks", None] + ["hierarchical"] * (axes == 3):
         made = thc.generate_kernel_map(
             coords, coords, 1, size, skip_symmetric_kernel_map=True, strategy=strategy
         )

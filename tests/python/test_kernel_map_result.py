@@ -30,6 +30,7 @@ def test_table_mask_and_csr_show_the_same_pairs(size):
     table = table_of(pairs_of(ins, outs, [1] * axes, size), len(outs))
     same(made.pair_table(), table)
     assert made._pair_table is made.pair_table()
+    assert made.pair_mask() is made.pair_mask()
     bits = (made.pair_mask()[:, :, None] >> np.arange(32)) & 1
     assert made.pair_mask().dtype == np.int32
     np.testing.assert_array_equal(bits.reshape(len(outs), -1)[:, : len(table)].T, table >= 0)

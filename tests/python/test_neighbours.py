@@ -185,6 +185,19 @@ def test_one_stray_point_does_not_make_it_quadratic(stray):
     assert knn_search(points, points, 2).indices[2 * 123] == 123
 
 
+@pytest.mark.parametrize("largest", [1.0, 1.999 * 2.0**80, 1e150])
+def test_distances_are_exact_down_to_2_to_the_minus_1011_of_the_largest_coordinate(largest):
+    unit = largest * 2.0**-1011
+    points = unit * np.array([[1.3], [1.2], [1.1], [1.0]])
+    points = np.concatenate([points, [[largest]]])
+    for found in (knn_search(points, [[0.0]], 4), radius_search(points, [[0.0]], 1.3 * unit)):
+        assert found.indices.tolist() == [3, 2, 1, 0]
+        assert np.allclose(found.distances, points[found.indices, 0], rtol=1e-15, atol=0)
+    # Below, squares underflow: points so near count as equally near.
+    found = knn_search(points[:4] * 2.0**-28, [[0.0], [largest]], 4)
+    assert found.indices[:4].tolist() == [0, 1, 2, 3] and not found.distances[:4].any()
+
+
 def test_stray_points_do_not_choose_the_axes_of_the_grid():
     ordinary = np.zeros((40_000, 6))
     ordinary[:, [1, 3, 4]] = np.random.default_rng(9).random((40_000, 3))
@@ -312,6 +325,17 @@ def test_bad_arguments_are_named(arguments, error, message):
 def test_a_bad_k_is_named(k, error):
     with pytest.raises(error, match="k: expected"):
         knn_search(np.zeros((3, 3)), np.zeros((3, 3)), k)
+
+
+def test_any_k_is_any_number_of_64_bits():
+    cloud = np.zeros((3, 3))
+    for most in (2**31, 2**63 - 1):
+        assert len(knn_search(cloud, cloud, most).indices) == 9
+        assert len(radius_search(cloud, cloud, 1.0, max_neighbors=most).indices) == 9
+    with pytest.raises(ValueError, match=f"^k: expected at most {2**63 - 1}, got {2**63}"):
+        knn_search(cloud, cloud, 2**63)
+    with pytest.raises(ValueError, match=f"^max_neighbors: expected at most {2**63 - 1}, got"):
+        radius_search(cloud, cloud, 1.0, max_neighbors=2**63)
 
 
 def test_scipy_agrees_on_a_large_cloud():

@@ -156,13 +156,17 @@ def test_generative_convolutions_with_a_stride(kernel_size, stride):
     assert {tuple(row) for row in check(conv, coords).tolist()} == reached(conv, coords)
 
 
-@pytest.mark.parametrize("options", KERNELS[:4], ids=str)
-def test_a_transposed_convolution_goes_back_to_given_voxels(options):
+@pytest.mark.parametrize("options", [*KERNELS, {"kernel_size": 3, "dilation": 2}], ids=str)
+@pytest.mark.parametrize("stride", [2, (1, 2, 3)], ids=str)
+def test_a_transposed_convolution_goes_back_to_given_voxels(options, stride):
     fine = voxels(5)
-    down = SparseConv3d(2, 3, **options, stride=2)
+    down = SparseConv3d(2, 3, **options, stride=stride)
     _, coarse = down(torch.randn(len(fine), 2), fine)
-    where = check(SparseConv3d(3, 2, **options, stride=2, transposed=True), coarse, fine)
+    where = check(SparseConv3d(3, 2, **options, stride=stride, transposed=True), coarse, fine)
     assert where is fine
+    conv = SparseConv3d(3, 2, **options, stride=stride, transposed=True, generative=True)
+    few = coarse[:20]
+    assert {tuple(row) for row in check(conv, few).tolist()} == reached(conv, few)
 
 
 def test_gradcheck():

@@ -11,6 +11,7 @@ array([ 1,  0, -1], dtype=int32)
 
 from tensorhash.coords._tables import CoordTable, PackedHashTable, SearchMode
 from tensorhash.coords._torch_table import TorchHashTable
+from tensorhash.coords.convolution import convolution_map
 from tensorhash.coords.int_coords import IntCoords
 from tensorhash.coords.kernel_map import (
     KernelMap,
@@ -31,6 +32,7 @@ __all__ = [
     "SearchMode",
     "TorchHashTable",
     "Voxels",
+    "convolution_map",
     "expand_coords",
     "generate_kernel_map",
     "kernel_map_from_size_hierarchical",

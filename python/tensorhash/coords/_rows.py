@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, is_number, take_array
+from tensorhash._arrays import Framework, is_number, take_array, to_numpy
 from tensorhash._lists import array_of
 from tensorhash._table import ArrayLike
 
@@ -22,15 +22,21 @@ def take_rows(array: ArrayLike, argument: str, home: Framework) -> tuple[Any, Fr
     return array_of(array, "int64", argument) if len(array) else np.empty(0, np.int64), home
 
 
-def with_axes(rows: Any, like: Any) -> Any:
-    """An empty list as no rows [0, 1 + D]; D is the length of `like`, or 3 where that is one number."""
+def with_axes(rows: Any, like: Any, batch: int = 1) -> Any:
+    """An empty list as no rows [0, batch + D]; D is the length of `like`, or 3 where that is one number."""
     dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
     if tuple(rows.shape) != (0,) or dtype not in ("int32", "int64"):
         return rows
-    return np.empty((0, 1 + (len(like) if is_sequence(like) else 3)), dtype)
+    return np.empty((0, batch + (len(like) if is_sequence(like) else 3)), dtype)
 
 
 def is_sequence(value: Any) -> bool:
     """Whether it has one number per axis, not one for all."""
     scalar = isinstance(value, str) or getattr(value, "shape", None) == ()
     return hasattr(value, "__len__") and not scalar
+
+
+def as_numpy(rows: Any) -> Any:
+    """In this machine's byte order; not a copy unless that costs one."""
+    array = to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -107,7 +107,7 @@ class _CoordTable(RowTable):
 
 
 def _mode(mode: Any) -> int:
-    number = integer(mode, "mode")
+    number = integer(mode, "mode", None)
     if number not in tuple(SearchMode):
         raise ValueError(f"mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got {number}")
     return number
@@ -151,7 +151,7 @@ class CoordTable(_CoordTable):
         use_double_hash: bool = False,
         key_dim: int | None = None,
     ) -> None:
-        columns = None if key_dim is None else integer(key_dim, "key_dim")
+        columns = None if key_dim is None else integer(key_dim, "key_dim", None)
         if columns is not None and not 1 <= columns <= 7:
             raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
         self._make(_capacity(capacity), device, use_double_hash, columns)

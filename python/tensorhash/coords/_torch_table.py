@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, to_numpy
+from tensorhash._arrays import NUMPY, Framework, framework, to_numpy
 from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
 from tensorhash.coords._row_table import RowTable
@@ -76,10 +76,14 @@ class TorchHashTable(RowTable):
             "device": self.device,
             "num_entries": self.num_entries,
             "grows": self._table.grows(),
+            "framework": self._framework.name,
         }
 
     def from_dict(self, data: Mapping[str, Any]) -> Self:
-        """Becomes the table that `to_dict` told of, and returns itself."""
+        """Becomes the table that `to_dict` told of, and returns itself.
+
+        Results come in the framework of that table; it is imported where need be.
+        """
         missing = [name for name in _FIELDS if name not in data]
         if missing:
             raise ValueError(f"data: expected what to_dict gave; it has no {', '.join(missing)}")
@@ -87,6 +91,7 @@ class TorchHashTable(RowTable):
         rows = np.empty(0, np.int32) if keys is None else np.asarray(keys)
         told = [integer(data[name], f"data[{name!r}]") for name in _COUNTS]
         capacity = told[0]
+        home = _framework_named(data.get("framework", self._framework.name))
         restored = _core.TorchHashTable.restore(rows, capacity, bool(data.get("grows", False)))
         made = [restored.capacity(), restored.key_dim(), restored.num_entries()]
         first = to_numpy(restored.unique_index())
@@ -95,6 +100,7 @@ class TorchHashTable(RowTable):
                 "data: capacity, key_dim, num_entries and table_kvs do not belong to vec_keys"
             )
         self._table = restored
+        self._framework = home
         return self
 
     def __repr__(self) -> str:
@@ -102,6 +108,15 @@ class TorchHashTable(RowTable):
             f"TorchHashTable(num_entries={self.num_entries}, capacity={self.capacity}, "
             f"key_dim={self.key_dim})"
         )
+
+
+def _framework_named(name: Any) -> Framework:
+    try:
+        return framework(name)
+    except (KeyError, TypeError):
+        raise ValueError(
+            f"data['framework']: expected the name of a framework, got {name!r}"
+        ) from None
 
 
 def _are_slots(kvs: Any, capacity: int, first: Any) -> bool:

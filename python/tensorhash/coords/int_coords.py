@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, to_numpy
+from tensorhash._arrays import NUMPY, Framework
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import take_rows, with_axes
+from tensorhash.coords._rows import as_numpy, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable
-from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
+from tensorhash.coords.ops import axis_ints, expand_coords, number_of_batches, stride_coords
 
 
 class IntCoords:
@@ -40,7 +40,7 @@ class IntCoords:
             rows, self._source, bounds = _joined(coords)
         else:
             taken, self._source = take_rows(coords, "coords", NUMPY)
-            rows = np.array(_as_numpy(taken))
+            rows = np.array(as_numpy(with_axes(taken, tensor_stride, batch=0)))
             bounds = np.array([0, len(rows)] if offsets is None else _bounds(offsets))
         _check_rows(rows)
         _check_bounds(bounds, len(rows))
@@ -69,9 +69,10 @@ class IntCoords:
         and keep their numbers in `batch_indexed_coordinates`.
         """
         taken, source = take_rows(coords, "coords", NUMPY)
-        rows = _as_numpy(with_axes(taken, tensor_stride))
+        rows = as_numpy(with_axes(taken, tensor_stride))
         # Checks the rows, too, and knows how many batches there are.
-        bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), num_batches)[1]
+        batches = number_of_batches(num_batches)
+        bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), batches)[1]
         items = bounds.shape[0] - 1
         numbers, counts = np.unique(rows[:, 0], return_counts=True)
         if len(numbers) < items:  # some are empty
@@ -128,7 +129,7 @@ class IntCoords:
 
     def __getitem__(self, item: int) -> Array:
         """The coordinates of one batch item, a copy."""
-        number = integer(item, "item")
+        number = integer(item, "item", None)
         if not -self.batch_size <= number < self.batch_size:
             raise IndexError(
                 f"item: expected {-self.batch_size} <= item < {self.batch_size}, got {number}"
@@ -139,7 +140,7 @@ class IntCoords:
     def expand(
         self,
         kernel_size: int | Sequence[int],
-        kernel_dilation: int | Sequence[int] = 1,
+        kernel_dilation: int | Sequence[int] | None = 1,
         kernel_batch: int | None = None,
     ) -> IntCoords:
         """All coordinates that a kernel reaches, distinct; see `expand_coords`."""
@@ -178,12 +179,6 @@ class IntCoords:
         )
 
 
-def _as_numpy(rows: Any) -> Any:
-    """In this machine's byte order; not a copy unless that costs one."""
-    array = to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
 def _are_arrays(items: Any) -> bool:
     return len(items) > 0 and all(hasattr(item, "shape") and len(item.shape) > 0 for item in items)
 
@@ -191,7 +186,7 @@ def _are_arrays(items: Any) -> bool:
 def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
     """(rows of all items, the framework of the first, bounds)."""
     taken = [take_rows(item, f"coords[{i}]", NUMPY) for i, item in enumerate(items)]
-    arrays = [_as_numpy(rows) for rows, _ in taken]
+    arrays = [as_numpy(rows) for rows, _ in taken]
     for i, array in enumerate(arrays):
         if array.ndim != 2 or array.shape[1] != arrays[0].shape[-1]:
             raise ValueError(
@@ -215,7 +210,7 @@ def _check_rows(rows: Any) -> None:
 
 
 def _bounds(offsets: ArrayLike) -> Any:
-    bounds = _as_numpy(take_rows(offsets, "offsets", NUMPY)[0])
+    bounds = as_numpy(take_rows(offsets, "offsets", NUMPY)[0])
     if bounds.dtype.kind not in "iu":
         raise TypeError(f"offsets: expected integers, got {bounds.dtype}")
     return bounds

@@ -33,6 +33,7 @@ class KernelMap:
         # Ours alone: what a user writes into `offsets` must not lead a slice astray.
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
+        self._mask: Array | None = None
 
     @property
     def identity_map_index(self) -> int | None:
@@ -88,7 +89,7 @@ class KernelMap:
     def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
         arrays [end - start, most pairs], filled up with -1."""
-        first, last = integer(start, "start"), integer(end, "end")
+        first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
             raise ValueError(
                 f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
@@ -117,8 +118,11 @@ class KernelMap:
         return self.pair_table()
 
     def pair_mask(self) -> Array:
-        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there."""
-        return self._source.give(self._made.pair_mask())
+        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there.
+        Made on first access."""
+        if self._mask is None:
+            self._mask = self._source.give(self._made.pair_mask())
+        return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
         """The pairs by out row: (in rows, out rows that have any, int64 offsets [U + 1])."""
@@ -247,7 +251,7 @@ def kernel_map_from_size_hierarchical(
     """The map from the rows of a table, of equal ones the first, to `query_coords`.
 
     The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
-    `stride` is a power of two. Kernels are odd, over three axes, dilation 1. A query with a number
+    `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with a number
     beyond int32 has no pairs.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
@@ -256,5 +260,6 @@ def kernel_map_from_size_hierarchical(
         )
     rows, source = take_rows(query_coords, "query_coords", NUMPY)
     size = numbers_per_axis(kernel_size, 3, "kernel_size")
-    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, integer(stride, "stride"))
+    width = integer(stride, "stride", 2**30)
+    made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, width)
     return KernelMap(made, source)

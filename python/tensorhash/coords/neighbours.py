@@ -9,6 +9,8 @@ from tensorhash._arrays import Framework
 from tensorhash._table import Array, ArrayLike, integer
 from tensorhash.coords._points import number, take_numbers, take_optional
 
+_MOST = 2**63 - 1  # a query gets what there is of so many
+
 
 class Neighbors(NamedTuple):
     """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`, and so `distances`."""
@@ -29,14 +31,15 @@ def radius_search(
     """Every point at a distance of at most `radius` from each query, nearest first.
 
     Exact: the rule is `distance <= radius` for the distance in float64 that is returned; a point
-    equal to the query counts. `max_neighbors` keeps the nearest so many. With `batch` and
+    equal to the query counts. (Distances below 5e-305 of the largest coordinate underflow: see
+    docs/neighbours.md.) `max_neighbors` keeps the nearest so many. With `batch` and
     `query_batch`, an integer a row in any order, rows of different batches never meet. Results
     come in the framework of the queries, the same bits on any number of threads.
 
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
     """
-    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors")
+    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors", _MOST)
     rows, asked, source = _take_clouds(points, queries)
     return _give(
         source,
@@ -67,7 +70,7 @@ def knn_search(
     array([[1, 0],
            [2, 1]])
     """
-    count = integer(k, "k")
+    count = integer(k, "k", _MOST)
     rows, asked, source = _take_clouds(points, queries)
     return _give(
         source,

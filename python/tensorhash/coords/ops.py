@@ -29,6 +29,7 @@ def unique_coords(
     [[0, 5, 5], [0, 1, 1]]
     """
     rows, source = take_rows(coords, "coords", NUMPY)
+    rows = with_axes(rows, 3)
     shape = tuple(rows.shape)
     dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
     if dtype not in ("int32", "int64"):
@@ -57,7 +58,7 @@ def stride_coords(
     rows, source = take_rows(coords, "coords", NUMPY)
     rows = with_axes(rows, stride)
     made = _core.stride_coords(
-        rows, axis_ints(stride, _axes(rows), "stride"), _batches(num_batches)
+        rows, axis_ints(stride, _axes(rows), "stride"), number_of_batches(num_batches)
     )
     return source.give(made[0]), source.give(made[1])
 
@@ -65,7 +66,7 @@ def stride_coords(
 def expand_coords(
     coords: ArrayLike,
     kernel_size: int | Sequence[int],
-    kernel_dilation: int | Sequence[int] = 1,
+    kernel_dilation: int | Sequence[int] | None = 1,
     kernel_batch: int | None = None,
     num_batches: int | None = None,
 ) -> tuple[Array, Array]:
@@ -85,14 +86,14 @@ def expand_coords(
     axes = _axes(rows)
     offsets = _kernel_offsets(
         axis_ints(kernel_size, axes, "kernel_size"),
-        axis_ints(kernel_dilation, axes, "kernel_dilation"),
+        axis_ints(1 if kernel_dilation is None else kernel_dilation, axes, "kernel_dilation"),
     )
     chunk = 0
     if kernel_batch is not None:
-        chunk = integer(kernel_batch, "kernel_batch")
+        chunk = integer(kernel_batch, "kernel_batch", 2**63 - 1)
         if chunk < 1:
             raise ValueError(f"kernel_batch: expected 1 or more, got {chunk}")
-    made = _core.expand_coords(rows, offsets, chunk, _batches(num_batches))
+    made = _core.expand_coords(rows, offsets, chunk, number_of_batches(num_batches))
     return source.give(made[0]), source.give(made[1])
 
 
@@ -103,8 +104,9 @@ def _axes(rows: Any) -> int:
     return shape[1] - 1
 
 
-def _batches(num_batches: int | None) -> int | None:
-    return None if num_batches is None else integer(num_batches, "num_batches")
+def number_of_batches(num_batches: Any) -> int | None:
+    """An int or None; whether it holds all batches the core says."""
+    return None if num_batches is None else integer(num_batches, "num_batches", 2**24)
 
 
 def axis_ints(values: Any, axes: int, argument: str) -> list[int]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from tensorhash.coords import CoordTable, stride_coords
+
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
+_REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 
 
 def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> torch.Tensor:
@@ -24,6 +28,37 @@ def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -
     pairs = _pairs(kernel_map)
     result: torch.Tensor = _SparseConv.apply(features, weight, pairs, kernel_map.num_out)
     return result
+
+
+def stride_features(
+    features: torch.Tensor, coords: torch.Tensor, stride: int | Sequence[int], reduce: str = "max"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(features, coordinates) of the voxels `stride_coords(coords, stride)`: a pooling.
+
+    Features [N, C] of voxels that fall together are joined by `reduce`: "max", "mean" or "sum".
+    Differentiable; where several share a maximum, each gets its part of the gradient.
+    """
+    require_reduction(reduce, "reduce")
+    if features.ndim != 2 or len(features) != len(coords):
+        raise ValueError(
+            f"features: expected shape ({len(coords)}, channels), a row for each of coords, "
+            f"got {tuple(features.shape)}"
+        )
+    coarse, _ = stride_coords(coords, stride)
+    divisors = torch.ones(coords.shape[1], dtype=coords.dtype)
+    divisors[1:] = torch.as_tensor(stride)
+    cells = torch.div(coords, divisors, rounding_mode="floor")
+    rows = CoordTable.from_coords(coarse).search(cells).to(torch.int64)
+    joined = features.new_zeros(len(coarse), features.shape[1]).scatter_reduce(
+        0, rows[:, None].expand_as(features), features, _REDUCTIONS[reduce], include_self=False
+    )
+    return joined, coarse
+
+
+def require_reduction(reduce: Any, argument: str) -> None:
+    """ValueError unless there is such a word."""
+    if reduce not in _REDUCTIONS:
+        raise ValueError(f'{argument}: expected "max", "mean" or "sum", got {reduce!r}')
 
 
 class _SparseConv(torch.autograd.Function):

@@ -9,8 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from tensorhash.coords import KernelMap, expand_coords, generate_kernel_map, stride_coords
-from tensorhash.torch.functional import sparse_conv
+from tensorhash.coords import KernelMap, convolution_map
+from tensorhash.coords.convolution import require_stride_mode
+from tensorhash.torch.functional import require_reduction, sparse_conv, stride_features
+
+_MODES = ("stride_mode", "stride_reduce")
 
 
 class SparseConv3d(nn.Module):
@@ -23,6 +26,9 @@ class SparseConv3d(nn.Module):
     | generative | all that the kernel reaches from those |
     | transposed | `out_coords`, which must be given: those of the layer that this one undoes |
     | transposed, generative | all that the kernel reaches from the input's, times s |
+
+    With `stride_mode="reduce_and_stride"` the features are first joined as the strided voxels are, by
+    `stride_reduce` ("max", "mean" or "sum"), and the kernel then steps over those voxels.
 
     `out_coords` may be given without `generative`. At those voxels the result is that of Conv3d (or
     ConvTranspose3d) on a grid with zeros in between and padding `(kernel_size // 2) * dilation` for
@@ -40,6 +46,8 @@ class SparseConv3d(nn.Module):
         bias: bool = True,
         generative: bool = False,
         transposed: bool = False,
+        stride_mode: str = "stride_only",
+        stride_reduce: str = "max",
     ) -> None:
         super().__init__()
         self.kernel_size = _per_axis(kernel_size, "kernel_size")
@@ -47,6 +55,10 @@ class SparseConv3d(nn.Module):
         self.dilation = _per_axis(dilation, "dilation")
         self.generative = bool(generative)
         self.transposed = bool(transposed)
+        require_stride_mode(stride_mode)
+        require_reduction(stride_reduce, "stride_reduce")
+        self.stride_mode = stride_mode
+        self.stride_reduce = stride_reduce
         size = math.prod(self.kernel_size), int(in_channels), int(out_channels)
         self.weight = nn.Parameter(torch.empty(size))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
@@ -67,6 +79,8 @@ class SparseConv3d(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(features, coordinates) of the output."""
         coords_out, kernel_map = self.kernel_map(coords, out_coords)
+        if self.stride_mode == "reduce_and_stride" and max(self.stride) > 1:
+            features, _ = stride_features(features, coords, self.stride, self.stride_reduce)
         out = sparse_conv(features, self.weight, kernel_map)
         # Under autocast the bias is wider than the result, which keeps its dtype.
         return (out if self.bias is None else out + self.bias.to(out.dtype)), coords_out
@@ -74,50 +88,31 @@ class SparseConv3d(nn.Module):
     def kernel_map(
         self, coords: torch.Tensor, out_coords: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, KernelMap]:
-        """(output coordinates, kernel map), to be kept where the same voxels come again."""
+        """(output coordinates, kernel map), to be kept where the same voxels come again.
+
+        With `stride_mode="reduce_and_stride"` the map begins at the features of `stride_features`.
+        """
         for array, name in ((coords, "coords"), (out_coords, "out_coords")):
             if array is not None:
                 _require_coords(array, name)
-        if out_coords is None:
-            out_coords = self._out_coords(coords)
-        elif self.generative:
-            raise ValueError("out_coords: a generative convolution makes its own, got some")
-        if self.transposed:
-            # The forward map of the layer that this one undoes, with in and out exchanged.
-            undone = self._map(out_coords, coords)
-            return out_coords, undone.transpose()
-        return out_coords, self._map(coords, out_coords)
-
-    def _map(self, fine: torch.Tensor, coarse: torch.Tensor) -> KernelMap:
-        return generate_kernel_map(fine, coarse, self.stride, self.kernel_size, self.dilation)
-
-    def _out_coords(self, coords: torch.Tensor) -> torch.Tensor:
-        if self.transposed and not self.generative:
-            raise ValueError(
-                "out_coords: a transposed convolution needs the coordinates to go to, got None; "
-                "or set generative=True"
-            )
-        if self.transposed:
-            return self._reached(_moved(coords, (1, *self.stride), (0, 0, 0, 0)))
-        strided = coords if self.stride == (1, 1, 1) else stride_coords(coords, self.stride)[0]
-        if not self.generative:
-            return strided
-        # An output sees the inputs at its place plus the offsets, so inputs reach backwards; that
-        # differs from forwards on even axes only.
-        axes = zip(self.kernel_size, self.dilation, strict=True)
-        back = [(size - 1) * step if size % 2 == 0 else 0 for size, step in axes]
-        return _moved(self._reached(strided), (1, 1, 1, 1), (0, *back))
-
-    def _reached(self, coords: torch.Tensor) -> torch.Tensor:
-        reached: torch.Tensor = expand_coords(coords, self.kernel_size, self.dilation)[0]
-        return reached
+        where, _, kernel_map = convolution_map(
+            *(coords, self.kernel_size, self.stride, self.dilation),
+            out_coords=out_coords,
+            generative=self.generative,
+            transposed=self.transposed,
+            stride_mode=self.stride_mode,
+        )
+        return where, kernel_map
 
     def extra_repr(self) -> str:
         """What print(module) shows between the brackets."""
         _, channels, out_channels = self.weight.shape
         words = f"{channels}, {out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         flags = [name for name in ("generative", "transposed") if getattr(self, name)]
-        return ", ".join([words, f"dilation={self.dilation}", *(f"{flag}=True" for flag in flags)])
+        reduced = self.stride_mode != "stride_only"
+        modes = [f"{name}={getattr(self, name)!r}" for name in _MODES] if reduced else []
+        more = [*(f"{flag}=True" for flag in flags), *modes]
+        return ", ".join([words, f"dilation={self.dilation}", *more])
 
 
 def _require_coords(coords: Any, argument: str) -> None:
@@ -128,18 +123,6 @@ def _require_coords(coords: Any, argument: str) -> None:
         raise ValueError(
             f"{argument}: expected shape (N, 4): batch, x, y, z; got {tuple(coords.shape)}"
         )
-
-
-def _moved(coords: torch.Tensor, factors: tuple[int, ...], back: tuple[int, ...]) -> torch.Tensor:
-    """coords * factors - back, or ValueError where that leaves int32, in which maps are made."""
-    moved = coords.to(torch.int64) * torch.tensor(factors) - torch.tensor(back)
-    limits = torch.iinfo(torch.int32)
-    if len(moved) and not (limits.min <= int(moved.min()) and int(moved.max()) <= limits.max):
-        raise ValueError(
-            f"coords: expected output coordinates within int32, got {int(moved.min())} to "
-            f"{int(moved.max())}"
-        )
-    return moved.to(coords.dtype)
 
 
 def _per_axis(value: Any, argument: str) -> tuple[int, int, int]:

@@ -1,0 +1,239 @@
+"""Which voxels a sparse convolution gives, and the kernel map that leads to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework, framework_of
+from tensorhash._table import Array, ArrayLike
+from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
+from tensorhash.coords.kernel_map import KernelMap, axes_of, generate_kernel_map
+from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
+
+STRIDE_MODES = ("stride_only", "reduce_and_stride")
+
+
+def convolution_map(
+    coords: ArrayLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    dilation: int | Sequence[int] = 1,
+    *,
+    out_coords: ArrayLike | None = None,
+    generative: bool = False,
+    transposed: bool = False,
+    stride_mode: str = "stride_only",
+    num_batches: int | None = None,
+) -> tuple[Array, Array | None, KernelMap]:
+    """(output coordinates [M, 1 + D], batch offsets, kernel map) of a sparse convolution.
+
+    | | the output coordinates are |
+    |---|---|
+    | stride 1 | the given ones, in their order |
+    | stride s | `stride_coords(coords, s)` |
+    | `out_coords` | those |
+    | generative | all from which the kernel sees one of the above |
+    | transposed | `out_coords`, which must be given |
+    | transposed, generative | all that the kernel reaches from the given ones times s |
+
+    With `stride_mode="reduce_and_stride"` the in rows of the map are those of
+    `stride_coords(coords, stride)`, and the kernel steps over these. `offsets` are those of
+    `stride_coords`, and None where rows keep an order in which their batches do not ascend.
+    Repeated rows of coords or out_coords are a ValueError.
+
+    >>> out, offsets, pairs = convolution_map([[0, 1, 1]], 3, 2, transposed=True, generative=True)
+    >>> len(out), out[pairs[4][1]].tolist()
+    (9, [[0, 2, 2]])
+    """
+    rows, given, source = _take(coords, out_coords, (kernel_size, stride, dilation))
+    _check_mode(given is not None, bool(generative), bool(transposed), stride_mode)
+    layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
+    try:
+        if transposed:
+            out, offsets, made = _transposed(layer, rows, given)
+        else:
+            reduces = stride_mode == "reduce_and_stride"
+            out, offsets, made = _forward(layer, rows, given, bool(generative), reduces)
+    except ValueError:
+        # Maps call the side that they look up `in_coords`: say it in the words of this call.
+        _require_distinct(rows, "coords")
+        _require_distinct(given, "out_coords")
+        raise
+    if offsets is None:
+        offsets = _offsets_of(out, num_batches)
+    return (
+        _give(out, source, (rows, coords), (given, out_coords)),
+        None if offsets is None else _give(offsets, source),
+        KernelMap(made._made, source),
+    )
+
+
+class _Layer:
+    """The numbers of a convolution, one per axis, and what follows from them."""
+
+    def __init__(
+        self, axes: int, kernel_size: Any, stride: Any, dilation: Any, num_batches: int | None
+    ) -> None:
+        self.size = axis_ints(kernel_size, axes, "kernel_size")
+        self.stride = axis_ints(stride, axes, "stride")
+        self.dilation = axis_ints(1 if dilation is None else dilation, axes, "dilation")
+        self._num_batches = num_batches
+
+    def strided(self, rows: Any) -> tuple[Any, Any]:
+        """(rows, offsets); with stride 1 the same rows in the same order, and None."""
+        if max(self.stride) == 1:
+            return rows, None
+        return stride_coords(rows, self.stride, self._num_batches)
+
+    def reached(self, rows: Any) -> tuple[Any, Any]:
+        """(rows, offsets) of all rows plus all offsets of the kernel."""
+        return expand_coords(rows, self.size, self.dilation, None, self._num_batches)
+
+    def seeing(self, rows: Any) -> tuple[Any, Any]:
+        """(rows, offsets) of all rows minus all offsets: from there the kernel sees a row."""
+        # The offsets of an odd axis are their own mirror; an even one begins at 0.
+        axes = zip(self.size, self.dilation, strict=True)
+        back = [(size - 1) * step if size % 2 == 0 else 0 for size, step in axes]
+        reached, offsets = self.reached(rows)
+        return _moved(reached, 1, back), offsets
+
+    def pairs(self, fine: Any, coarse: Any, ratio: Any) -> KernelMap:
+        return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
+
+
+def _transposed(layer: _Layer, rows: Any, given: Any) -> tuple[Any, Any, KernelMap]:
+    """The map of the convolution that this one undoes, with in and out exchanged."""
+    _require_distinct(rows, "coords")
+    out, offsets = given, None
+    if given is None:
+        out, offsets = layer.reached(_moved(rows, layer.stride, 0))
+    return out, offsets, layer.pairs(out, rows, layer.stride).transpose()
+
+
+def _forward(
+    layer: _Layer, rows: Any, given: Any, generative: bool, reduces: bool
+) -> tuple[Any, Any, KernelMap]:
+    if given is not None:
+        _require_distinct(given, "out_coords")
+        return given, None, layer.pairs(rows, given, layer.stride)
+    coarse, offsets = layer.strided(rows)
+    ins, ratio = rows, layer.stride
+    if reduces and coarse is not rows:
+        _require_distinct(rows, "coords")
+        ins, ratio = coarse, 1
+    out = coarse
+    if generative:
+        out, offsets = layer.seeing(coarse)
+    return out, offsets, layer.pairs(ins, out, ratio)
+
+
+def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, Any, Framework]:
+    """(rows, given out rows or None, both NumPy's, and the framework of the results)."""
+    rows, source = take_rows(coords, "coords", NUMPY)
+    given = None if out_coords is None else take_rows(out_coords, "out_coords", NUMPY)[0]
+    # An empty list has the axes of the other rows, or of the numbers per axis.
+    axes = axes_of(rows) or axes_of(given)
+    like = [0] * axes if axes else next(filter(is_sequence, numbers), 0)
+    rows = _checked(with_axes(rows, like), None, "coords")
+    if given is not None:
+        given = _checked(with_axes(given, like), rows.shape[1], "out_coords")
+    return rows, given, source
+
+
+def _checked(taken: Any, columns: int | None, argument: str) -> Any:
+    rows = as_numpy(taken)
+    if rows.dtype not in (np.int32, np.int64):
+        raise TypeError(f"{argument}: expected int32 or int64, got {rows.dtype}")
+    fits = rows.ndim == 2 and (
+        3 <= rows.shape[1] <= 7 if columns is None else rows.shape[1] == columns
+    )
+    if not fits:
+        shape = "(N, 1 + D), the batch and 2 to 6 axes" if columns is None else f"(M, {columns})"
+        raise ValueError(f"{argument}: expected shape {shape}, got {rows.shape}")
+    limits = np.iinfo(np.int32)
+    if rows.dtype == np.int64 and len(rows):
+        beyond = (rows < limits.min) | (rows > limits.max)
+        if beyond.any():
+            row, column = (int(n) for n in np.argwhere(beyond)[0])
+            raise ValueError(
+                f"{argument}: row {row}, column {column}: expected a number that fits int32, "
+                f"got {rows[row, column]}"
+            )
+    return rows
+
+
+def _check_mode(given: bool, generative: bool, transposed: bool, stride_mode: Any) -> None:
+    require_stride_mode(stride_mode)
+    if given and generative:
+        raise ValueError("out_coords: a generative convolution makes its own, got some")
+    if transposed and not generative and not given:
+        raise ValueError(
+            "out_coords: a transposed convolution needs the coordinates to go to, got None; "
+            "or set generative=True"
+        )
+    if stride_mode != "stride_only" and (transposed or given):
+        other = "a transposed convolution" if transposed else "out_coords"
+        raise ValueError(
+            f'stride_mode: expected "stride_only" with {other}, which has nothing to reduce to; '
+            f"got {stride_mode!r}"
+        )
+
+
+def require_stride_mode(stride_mode: Any) -> None:
+    """ValueError unless there is such a mode."""
+    if stride_mode not in STRIDE_MODES:
+        raise ValueError(
+            f'stride_mode: expected "stride_only" or "reduce_and_stride", got {stride_mode!r}'
+        )
+
+
+def _require_distinct(rows: Any, argument: str) -> None:
+    if rows is None or not len(rows):
+        return
+    (_, first) = _core.unique(rows, True, False, False)
+    if first.shape[0] == len(rows):
+        return
+    _, first, which = (as_numpy(part) for part in _core.unique(rows, True, True, False))
+    row = int(np.flatnonzero(first[which] != np.arange(len(rows)))[0])
+    raise ValueError(
+        f"{argument}: row {row} repeats row {first[which[row]]}; drop repeated rows, for example "
+        f"with unique_coords"
+    )
+
+
+def _moved(rows: Any, factors: Any, back: Any) -> Any:
+    """Axes times factors minus back, or ValueError where that leaves int32, in which maps are made."""
+    moved = rows.astype(np.int64)
+    moved[:, 1:] = moved[:, 1:] * np.asarray(factors) - np.asarray(back)
+    limits = np.iinfo(np.int32)
+    if len(moved) and not (limits.min <= moved.min() and moved.max() <= limits.max):
+        raise ValueError(
+            f"coords: expected output coordinates within int32, got {moved.min()} to {moved.max()}"
+        )
+    return moved.astype(rows.dtype)
+
+
+def _offsets_of(rows: Any, num_batches: int | None) -> Any:
+    """The offsets of distinct rows in an order of the user's; None where batches do not ascend."""
+    batch = rows[:, 0]
+    checked = None if num_batches is None else stride_coords(rows, 1, num_batches)[1]
+    if (batch[1:] < batch[:-1]).any():
+        return None
+    if checked is not None:
+        return checked
+    begins = np.flatnonzero(np.concatenate([[True], batch[1:] != batch[:-1]])[: len(rows)])
+    # A row of each batch is enough to know how they are numbered.
+    counts = as_numpy(_core.stride_coords(rows[begins], [1] * (rows.shape[1] - 1), None)[1])
+    return np.append(begins, len(rows))[counts]
+
+
+def _give(array: Any, source: Framework, *given: tuple[Any, Any]) -> Array:
+    """As an array of the framework: where it is one that the user gave, that one."""
+    for rows, original in given:
+        if array is rows and framework_of(type(original)) is source:
+            return original
+    return source.give(_core.Tensor.wrap(np.ascontiguousarray(array), "coords"))
