@@ -9,7 +9,7 @@ from typing import Any
 from harness.case import FULL, Sample, Scale, rows_text
 from harness.clock import median
 from harness.keys import HIT, INSERT, STRUCTURED
-from harness.report import GATHER, OURS, markdown, number
+from harness.report import GATHER, LIMITS, OURS, markdown, number
 from harness.store import SuiteData
 
 LARGE = (1_000_000, 10_000_000)
@@ -96,7 +96,7 @@ def best_peer(operation: str, key: str) -> Callable[[Measured], Values]:
     def values(data: Measured) -> Values:
         for rows in LARGE:
             found = data.samples("cpp", key=key, rows=rows, threads=1, operation=operation)
-            peers = [median(s.seconds) for s in found if s.who not in (OURS, GATHER)]
+            peers = [median(s.seconds) for s in found if s.who not in (OURS, *LIMITS)]
             ours = [median(s.seconds) for s in found if s.who == OURS]
             yield rows_text(rows), min(peers) / ours[0] if peers and ours else None
 

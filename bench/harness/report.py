@@ -41,8 +41,8 @@ def noise(row: dict[str, Sample]) -> str:
     """The largest spread of those in the row; who had one round only is named."""
     known = [spread(sample.seconds) for sample in row.values() if len(sample.seconds) > 1]
     once = [who for who, sample in row.items() if len(sample.seconds) == 1]
-    parts = [f"±{max(known):.0%}"] * bool(known) + [f"1 round: {', '.join(once)}"] * bool(once)
-    return "; ".join(parts)
+    parts = [f"±{max(known):.0%}"] if known else []
+    return "; ".join([*parts, *(f"1 round: {who}" for who in once)])
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:

@@ -219,13 +219,23 @@ def test_a_table_has_ours_its_part_of_the_limit_and_each_peer():
     labels = {"rows": 1_000_000, "operation": "find"}
     lines = report.beside(
         [
-            Sample("tensorhash", labels, [0.010]),
-            Sample("gather", labels, [0.005]),
+            Sample("tensorhash", labels, [0.010, 0.010]),
+            Sample("gather", labels, [0.005, 0.005]),
+            Sample("scatter", labels, [0.008, 0.008]),
             Sample("peer", labels, [0.120]),
         ]
     )
     cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
-    assert cells == ["1e6", "find", "10.0", "100", "0.50", "120", "12.0x", ""]
+    ours = ["1e6", "find", "10.0", "100", "0.50", "0.80"]
+    assert cells == [*ours, "120", "12.0x", "±0%; 1 round: peer"]
+
+
+def test_the_limits_are_nobodys_peers():
+    labels = {"key": "int64", "rows": 1_000_000, "threads": 1, "operation": "insert"}
+    times = {"tensorhash": 1.0, "gather": 0.2, "scatter": 0.5, "boost::unordered_flat_map": 4.0}
+    found = judged("cpp", [Sample(who, labels, [seconds]) for who, seconds in times.items()])
+    best = found["insert, int64, one thread, against the best C++ map"]
+    assert best.measured == {"1e6": 4.0}
 
 
 def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch):
