@@ -64,6 +64,10 @@ int main() {
     table->update(keys.data(), gradients.data(), len, descent, resource);
     table->get(keys.data(), got.data(), there, len, resource);
     expect(got[0] == 0.0f && got[len - 1] == static_cast<val_type>(len - 1), "set, then update");
+    // The library's own, without state: one float a key has no room for more.
+    table->update(keys.data(), gradients.data(), len, nv::Sgd{.lr = 0.5}, resource, there);
+    table->get(keys.data(), got.data(), there, len, resource);
+    expect(got[0] == -1.0f && there[0], "a step of SGD");
 
     table->remove(keys.data(), len / 2, resource);
     table->get(keys.data(), got.data(), there, len, resource);

@@ -1,5 +1,7 @@
 """What the ranks of test_distributed.py run on checkpoints: none is lost, none half loaded."""
 
+import pickle
+
 import numpy as np
 import torch.distributed as dist
 from oracle import refused, same
@@ -111,6 +113,34 @@ def check_entries_that_a_bounded_table_has_no_room_for_are_refused(group, folder
             self.insert = table.insert
 
     refused(lambda: load_into(Secretive(bounded(60)), path), "table: ", "evicted")
+
+
+def check_entries_that_one_shard_has_no_room_for_are_refused(group, folder):
+    table = DistributedHashMap(group, 0, "int64", (), "int64", ())
+    table.insert(np.arange(0, 12, 2), np.arange(6))
+    path = folder / "one shard"
+    table.save(path)
+
+    def bounded(most):
+        cpus = ["cpu:0", "cpu:1"]
+        into = tensorhash.ShardedBoundedHashMap(
+            most, "int64", (), "int64", (), devices=cpus, policy="mod"
+        )
+        into.insert([4, 100], [-4, -100])
+        return into
+
+    # Of 12 places 10 are free, but all five new keys are even, and that share has four left.
+    small = bounded(12)
+    before = pickle.dumps(small)  # scores, uses and clock too
+    refused(
+        lambda: load_into(small, path),
+        "table: expected room on cpu:0 for the 5 keys",
+        "share of 6 of max_capacity=12 and 2 keys",
+    )
+    assert pickle.dumps(small) == before
+    fits = bounded(13)  # the first share is the larger one
+    load_into(fits, path)
+    assert fits.get([0, 4, 10, 100]).tolist() == [0, -4, 5, -100]
 
 
 def across_group_sizes(groups, folder):

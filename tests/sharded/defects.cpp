@@ -1,72 +1,16 @@
 // MultiDeviceHashTable, verb by verb, and the mistakes that tables of its kind are known for.
 #include <limits>
-#include <memory>
 #include <thread>
 #include <unordered_map>
 
-#include "sharded/support.hpp"
+#include "sharded/multi_device.hpp"
 
 namespace th_test {
 namespace {
 
-using tensorhash::HashPolicy;
 using tensorhash::ModPolicy;
 using tensorhash::MultiDeviceHashTable;
-using tensorhash::MultiGpuHashTable;
 using tensorhash::ValueError;
-
-using Key = std::int64_t;
-using Keys = std::vector<Key>;
-using Floats = std::vector<float>;
-using Mod = MultiGpuHashTable<Key, float, ModPolicy<Key>>;
-
-constexpr int ids[] = {0, 1, 2};
-
-/// The table with vectors for pointers.
-template <class Table>
-struct Use {
-    explicit Use(std::size_t capacity = 16)
-        : table(capacity, ids, 3), resource(table.stream_event_resource_create(0)) {}
-
-    std::vector<std::uint8_t> insert(Keys const& keys, Floats const& vals) {
-        return status(keys.size(), [&](bool* out) {
-            table.insert(keys.data(), vals.data(), keys.size(), resource, out);
-        });
-    }
-    std::vector<std::uint8_t> set(Keys const& keys, Floats const& vals) {
-        return status(keys.size(), [&](bool* out) {
-            table.set(keys.data(), vals.data(), keys.size(), resource, out);
-        });
-    }
-    std::vector<std::uint8_t> remove(Keys const& keys) {
-        return status(keys.size(),
-                      [&](bool* out) { table.remove(keys.data(), keys.size(), resource, out); });
-    }
-    /// -1 where the key is missing.
-    Floats get(Keys const& keys) {
-        Floats vals(keys.size(), -7);
-        auto const found = status(keys.size(), [&](bool* out) {
-            table.get(keys.data(), vals.data(), out, keys.size(), resource);
-        });
-        for (std::size_t i = 0; i < keys.size(); ++i)
-            if (!found[i]) {
-                EXPECT_EQ(vals[i], 0.0f);
-                vals[i] = -1;
-            }
-        return vals;
-    }
-    template <class Call>
-    static std::vector<std::uint8_t> status(std::size_t rows, Call call) {
-        auto out = std::make_unique<bool[]>(rows);
-        call(out.get());
-        return {out.get(), out.get() + rows};
-    }
-
-    Table table;
-    tensorhash::Stream_event_resource resource;
-};
-
-using Bits = std::vector<std::uint8_t>;
 
 TEST(MultiDevice, status_says_what_happened_to_each_row) {
     Use<Mod> use;
@@ -206,6 +150,61 @@ TEST(MultiDeviceDefect, c2_6_and_7_readers_and_writers_together_see_whole_batche
     EXPECT_EQ(torn.load(), 0);
 }
 
+TEST(MultiDeviceDefect, c2_6_nobody_sees_half_of_an_insert_a_removal_or_a_clear) {
+    Threads threads(4);
+    Use<Mod> use;
+    Keys keys;
+    for (Key i = 0; i < 6000; ++i) keys.push_back(i);
+    std::atomic<bool> stop{false};
+    std::atomic<int> torn{0};
+    std::vector<std::thread> readers;
+    for (int r = 0; r < 2; ++r)
+        readers.emplace_back([&] {
+            auto mine = use.table.stream_event_resource_create(1);
+            Floats vals(keys.size());
+            while (!stop.load()) {
+                Bits const found = Use<Mod>::status(keys.size(), [&](bool* out) {
+                    use.table.get(keys.data(), vals.data(), out, keys.size(), mine);
+                });
+                for (std::uint8_t const f : found) torn += f != found[0];
+                for (float const v : vals) torn += v != vals[0];
+                std::size_t const all = use.table.get_size(), part = use.table.get_size(2);
+                torn += all != 0 && all != 6000;
+                torn += part != 0 && part != 2000;
+            }
+        });
+    for (int round = 1; round < 60; ++round) {
+        use.insert(keys, Floats(keys.size(), static_cast<float>(round)));
+        if (round % 2 == 0) {
+            use.remove(keys);
+        } else {
+            use.table.clear(use.resource);
+        }
+    }
+    stop = true;
+    for (std::thread& reader : readers) reader.join();
+    EXPECT_EQ(torn.load(), 0);
+}
+
+TEST(MultiDeviceDefect, c2_6_of_two_writers_each_has_its_turn) {
+    Threads threads(4);
+    Keys keys;
+    for (Key i = 0; i < 6000; ++i) keys.push_back(i);
+    for (int round = 0; round < 20; ++round) {
+        Use<Mod> use;
+        std::vector<Bits> added(2);
+        std::vector<std::thread> writers;
+        for (std::size_t w = 0; w < 2; ++w)
+            writers.emplace_back(
+                [&, w] { added[w] = use.insert(keys, Floats(6000, static_cast<float>(w))); });
+        for (std::thread& writer : writers) writer.join();
+        std::size_t const first = added[0][0] ? 0 : 1;
+        EXPECT_EQ(added[first], Bits(6000, 1));
+        EXPECT_EQ(added[1 - first], Bits(6000, 0));
+        EXPECT_EQ(use.get(keys), Floats(6000, static_cast<float>(first)));
+    }
+}
+
 TEST(MultiDeviceDefect, c2_8_negative_keys_have_a_shard) {
     ModPolicy<Key> const mod;
     for (Key key = -20; key <= 20; ++key) EXPECT_EQ(mod(3, key), ((key % 3) + 3) % 3);
@@ -325,6 +324,21 @@ TEST(MultiDeviceErrors, a_key_on_the_wrong_device_is_refused_by_row) {
     EXPECT_EQ(use.table.get_size(), 0u);
     use.table.insert_from_cpu(1, keys.data(), vals.data(), 2, 16);
     EXPECT_EQ(use.get({1, 4}), (Floats{1, 2}));
+}
+
+TEST(MultiDevice, insert_from_cpu_says_what_it_added) {
+    Use<Mod> use;
+    use.insert({4, 5}, {40, 50});
+    Keys const keys{1, 4, 1, 7};
+    Floats const vals{10, 20, 30, 70};
+    auto const added = [&] {
+        return Use<Mod>::status(4, [&](bool* out) {
+            use.table.insert_from_cpu(1, keys.data(), vals.data(), 4, 16, 2, out);
+        });
+    };
+    EXPECT_EQ(added(), (Bits{1, 0, 0, 1}));
+    EXPECT_EQ(added(), (Bits{0, 0, 0, 0}));
+    EXPECT_EQ(use.get({1, 4, 5, 7}), (Floats{10, 40, 50, 70}));
 }
 
 TEST(MultiDeviceErrors, what_cannot_be_done_is_said) {

@@ -1,6 +1,7 @@
 // MultiDeviceHashTable: a sharded table of one key and one value type, called with plain pointers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -82,8 +83,11 @@ public:
     }
     /// Calls op.update(value, gradient) for each row whose key is there: rows of one key in order, different keys from
     /// several threads at once, so op must allow that. It must not use this table. status: was there.
-    template <class Gradient, class Optimizer>
-    void update(Key const* keys, Gradient const* gradients, std::size_t len, Optimizer& op,
+    template <class Gradient, class Step>
+        requires requires(Step& op, Value& value, Gradient const& gradient) {
+            op.update(value, gradient);
+        }
+    void update(Key const* keys, Gradient const* gradients, std::size_t len, Step& op,
                 Stream_event_resource& resource, bool* status = nullptr) {
         check(resource);
         require(gradients != nullptr, len, "gradients");
@@ -91,6 +95,15 @@ public:
             op.update(*static_cast<Value*>(values[0]), gradients[row]);
         };
         give(map_.update(key_rows(keys, len), change), status);
+    }
+    /// An optimizer's step for each row whose key is there, as ShardedMap::update. Value: a float or a std::array of floats. It
+    /// has no room for state: throws ValueError for all but Sgd without momentum. status: was there.
+    void update(Key const* keys, Value const* gradients, std::size_t len,
+                Optimizer const& optimizer, Stream_event_resource& resource,
+                bool* status = nullptr) {
+        check(resource);
+        Tensor const slopes = rows(gradients, len, "gradients");
+        give(map_.update(key_rows(keys, len), slopes, optimizer).mask, status);
     }
     /// Removes keys; one that is not there is no error. status: removed.
     void remove(Key const* keys, std::size_t len, Stream_event_resource& resource,
@@ -163,11 +176,23 @@ private:
         for (std::string const& name : names) devices.push_back(Device::parse(name));
         return devices;
     }
-    /// A number is its dtype, anything else so many bytes.
+    /// What T is so many of: an array of its elements, anything else of itself.
+    template <class T>
+    struct Parts {
+        using Of = T;
+    };
+    template <class T, std::size_t n>
+    struct Parts<std::array<T, n>> {
+        using Of = T;
+    };
+    /// A number is its dtype, an array of numbers so many of them, anything else so many bytes.
     template <class T>
     static Element element() {
+        using Of = typename Parts<T>::Of;
         if constexpr (dtype_of<T> != Dtype::Undefined) {
             return {dtype_of<T>, {}};
+        } else if constexpr (dtype_of<Of> != Dtype::Undefined) {
+            return {dtype_of<Of>, {static_cast<std::int64_t>(sizeof(T) / sizeof(Of))}};
         } else {
             return {Dtype::UInt8, {static_cast<std::int64_t>(sizeof(T))}};
         }

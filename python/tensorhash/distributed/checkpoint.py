@@ -20,6 +20,7 @@ from tensorhash.distributed import shard_file
 from tensorhash.distributed.rows import to_tensor
 from tensorhash.distributed.shard_file import CHUNK_ROWS, ShardFile
 from tensorhash.hash_map import HashMap
+from tensorhash.sharded_bounded import ShardedBoundedHashMap
 
 if TYPE_CHECKING:
     from tensorhash.distributed.exchange import Exchange
@@ -212,22 +213,39 @@ def load_into(table: Any, path: str | os.PathLike[str]) -> None:
     """Inserts a checkpoint's entries into any table with HashMap's `insert`, keys there winning.
 
     All files are read once before the first row goes in, so that a damaged one changes nothing, nor
-    one that has more keys than a BoundedHashMap has room for.
+    one with more keys than a bounded table, or the share of one of its shards, has room for.
     """
     found = Checkpoint(path)
     everything = range(len(found.files))
-    most = getattr(table, "max_capacity", None)
-    fresh = 0
-    for keys, _ in found.chunks(everything):
-        if most is not None:
-            fresh += int(np.count_nonzero(~np.asarray(table.contains(keys))))
-    if most is not None and table.size() + fresh > most:
-        raise ValueError(
-            f"table: expected room for the {fresh} keys of {found.path} that it does not have, got "
-            f"max_capacity={most} and {table.size()} keys; make a larger one"
-        )
+    _require_room(table, found, found.chunks(everything))
     for keys, values in found.chunks(everything):
         _require_nothing_evicted(table.insert(keys, list_values=values), found.path)
+
+
+def _require_room(table: Any, found: Checkpoint, chunks: Iterable[tuple[Any, list[Any]]]) -> None:
+    """Reads all chunks; ValueError if a bounded table would have to evict for their keys."""
+    most = getattr(table, "max_capacity", None)
+    # A shard evicts when its own share is full, whatever room the others have.
+    shards = table.devices if isinstance(table, ShardedBoundedHashMap) else ()
+    fresh = np.zeros(max(1, len(shards)), np.int64)
+    for keys, _ in chunks:
+        if most is not None:
+            new = ~np.asarray(table.contains(keys))
+            shard = np.asarray(table.shard_of(keys)) if shards else np.zeros(len(new), np.int64)
+            fresh += np.bincount(shard[new], minlength=len(fresh))
+    if most is not None and table.size() + fresh.sum() > most:
+        raise ValueError(
+            f"table: expected room for the {fresh.sum()} keys of {found.path} that it does not "
+            f"have, got max_capacity={most} and {table.size()} keys; make a larger one"
+        )
+    for number, device in enumerate(shards):
+        share, size = table._table.capacity(number), table.get_size(device)
+        if size + fresh[number] > share:
+            raise ValueError(
+                f"table: expected room on {device} for the {fresh[number]} keys of {found.path} that "
+                f"belong there, got a share of {share} of max_capacity={most} and {size} keys; make a "
+                f"larger one, or one whose policy spreads them"
+            )
 
 
 def _require_nothing_evicted(result: Any, path: str) -> None:

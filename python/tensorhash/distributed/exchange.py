@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from tensorhash.distributed.groups import usable_group
 from tensorhash.distributed.routing import MOST_RANKS, Bytes
 
 
@@ -21,7 +22,7 @@ class Exchange:
     """The ranks of a process group, as one of them sees the others."""
 
     def __init__(self, process_group: Any) -> None:
-        self.group = _usable_group(process_group)
+        self.group = usable_group(process_group)
         self.rank: int = dist.get_rank(self.group)
         self.ranks: int = dist.get_world_size(self.group)
         self._broken = ""
@@ -115,23 +116,3 @@ class Exchange:
                 f"{step}: rank {self.rank} of {self.ranks} could not reach all others: {error}; "
                 f"its own entries are sound and still there in .local"
             ) from error
-
-
-def _usable_group(process_group: Any) -> Any:
-    if not dist.is_available() or not dist.is_initialized():
-        raise RuntimeError(
-            "process_group: torch.distributed is not initialised; start the program with torchrun "
-            "and call torch.distributed.init_process_group('gloo') first"
-        )
-    group = dist.group.WORLD if process_group is None else process_group
-    if not isinstance(group, dist.ProcessGroup):
-        raise TypeError(
-            f"process_group: expected a torch.distributed group of which this process is a member, "
-            f"or None for all processes, got {process_group!r}"
-        )
-    if "gloo" not in str(dist.get_backend_config(group)):
-        raise ValueError(
-            f"process_group: expected the gloo backend, got {dist.get_backend(group)}; tables live "
-            f"on the CPU: make a group for them with torch.distributed.new_group(backend='gloo')"
-        )
-    return group

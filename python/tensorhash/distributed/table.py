@@ -57,7 +57,10 @@ class DistributedHashMap:
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
     ) -> None:
-        """Collective. `process_group` None is all processes; `init_capacity` counts all ranks."""
+        """Collective. `process_group` None is all processes; `init_capacity` counts all ranks.
+
+        A group that cannot send memory of the CPU, as nccl's, gets one of gloo beside it.
+        """
 
         def make() -> HashMap:
             return HashMap(
@@ -263,7 +266,7 @@ class DistributedHashMap:
 
     @property
     def process_group(self) -> Any:
-        """The group of the table's collectives."""
+        """The group of the table's collectives, gloo's: the one given, or that made beside it."""
         return self._exchange.group
 
     # Checkpoints.
