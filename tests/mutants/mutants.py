@@ -46,8 +46,8 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/kernel/find.hpp",
-                "if ((found | seen.empty()) != 0) {",
-                "if ((found | seen.empty() | seen.erased()) != 0) {",
+                "return (found | seen.empty()) != 0;",
+                "return (found | seen.empty() | seen.erased()) != 0;",
             )
         ],
     ),
@@ -105,15 +105,21 @@ MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
-                "batch.numbers[row] = rival < row ? kNoNumber : batch.numbers[rival];",
-                "batch.numbers[row] = batch.numbers[rival];",
-            ),
+                "src/table/table.cpp",
+                "bool const twice = clear_live(batch, chunks);",
+                "bool const twice = clear_live(batch, chunks) && false;",
+            )
+        ],
+    ),
+    Mutant(
+        "of equal keys in one erase the last row has it",
+        "*Rule02*:*Rule01*",
+        [
             Edit(
-                ENGINE,
-                "bool const released = wants(row) && holds_claim(index, batch, row);",
-                "bool const released = wants(row);",
-            ),
+                "include/tensorhash/kernel/erase.hpp",
+                "return number < batch.base || number - batch.base > row;",
+                "return number < batch.base || number - batch.base < row;",
+            )
         ],
     ),
     Mutant(

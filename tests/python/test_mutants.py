@@ -1,0 +1,20 @@
+"""The planted mistakes (`make mutants`) still find the code that they replace."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+RUNNER = runpy.run_path(str(ROOT / "tests" / "mutants" / "run.py"))
+
+
+@pytest.mark.parametrize("mutant", RUNNER["MUTANTS"], ids=lambda mutant: mutant.name)
+def test_the_code_to_replace_occurs_once(mutant):
+    for edit in mutant.edits:
+        text = (ROOT / edit.file).read_text()
+        assert len(RUNNER["pattern_of"](edit.old).findall(text)) == 1, f"{edit.file}: {edit.old}"
