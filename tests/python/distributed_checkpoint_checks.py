@@ -29,8 +29,9 @@ def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
 
     def with_damage(name, content, *parts):
         dist.barrier(group)
-        whole = (path / name).read_bytes() if (path / name).exists() else None
+        # One rank alone touches the file: another would read it while it is being damaged.
         if table.rank == 0:
+            whole = (path / name).read_bytes()
             (path / name).unlink() if content is None else (path / name).write_bytes(content)
         dist.barrier(group)
         refused(lambda: DistributedHashMap.load(path, group), *parts)

@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 
 import tensorhash
 from tensorhash.distributed.routing import owners
-from tensorhash.distributed.rows import to_bytes, to_result
+from tensorhash.distributed.rows import gathered, to_bytes, to_result
 
 
 def owners_of(keys, ranks):
@@ -76,5 +76,10 @@ def test_results_are_aligned_as_tensorflow_demands():
         assert result.ctypes.data % 64 == 0 or result.size == 0
         assert result.dtype == array.dtype
         np.testing.assert_array_equal(result, array)
+        if array.ndim == 1:
+            turned = np.arange(len(array))[::-1]
+            result = np.asarray(gathered(array, turned))
+            assert result.ctypes.data % 64 == 0
+            np.testing.assert_array_equal(result, array[::-1])
     bits = to_result(np.array([0x3F80], np.uint16), "bfloat16")
     assert bits.dtype == "bfloat16"

@@ -28,24 +28,22 @@ class Routed:
         columns: Sequence[tuple[Element, Bytes]],
         inverse: np.ndarray[Any, Any],
     ) -> None:
-        #: Which of the rows that travel each row of the batch has.
-        self.inverse = inverse
+        """`inverse`: which of the rows here each row of the batch has."""
         #: What the columns after the keys are.
         self.elements = [element for element, _ in columns]
         owner = owners(keys, key[0], ranks)
         # Stable: among the rows of one owner the order of the batch stays.
-        self._order = np.argsort(owner, kind="stable")
+        order = np.argsort(owner, kind="stable")
         self.counts = np.bincount(owner, minlength=ranks)
+        sent = np.empty_like(order)
+        sent[order] = np.arange(len(order))
+        #: Where in the order sent each row of the batch has its answer. As many rows as keys: each has
+        #: its own, in order.
+        self.at = sent if len(inverse) == len(sent) else np.take(sent, inverse)
         #: Keys, then value columns, as they are sent.
         self.outgoing: list[Bytes] = [
-            np.take(part, self._order, axis=0) for part in (keys, *(rows for _, rows in columns))
+            np.take(part, order, axis=0) for part in (keys, *(rows for _, rows in columns))
         ]
-
-    def restore(self, answers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Answers in the order sent, put in the order before."""
-        restored = np.empty_like(answers)
-        restored[self._order] = answers
-        return restored
 
 
 class Batch(Routed):
@@ -81,5 +79,5 @@ def every_row(
 ) -> Routed:
     """All rows of a batch by owner, those with equal keys too."""
     distinct = Batch(key, (), 1, rows)
-    keys = np.take(distinct.outgoing[0], distinct.inverse, axis=0)
+    keys = np.take(distinct.outgoing[0], distinct.at, axis=0)
     return Routed(key, ranks, keys, columns, np.arange(len(keys)))

@@ -14,7 +14,7 @@ from tensorhash import _core
 from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import Bytes
-from tensorhash.distributed.rows import to_bytes, to_result, to_tensor
+from tensorhash.distributed.rows import gathered, to_bytes, to_result, to_tensor
 from tensorhash.hash_map import HashMap
 
 _MAX_ROWS = 2**31 - 1
@@ -79,7 +79,7 @@ class Calls:
         self._exchange.agree(f"{step} (answers)", error)
         index, new = map(np.asarray, located)
         places, fresh = self._return_marked(step, batch, arrived, index, new)
-        return to_result(places), to_result(fresh & batch.first)
+        return gathered(places, batch.at), to_result(np.take(fresh, batch.at) & batch.first)
 
     def update(
         self, step: str, batch: Routed, arrived: Arrived, missing: str, apply: Callable[[], Any]
@@ -95,15 +95,14 @@ class Calls:
         index, found = map(np.asarray, located)
         if missing == "insert":
             places, there = self._return_marked(step, batch, arrived, index, found)
-            return to_result(places), to_result(there)
-        places = self._places(batch, self._return(step, batch, arrived, index))
-        return to_result(places), to_result(places >= 0)
+            return gathered(places, batch.at), gathered(there, batch.at)
+        return self._located(batch, self._return(step, batch, arrived, index))
 
     def _require_found(self, step: str, batch: Routed, arrived: Arrived) -> None:
         """KeyError on the ranks that have rows whose keys no owner has."""
         mask, error = attempt(lambda: np.asarray(self._table.contains(arrived.keys)))
         self._exchange.agree(f"{step} (look-up)", error)
-        found = batch.restore(self._return(step, batch, arrived, mask))[batch.inverse]
+        found = np.take(self._return(step, batch, arrived, mask), batch.at)
         absent = np.flatnonzero(~found)
         if len(absent):
             error = KeyError(
@@ -116,48 +115,43 @@ class Calls:
         """(places, -1 if missing; found)."""
         located, error = attempt(lambda: self._table.find(arrived.keys))
         self._exchange.agree(f"{step} (answers)", error)
-        answers = self._return(step, batch, arrived, np.asarray(located[0]))
-        places = self._places(batch, answers)
-        return to_result(places), to_result(places >= 0)
+        return self._located(batch, self._return(step, batch, arrived, np.asarray(located[0])))
 
     def ask(
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
     ) -> np.ndarray[Any, Any]:
-        """A mask from the owners, one byte a key, in the order of the batch's distinct keys."""
+        """A mask from the owners, one byte a key, for the rows of the batch."""
         mask, error = attempt(lambda: np.asarray(apply(arrived.keys)))
         self._exchange.agree(f"{step} (answers)", error)
-        return batch.restore(self._return(step, batch, arrived, mask))
+        return np.take(self._return(step, batch, arrived, mask), batch.at)
 
     def fetch(
         self, step: str, batch: Batch, arrived: Arrived, filled: list[_core.Tensor]
     ) -> list[_core.Tensor]:
-        """The value columns for the rows of the batch, over `filled` with its defaults."""
+        """The value columns for the rows of the batch: `filled` with its defaults, written over."""
         (found, values), error = attempt(lambda: self._look_up(arrived.keys), (None, None))
         self._exchange.agree(f"{step} (answers)", error)
         there = self._return(step, batch, arrived, found)
         # Only the values of keys that are there travel; both sides know how many from the mask.
         sizes = _sums(found, arrived.counts), _sums(there, batch.counts)
         received = self._exchange.rows(step, values, *sizes)
-        place = batch.restore(np.where(there, np.cumsum(there) - 1, -1))[batch.inverse]
-        known = place >= 0
-        results = []
+        place, known = batch.at, None
+        if not there.all():
+            place = np.take(np.where(there, np.cumsum(there) - 1, -1), batch.at)
+            known = place >= 0
         for column, element, new in zip(filled, self._values, received, strict=True):
-            if known.all():
-                rows = np.take(new, place, axis=0)
+            rows = to_bytes(np.asarray(column), element)
+            if known is None:
+                np.take(new, place, axis=0, out=rows, mode="clip")  # in place, "raise" is not
             else:
-                rows = to_bytes(np.asarray(column), element)
                 rows[known] = np.take(new, place[known], axis=0)
-            results.append(to_result(np.asarray(to_tensor(rows, element, "values")), element[0]))
-        return results
+        return filled
 
     def _look_up(self, keys: _core.Tensor) -> tuple[np.ndarray[Any, Any], list[Bytes]]:
-        indices, found = map(np.asarray, self._table.find(keys))
-        there = indices[found]
-        columns = [np.asarray(self._table.value_tensor(i)) for i in range(len(self._values))]
-        named = zip(columns, self._values, strict=True)
-        return found, [
-            to_bytes(np.take(column, there, axis=0), element) for column, element in named
-        ]
+        found = np.asarray(self._table.contains(keys))
+        named = zip(self._table.get(keys, []), self._values, strict=True)
+        columns = [to_bytes(np.asarray(column), element) for column, element in named]
+        return found, columns if found.all() else [column[found] for column in columns]
 
     def _make_room(self, keys: _core.Tensor) -> None:
         size, capacity = self._table.size(), self._table.capacity()
@@ -175,11 +169,14 @@ class Calls:
     def _return_marked(
         self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(places, mask) for the rows of the batch, of keys that all are there."""
+        """(places, mask) in the order sent, of keys that all are there."""
         # Indices have 31 bits, so that the complement can say "not in the mask".
         answers = self._return(step, batch, arrived, np.where(mask, index, ~index))
-        places = self._places(batch, np.where(answers < 0, ~answers, answers))
-        return places, batch.restore(answers >= 0)[batch.inverse]
+        return _places(batch, np.where(answers < 0, ~answers, answers)), answers >= 0
+
+    def _located(self, batch: Routed, local: Any) -> tuple[_core.Tensor, _core.Tensor]:
+        """(places, found) for the rows of the batch, of indices in the order sent."""
+        return gathered(_places(batch, local), batch.at), gathered(local >= 0, batch.at)
 
     def _return(
         self, step: str, batch: Routed, arrived: Arrived, answers: np.ndarray[Any, Any]
@@ -190,15 +187,20 @@ class Calls:
         back = self._exchange.rows(step, [out], arrived.counts, batch.counts)
         return back[0].reshape(-1).view(answers.dtype)
 
-    def _places(self, batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Owner << 32 | index for the rows of the batch, of indices in the order sent."""
-        owner = np.repeat(np.arange(self._exchange.ranks, dtype=np.int64), batch.counts)
-        places = np.where(local < 0, np.int64(-1), owner << 32 | local)
-        return batch.restore(places)[batch.inverse]
+
+def _places(batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Owner << 32 | index, of indices in the order sent; of -1, which has all bits, -1."""
+    places = local.astype(np.int64)
+    for rank, part in enumerate(_parts(places, batch.counts)):
+        part |= rank << 32
+    return places
 
 
 def _sums(mask: np.ndarray[Any, Any], counts: Any) -> list[int]:
     """How many of each rank's rows are True."""
-    ends = np.cumsum(counts)
-    totals = np.concatenate(([0], np.cumsum(mask)))
-    return [int(totals[end] - totals[end - n]) for n, end in zip(counts, ends, strict=True)]
+    return [int(np.count_nonzero(part)) for part in _parts(mask, counts)]
+
+
+def _parts(array: np.ndarray[Any, Any], counts: Any) -> list[np.ndarray[Any, Any]]:
+    """Views of each rank's rows, counts[r] of rank r."""
+    return np.split(array, np.cumsum(counts)[:-1])

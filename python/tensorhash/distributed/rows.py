@@ -35,9 +35,22 @@ def to_tensor(rows: Bytes, element: Element, argument: str) -> _core.Tensor:
 
 
 def to_result(array: Any, dtype: str | None = None) -> _core.Tensor:
-    """An array to be handed out: in memory aligned to 64 bytes, without which TensorFlow aborts."""
-    memory = np.empty(array.nbytes + 64, np.uint8)
+    """A copy to be handed out."""
+    result = _aligned(array.shape, array.dtype)
+    result[...] = array
+    return _core.Tensor.wrap(result, "result", dtype)
+
+
+def gathered(array: Any, at: Any) -> _core.Tensor:
+    """array[at], to be handed out; `at` is within the array."""
+    result = _aligned(at.shape, array.dtype)
+    np.take(array, at, out=result, mode="clip")  # "raise" would write to other memory first
+    return _core.Tensor.wrap(result, "result")
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Memory at a multiple of 64 bytes, without which TensorFlow aborts."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = np.empty(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
-    aligned = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    aligned[...] = array
-    return _core.Tensor.wrap(aligned, "result", dtype)
+    return memory[start : start + size].view(dtype).reshape(shape)

@@ -173,21 +173,21 @@ class DistributedHashMap:
         """bool [N]: which keys are there. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
-        return give(to_result(answers[batch.inverse]))
+        return give(to_result(answers))
 
     def erase(self, keys: ArrayLike) -> Array:
         """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
         answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
-        return give(to_result(answers[batch.inverse] & batch.first))
+        return give(to_result(answers & batch.first))
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
         """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
 
         def prepare() -> tuple[Batch, Give, list[Any]]:
-            batch, give = self._keys_only(keys)
+            rows, give = self._local._take(keys, self._key, "keys")
+            batch = Batch(self._key, (), self._exchange.ranks, rows)
             empty = _core.HashMap(0, self._key, self._values, "cpu:0")
-            rows = self._local._take(keys, self._key, "keys")[0]
             return batch, give, empty.get(rows, self._local._take_defaults(default))
 
         (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
@@ -252,7 +252,7 @@ class DistributedHashMap:
         rows, give = self._local._take(keys, self._key, "keys")
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
-        return give(to_result(distinct[batch.inverse].astype(np.int64)))
+        return give(to_result(distinct[batch.at].astype(np.int64)))
 
     @property
     def rank(self) -> int:
