@@ -121,12 +121,9 @@ bool Table::clear_live(kernel::BatchView const& batch, runtime::Chunks const& ch
             }
             std::uint64_t const bit = std::uint64_t{1} << (batch.numbers[row] % 64);
             std::uint64_t& word = live_[batch.numbers[row] / 64];
-            std::uint64_t before = word;
-            if (shared) {
-                before = std::atomic_ref(word).fetch_and(~bit, std::memory_order_relaxed);
-            } else {
-                word &= ~bit;
-            }
+            std::uint64_t const before =
+                shared ? std::atomic_ref(word).fetch_and(~bit, std::memory_order_relaxed)
+                       : std::exchange(word, word & ~bit);
             here |= (before & bit) == 0;
         }
         if (here) {
