@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
