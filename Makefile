@@ -29,7 +29,7 @@ bench-quick: bench-setup  ## the same in under 3 minutes, rougher, and nothing i
 
 bench-setup:
 	@tools/setup package bench tensorflow
-	@tools/install-package
+	@tools/install-package --strict
 	@tools/install-tensorflow
 	@tools/build-bench
 
