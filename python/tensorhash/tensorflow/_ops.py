@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
-
-from tensorhash.tensorflow._build import load
+from tensorhash.tensorflow._build import import_tensorflow, load
 
 ops = load()
 
 # A tape that meets an op without an entry raises, whatever it was asked for: what a table answers depends on keys and
 # defaults, but nothing flows back to them, as with TensorFlow's tables.
 for _name in ("TensorhashFind", "TensorhashExport"):
-    tf.no_gradient(_name)
+    import_tensorflow().no_gradient(_name)
