@@ -27,7 +27,13 @@ spread is half the quartile range, the largest of the row. The gather limit read
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 QUICK = ((keys.INT64, 10_000), (keys.INT64, 1_000_000), (keys.INT32X3, 1_000_000))
 # Open3D takes a minute for a round of ten million keys, a dict seconds: two kinds of key are enough.
-OPEN3D_AT_MOST = {keys.INT64: 10_000_000, keys.INT32X3: 10_000_000}
+# Open3D takes no bytes as keys.
+OPEN3D_AT_MOST = {
+    keys.INT64: 10_000_000,
+    keys.INT32X3: 10_000_000,
+    keys.BYTES16: 0,
+    keys.BYTES64: 0,
+}
 DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
 OTHERS_AT_MOST = 100_000
 # Up to so many rows a table stays in the caches, and who was there before matters.
