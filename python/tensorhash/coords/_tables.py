@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tensorhash import _core
@@ -33,9 +34,9 @@ class _CoordTable(RowTable):
 
     _table: _core.CoordTableBase
 
+    @abstractmethod
     def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:
         """An empty table; without a capacity it grows."""
-        raise NotImplementedError
 
     @classmethod
     def from_coords(
