@@ -31,7 +31,6 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
 constexpr std::size_t kSlack = std::size_t{256} << 10;
-constexpr std::size_t kCopyGrain = std::size_t{1} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
     if (bytes > static_cast<std::size_t>(-1) / 2) {
@@ -233,7 +232,7 @@ bool moves_across_seams() {
 
 }  // namespace
 
-Block::Block(std::size_t bytes, Fill fill) {
+Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
     // Rounded before it is compared: the destructor knows only the rounded size, and must come to the same verdict.
     bytes_ = rounded(std::max<std::size_t>(bytes, 1), kAlignment);
     if (bytes_ < kMapped) {
@@ -242,7 +241,7 @@ Block::Block(std::size_t bytes, Fill fill) {
             throw std::bad_alloc();
         }
         if (fill == Fill::Zero) {
-            std::memset(data_, 0, bytes_);
+            std::memset(data_ + kept, 0, bytes_ - kept);
         }
         return;
     }
@@ -253,12 +252,12 @@ Block::Block(std::size_t bytes, Fill fill) {
         bytes_ = warm.bytes;
         seamed_ = warm.seamed;
         if (fill == Fill::Zero) {
-            zero_bytes(data_, bytes_);
+            zero_bytes(data_ + kept, bytes_ - kept);
         }
         return;
     }
     data_ = map_block(bytes_);
-    if (fill == Fill::Zero) {
+    if (fill != Fill::None) {
         commit(data_, bytes_);
     }
 }
@@ -326,27 +325,8 @@ Block::Raw Block::release() noexcept {
     return {std::exchange(data_, nullptr), std::exchange(bytes_, 0)};
 }
 
-std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill) {
-    return std::make_shared<Block>(bytes, fill);
-}
-
-void copy_bytes(void* to, void const* from, std::size_t bytes) {
-    if (bytes == 0) {
-        return;
-    }
-    for_ranges(bytes, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-        std::memcpy(static_cast<unsigned char*>(to) + begin,
-                    static_cast<unsigned char const*>(from) + begin, end - begin);
-    });
-}
-
-void zero_bytes(void* at, std::size_t bytes) {
-    if (bytes == 0) {
-        return;
-    }
-    for_ranges(bytes, kCopyGrain, [&](std::size_t begin, std::size_t end) {
-        std::memset(static_cast<unsigned char*>(at) + begin, 0, end - begin);
-    });
+std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill, std::size_t kept) {
+    return std::make_shared<Block>(bytes, fill, kept);
 }
 
 }  // namespace tensorhash::runtime

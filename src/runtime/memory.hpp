@@ -9,16 +9,17 @@ namespace tensorhash::runtime {
 inline constexpr std::size_t kAlignment = 64;
 
 enum class Fill : unsigned char {
-    None,  // whatever was there
-    Zero,  // zeros, and every page committed now rather than on first touch
+    None,       // whatever was there
+    Committed,  // the same, but every page is committed now rather than on first touch
+    Zero,       // zeros, committed
 };
 
 /// Owns one block. Empty blocks have an aligned address too, so that nobody meets a null pointer.
 class Block {
 public:
     Block() = default;
-    /// Throws std::bad_alloc.
-    explicit Block(std::size_t bytes, Fill fill = Fill::None);
+    /// Throws std::bad_alloc. The first `kept` bytes are not filled: the caller will write them.
+    explicit Block(std::size_t bytes, Fill fill = Fill::None, std::size_t kept = 0);
     Block(Block&& other) noexcept;
     Block& operator=(Block&& other) noexcept;
     Block(Block const&) = delete;
@@ -57,9 +58,9 @@ struct Shrink {
 using Extension = std::unique_ptr<Block, Shrink>;
 
 /// A block that tensors and tables can hold together.
-std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill);
+std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill, std::size_t kept = 0);
 
-/// Copies and clears in parallel.
+/// Copies and clears in parallel, large memory past the cache.
 void copy_bytes(void* to, void const* from, std::size_t bytes);
 void zero_bytes(void* at, std::size_t bytes);
 

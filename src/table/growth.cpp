@@ -90,7 +90,7 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     }
     std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
     if (target.lines() != lines) {
-        growth.index.emplace(layout_, lines);
+        growth.index.emplace(layout_, lines, runtime::Fill::Committed);
     }
     return growth;
 }
@@ -148,7 +148,8 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
         std::uint64_t const wanted = std::min(guess, enough);
         std::uint64_t const sized_for = std::max(capacity_for(wanted), wanted);
         replacement.reset();
-        replacement.emplace(layout_, Index::lines_for(layout_, sized_for));
+        replacement.emplace(layout_, Index::lines_for(layout_, sized_for),
+                            runtime::Fill::Committed);
         replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
         std::size_t done = 0;
@@ -251,7 +252,7 @@ Growth Table::prepare_reserve(std::uint64_t capacity) {
             growth.extensions.push_back(std::move(extension));
             growth.lines = lines;
         } else {
-            growth.index.emplace(layout_, lines);
+            growth.index.emplace(layout_, lines, runtime::Fill::Committed);
         }
     }
     return growth;

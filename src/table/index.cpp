@@ -37,9 +37,9 @@ Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count
 
 }  // namespace
 
-Index::Index(KeyLayout layout, std::uint64_t lines)
+Index::Index(KeyLayout layout, std::uint64_t lines, runtime::Fill fill)
     : layout_(layout), kernels_(&cpu::kernels(layout.bytes, layout.float_bytes)),
-      memory_(lines * sizeof(kernel::NarrowLine), runtime::Fill::Zero) {
+      memory_(lines * sizeof(kernel::NarrowLine), fill) {
     set_lines(lines);
 }
 
@@ -60,7 +60,7 @@ std::uint64_t Index::capacity_of(KeyLayout layout, std::uint64_t lines) {
 }
 
 Index Index::copy() const {
-    Index copied(layout_, lines_);
+    Index copied(layout_, lines_, runtime::Fill::Committed);
     runtime::copy_bytes(copied.memory_.data(), memory_.data(), lines_ * sizeof(kernel::NarrowLine));
     copied.occupied_ = occupied_;
     return copied;

@@ -29,8 +29,9 @@ using Ranks = std::array<std::uint64_t, runtime::kMaxChunks + 1>;
 
 class Index {
 public:
-    /// An empty index of so many lines, a power of two of at least 2.
-    Index(KeyLayout layout, std::uint64_t lines);
+    /// An empty index of so many lines, a power of two of at least 2. Filled otherwise than with zeros it is not even
+    /// empty: it has memory, and the next thing to do is to place() another's entries.
+    Index(KeyLayout layout, std::uint64_t lines, runtime::Fill fill = runtime::Fill::Zero);
 
     /// Lines that a table of this capacity has.
     static std::uint64_t lines_for(KeyLayout layout, std::uint64_t capacity);
@@ -70,7 +71,8 @@ public:
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
-    /// The same from another index that holds exactly these entries, faster where its slots tell enough.
+    /// The same from another index that holds exactly these entries, faster where its slots tell enough; whatever was in this
+    /// one is overwritten.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count, Index const& other) noexcept;
     void clear() noexcept;

@@ -1,6 +1,8 @@
 // An index filled from a smaller one, line by line: memory is walked, not jumped about in.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
 
 #include "table/index.hpp"
 
@@ -14,6 +16,16 @@ struct Entry {
     std::uint64_t word;
     kernel::Ticket ticket;
 };
+
+/// An index's lines.
+template <class Line>
+struct Lines {
+    Line* data;
+    std::uint64_t mask;
+};
+
+// A larger step is left to place(): little is moved then.
+constexpr std::uint64_t kMostParts = 8;
 
 /// Entries that belong near a cut between threads. Few, unless keys were made to collide.
 class Deferred {
@@ -44,49 +56,107 @@ bool put(NarrowLine& line, Entry const& entry) noexcept {
     return false;
 }
 
-}  // namespace
+/// One thread's part of the work: the old lines [begin, end), one after the other. Home lines are the low bits of the
+/// word, so an old line's entries go to the new line of its number and to those whole multiples of the old size further
+/// on, which no other thread writes.
+class Part {
+public:
+    Part(Lines<NarrowLine const> const& from, Lines<NarrowLine> const& to, std::size_t begin,
+         Deferred& deferred)
+        : from_(from), to_(to), begin_(begin), done_(begin), deferred_(deferred) {}
 
-/// Home lines are the low bits of the word, so an old line's entries go to the line of its number and to those whole
-/// multiples of the old size further on: a thread that has the old lines [begin, end) writes new lines that no other
-/// does. What would cross a cut is put in its place at the end, by one thread. False: too many of these.
-bool Index::spread(Index const& smaller) noexcept {
-    auto const* const from = reinterpret_cast<NarrowLine const*>(smaller.memory_.data());
-    auto* const to = reinterpret_cast<NarrowLine*>(memory_.data());
-    std::uint64_t const old_mask = smaller.lines_ - 1;
-    std::uint64_t const mask = lines_ - 1;
-    Deferred deferred;
-    runtime::for_ranges(smaller.lines_, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        auto const place_own = [&](Entry const& entry) {
-            std::uint64_t const home = entry.word & old_mask;
-            std::uint64_t line = entry.word & mask;
-            bool own = home >= begin && home < end;
-            while (own && !put(to[line], entry)) {
-                line = (line + 1) & mask;
-                own = (line & old_mask) != (end & old_mask);
-            }
-            if (!own) {
-                deferred.add(entry);
-            }
-        };
-        for (std::size_t line = begin; line < end; ++line) {
-            for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
-                if (from[line].words[lane] > NarrowLine::kErased) {
-                    place_own({from[line].words[lane], from[line].tickets[lane]});
-                }
+    /// Writes the new lines of the next old one. They are filled, not searched for room: no branch, no waiting for
+    /// what was written just before.
+    void fill_next() noexcept {
+        NarrowLine const& old = from_.data[done_];
+        std::uint64_t const old_lines = from_.mask + 1;
+        for (std::uint64_t line = done_; line <= to_.mask; line += old_lines) {
+            std::memset(&to_.data[line], 0, sizeof(NarrowLine));
+        }
+        std::uint64_t counts = 0;  // a byte for each new line
+        for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
+            std::uint64_t const word = old.words[lane];
+            bool const is_key = word > NarrowLine::kErased;
+            bool const at_home = is_key && (word & from_.mask) == done_;
+            std::uint64_t const line = at_home ? word & to_.mask : done_;
+            std::uint64_t const shift = line / old_lines * 8;
+            std::uint64_t const next = counts >> shift & 0xff;  // no more than lanes so far
+            to_.data[line].words[next] = at_home ? word : NarrowLine::kEmpty;
+            to_.data[line].tickets[next] = at_home ? old.tickets[lane] : kernel::kNoTicket;
+            counts += std::uint64_t{at_home} << shift;
+            if (is_key && !at_home) {
+                add_late({word, old.tickets[lane]});
             }
         }
+        ++done_;
+    }
+
+    /// Puts the entries in their place that had been pushed out of their old home lines.
+    void finish() noexcept {
+        for (std::size_t i = 0; i < late_count_; ++i) {
+            place(late_[i]);
+        }
+        late_count_ = 0;
+    }
+
+private:
+    void add_late(Entry const& entry) noexcept {
+        if (late_count_ == late_.size()) {
+            finish();
+        }
+        late_[late_count_++] = entry;
+    }
+
+    /// Into its home line or one that follows, among those that this part has written.
+    void place(Entry const& entry) noexcept {
+        auto const is_ours = [&](std::uint64_t line) {
+            return (line & from_.mask) >= begin_ && (line & from_.mask) < done_;
+        };
+        std::uint64_t line = entry.word & to_.mask;
+        while (is_ours(line) && !put(to_.data[line], entry)) {
+            line = (line + 1) & to_.mask;
+        }
+        if (!is_ours(line)) {
+            deferred_.add(entry);
+        }
+    }
+
+    Lines<NarrowLine const> from_;
+    Lines<NarrowLine> to_;
+    std::size_t begin_;
+    std::size_t done_;  // old lines below this are done
+    Deferred& deferred_;
+    std::array<Entry, 64> late_;
+    std::size_t late_count_ = 0;
+};
+
+}  // namespace
+
+/// What would cross a cut between threads is put in its place at the end, by one. False: too many of these.
+bool Index::spread(Index const& smaller) noexcept {
+    Lines<NarrowLine const> const from{reinterpret_cast<NarrowLine const*>(smaller.memory_.data()),
+                                       smaller.lines_ - 1};
+    Lines<NarrowLine> const to{reinterpret_cast<NarrowLine*>(memory_.data()), lines_ - 1};
+    Deferred deferred;
+    runtime::for_ranges(smaller.lines_, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        Part part(from, to, begin, deferred);
+        for (std::size_t line = begin; line < end; ++line) {
+            part.fill_next();
+        }
+        part.finish();
     });
     if (!deferred.all_kept()) {
         return false;
     }
     for (std::size_t i = 0; i < deferred.count(); ++i) {
-        std::uint64_t line = deferred[i].word & mask;
-        while (!put(to[line], deferred[i])) {
-            line = (line + 1) & mask;
+        std::uint64_t line = deferred[i].word & to.mask;
+        while (!put(to.data[line], deferred[i])) {
+            line = (line + 1) & to.mask;
         }
     }
     for (std::size_t side = 0; side <= NarrowLine::kErased; ++side) {
-        to[side].tickets[NarrowLine::kSideLane] = from[side].tickets[NarrowLine::kSideLane];
+        to.data[side].tickets[NarrowLine::kSideLane] =
+            from.data[side].tickets[NarrowLine::kSideLane];
     }
     return true;
 }
@@ -94,13 +164,12 @@ bool Index::spread(Index const& smaller) noexcept {
 void Index::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                   std::uint64_t count, Index const& other) noexcept {
     // Wide slots have half a hash, which is not enough to place them by.
-    if (cpu::is_narrow(layout_.bytes) && other.lines_ <= lines_) {
-        if (spread(other)) {
-            occupied_ += count;
-            return;
-        }
-        clear();
+    if (cpu::is_narrow(layout_.bytes) && other.lines_ <= lines_ &&
+        lines_ / other.lines_ <= kMostParts && spread(other)) {
+        occupied_ = count;
+        return;
     }
+    clear();
     place(key_buffer, live, top, count);
 }
 

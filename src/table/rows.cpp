@@ -4,10 +4,7 @@
 #include <cstring>
 
 #include "runtime/parallel.hpp"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "runtime/streaming.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -27,13 +24,9 @@ struct Streaming {
 };
 
 bool can_stream(unsigned char const* to, std::size_t row_bytes, std::size_t rows) {
-#if defined(__SSE2__)
-    return row_bytes >= kStreamedRow && row_bytes % 16 == 0 && rows * row_bytes >= kStreamedFrom &&
-           reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
-#else
-    static_cast<void>(to), static_cast<void>(row_bytes), static_cast<void>(rows);
-    return false;
-#endif
+    return row_bytes >= kStreamedRow && row_bytes % runtime::kStreamStep == 0 &&
+           rows * row_bytes >= kStreamedFrom &&
+           reinterpret_cast<std::uintptr_t>(to) % runtime::kStreamStep == 0;
 }
 
 template <class Width>
@@ -41,21 +34,14 @@ void copy_row(unsigned char* to, unsigned char const* from, Width width) {
     std::memcpy(to, from, width.bytes());
 }
 
-#if defined(__SSE2__)
 void copy_row(unsigned char* to, unsigned char const* from, Streaming width) {
-    for (std::size_t at = 0; at < width.bytes(); at += 16) {
-        _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
-                         _mm_loadu_si128(reinterpret_cast<__m128i const*>(from + at)));
-    }
+    runtime::stream_bytes(to, from, width.bytes());
 }
-#endif
 
-/// After the rows of a task: stores past the cache are not ordered by themselves.
+/// After the rows of a task.
 template <class Width>
 void end_rows(Width) {}
-#if defined(__SSE2__)
-void end_rows(Streaming) { _mm_sfence(); }
-#endif
+void end_rows(Streaming) { runtime::end_stream(); }
 
 std::size_t grain(std::size_t row_bytes) {
     return std::max<std::size_t>(64, runtime::kGrain * 16 / (row_bytes + 8));

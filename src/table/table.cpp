@@ -42,9 +42,10 @@ KeyLayout layout_of(Element const& key) noexcept {
 }
 
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity) {
-    Column copy{column.row_bytes,
-                runtime::make_shared_block(capacity * column.row_bytes, runtime::Fill::Zero)};
-    runtime::copy_bytes(copy.block->data(), column.block->data(), used * column.row_bytes);
+    std::size_t const bytes = used * column.row_bytes;
+    Column copy{column.row_bytes, runtime::make_shared_block(capacity * column.row_bytes,
+                                                             runtime::Fill::Zero, bytes)};
+    runtime::copy_bytes(copy.block->data(), column.block->data(), bytes);
     return copy;
 }
 

@@ -173,6 +173,26 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
     }
 }
 
+TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_much_larger) {
+    for (int threads : thread_counts) {
+        Threads scope(threads);
+        for (std::size_t more : {40'000, 200'000, 500'000}) {
+            Twin twin(30'000, {Dtype::Int64, {1}}, {});
+            twin.insert(same_home_keys(300, 24), {});
+            twin.insert(sequence(25'000), 1);
+            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0)),
+                                    static_cast<std::int64_t>(kernel::unmix(1))}),
+                        {});
+            twin.erase(sequence(5000, 3000));
+            twin.insert(sequence(more, 20'000),
+                        2);  // its memory held the index of the table before
+            twin.table.validate();
+            twin.find(same_home_keys(300, 24));
+            twin.find(sequence(more + 30'000));
+        }
+    }
+}
+
 TEST(Rule03Capacity, reserve_never_shrinks) {
     HashMap map = int64_map(100);
     for (std::int64_t rows : {0, 5, 99, 100}) {

@@ -37,7 +37,7 @@ std::vector<std::size_t> sizes() {
 
 TEST(Memory, blocks_are_aligned_and_large_enough) {
     for (std::size_t bytes : sizes())
-        for (Fill fill : {Fill::None, Fill::Zero}) {
+        for (Fill fill : {Fill::None, Fill::Committed, Fill::Zero}) {
             Block block(bytes, fill);
             EXPECT_NE(block.data(), nullptr);
             EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 64, 0u);
@@ -54,6 +54,46 @@ TEST(Memory, a_zeroed_block_is_zero_though_its_memory_was_used_before) {
             ASSERT_TRUE(holds_only(block, bytes, 0)) << bytes << " round " << round;
             std::memset(block.data(), 0xcd, block.bytes());
         }
+}
+
+TEST(Memory, what_the_caller_will_write_is_not_zeroed_and_the_rest_is) {
+    for (std::size_t bytes : {1000u, 3u << 20, 66u << 20})
+        for (std::size_t kept : {0u, 1u, 64u, 777u}) {
+            {
+                Block used(bytes);
+                std::memset(used.data(), 0xcd, used.bytes());
+            }
+            Block const block(bytes, Fill::Zero, kept);
+            EXPECT_EQ(block.data()[kept], 0);
+            EXPECT_EQ(std::memcmp(block.data() + kept, block.data() + kept + 1, bytes - kept - 1),
+                      0);
+        }
+}
+
+TEST(Memory, bytes_are_copied_and_cleared_in_small_and_past_the_cache) {
+    constexpr std::size_t most = (65u << 20) + 100;
+    Block from(most);
+    for (std::size_t i = 0; i < most; i += 8) {
+        std::uint64_t const word = i * 0x9e3779b97f4a7c15u;
+        std::memcpy(from.data() + i, &word, std::min<std::size_t>(8, most - i));
+    }
+    Block to(most);
+    for (int n : {1, 2, 8})
+        for (std::size_t bytes : {std::size_t{0}, std::size_t{5}, std::size_t{3} << 20,
+                                  std::size_t{65} << 20, (std::size_t{65} << 20) + 7})
+            for (std::size_t at : {0u, 16u, 33u}) {
+                Threads limit(n);
+                std::memset(to.data(), 0xab, most);
+                tensorhash::runtime::copy_bytes(to.data() + at, from.data() + 3, bytes);
+                EXPECT_EQ(std::memcmp(to.data() + at, from.data() + 3, bytes), 0);
+                EXPECT_EQ(to.data()[at + bytes], 0xab);
+                EXPECT_TRUE(at == 0 || to.data()[at - 1] == 0xab);
+                tensorhash::runtime::zero_bytes(to.data() + at, bytes);
+                EXPECT_TRUE(bytes == 0 || to.data()[at] == 0);
+                EXPECT_TRUE(bytes == 0 ||
+                            std::memcmp(to.data() + at, to.data() + at + 1, bytes - 1) == 0);
+                EXPECT_EQ(to.data()[at + bytes], 0xab);
+            }
 }
 
 TEST(Memory, a_block_goes_back_to_where_it_came_from) {

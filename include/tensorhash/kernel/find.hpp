@@ -78,7 +78,7 @@ TH_STEP Located foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash
         return {kUndecided, 0};
     }
     std::uint32_t const number = to_number(slot_ticket(slot));
-    prefetch(index.key_buffer + number * index.reader.bytes());
+    index.prefetch_key(index.key_buffer + number * index.reader.bytes());
     return {number, position};
 }
 

@@ -70,7 +70,7 @@ TH_STEP std::uint64_t canonical_word(std::uint64_t word, std::uint32_t float_byt
 }
 
 // Readers: one row of a batch, or of the key buffer, by the widths that matter. `Narrow` readers give the word that
-// lives in the slot; wide ones a hash and an equality.
+// lives in the slot; wide ones a hash and an equality, and whether a row of the key buffer may lie across two cache lines.
 
 struct Narrow8 {
     static constexpr bool kNarrow = true;
@@ -101,6 +101,7 @@ struct NarrowAny {
 
 struct Wide12 {
     static constexpr bool kNarrow = false;
+    static constexpr bool kCrossesLines = true;
     static constexpr std::size_t kBytes = 12;
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
@@ -114,6 +115,7 @@ struct Wide12 {
 
 struct Wide16 {
     static constexpr bool kNarrow = false;
+    static constexpr bool kCrossesLines = false;
     static constexpr std::size_t kBytes = 16;
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
@@ -128,6 +130,7 @@ struct Wide16 {
 /// Any width above eight, and float keys of any such width.
 struct WideAny {
     static constexpr bool kNarrow = false;
+    static constexpr bool kCrossesLines = true;
     KeyFormat format;
     TH_STEP explicit WideAny(KeyFormat f) : format(f) {}
     TH_STEP std::size_t bytes() const { return format.bytes; }
