@@ -183,9 +183,9 @@ public:
         }
     }
 
+    /// The word is not zero.
     void add(Found const& found) {
-        list_[listed_] = found;
-        listed_ += found.word != 0;
+        list_[listed_++] = found;
         pairs_ += static_cast<std::size_t>(std::popcount(found.word));
         if (listed_ == kListed) flush();
     }

@@ -97,10 +97,20 @@ private:
             for (std::size_t t = 0; t < plan_.tiles.size(); ++t) {
                 Tile const& tile = plan_.tiles[t];
                 Words own;
-                Words const& words = kept(row, t, own);
+                Words& words = kept(row, t, own);
+                if (&words == &own) {
+                    for (std::size_t i = 0; i < kRowsAtOnce; ++i) words[i] = windows.word(tile, i);
+                }
+                // First which rows meet anything, without a branch, then what.
+                std::size_t meeting[kRowsAtOnce];
+                std::size_t count = 0;
                 for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
-                    std::uint64_t const word = &words == &own ? windows.word(tile, i) : words[i];
-                    writer.add(windows.found(tile, i, word, next + tile.group));
+                    meeting[count] = i;
+                    count += words[i] != 0;
+                }
+                for (std::size_t m = 0; m < count; ++m) {
+                    std::size_t const i = meeting[m];
+                    writer.add(windows.found(tile, i, words[i], next + tile.group));
                 }
             }
             writer.flush();

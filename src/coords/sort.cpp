@@ -72,7 +72,7 @@ void sort_rows(std::uint64_t* keys, std::uint32_t* rows, std::size_t count, std:
     Arrays from = own;
     Arrays to{reinterpret_cast<std::uint64_t*>(key_scratch.data()),
               reinterpret_cast<std::uint32_t*>(row_scratch.data())};
-    runtime::Chunks const chunks = runtime::cut(count, std::size_t{1} << 15);
+    runtime::Chunks const chunks = runtime::cut(count, std::size_t{1} << 14);
     std::vector<std::uint32_t> counts;
     for (int pass = 0; pass < passes; ++pass) {
         scatter_by_digit(from, to, chunks, ignored + pass * bits, bits, counts);

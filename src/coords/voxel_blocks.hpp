@@ -93,8 +93,8 @@ public:
                 next = word.first + static_cast<std::uint32_t>(std::popcount(before));
                 bits = word.bits >> number % 64;
             }
-            std::uint32_t const there = bits & 1;
-            out[i] = there != 0 ? next : 0;
+            auto const there = static_cast<std::uint32_t>(bits & 1);
+            out[i] = next & (0 - there);  // no branch: nobody can predict what is there
             next += there;
             bits >>= 1;
         }

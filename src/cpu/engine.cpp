@@ -251,7 +251,7 @@ std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::si
         std::uint64_t lines = 1;
         if (!index.is_side(hash)) {
             Slot const slot = probe(index, hash, index.comparison(batch, row));
-            lines += ((slot.position >> 3) - hash) & index.line_mask;
+            lines += (slot.line - hash) & index.line_mask;
         }
         total += lines;
         longest = lines > longest ? lines : longest;

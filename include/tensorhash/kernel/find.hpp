@@ -51,8 +51,8 @@ template <class Reader>
 TH_STEP Located find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
                      BatchView const& batch, std::size_t row) {
     Slot const slot = probe(index, hash, index.comparison(batch, row));
-    return {slot.found == Found::Key ? to_number(index.ticket(slot.position)) : kNoNumber,
-            slot.position};
+    return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
+            slot.position()};
 }
 
 /// A guess of `foresee` that says nothing: no buffer index is so large.

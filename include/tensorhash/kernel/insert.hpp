@@ -56,26 +56,27 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
             return {0, 0, Claimed::Beyond};
         }
         if (slot.found != Found::Key) {
-            std::uint64_t* word = &index.lines[slot.position >> 3].words[slot.position & 7];
+            std::uint64_t* word = &index.lines[slot.line].words[slot.lane];
             std::uint64_t expected =
                 slot.found == Found::Erased ? NarrowLine::kErased : NarrowLine::kEmpty;
             if (Access::cas(word, expected, hash)) {
                 // The first ticket is a plain store, half the price of an exchange: others join only what they can see.
-                index.set_ticket(slot.position, mine);
-                return {slot.position, to_number(mine),
+                Access::store(&index.lines[slot.line].tickets[slot.lane], mine);
+                return {slot.position(), to_number(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
             if (expected != hash) {
                 continue;  // another key took the slot: look again
             }
         }
-        if (Access::kShared && index.ticket(slot.position) == kNoTicket) {
-            return {slot.position, to_number(mine),
+        Ticket* const ticket = &index.lines[slot.line].tickets[slot.lane];
+        if (Access::kShared && Access::load(ticket) == kNoTicket) {
+            return {slot.position(), to_number(mine),
                     Claimed::Undecided};  // nobody waits for a store
         }
         bool was_free = false;
-        Ticket const stays = join<Access>(index.ticket_at(slot.position), mine, was_free);
-        return {slot.position, to_number(stays), Claimed::Nothing};
+        Ticket const stays = join<Access>(ticket, mine, was_free);
+        return {slot.position(), to_number(stays), Claimed::Nothing};
     }
 }
 
@@ -89,12 +90,12 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
-        std::uint64_t* at = index.slot_at(slot.position);
+        std::uint64_t* at = &index.lines[slot.line].slots[slot.lane];
         if (slot.found != Found::Key) {
             std::uint64_t expected =
                 slot.found == Found::Erased ? WideLine::kErased : WideLine::kEmpty;
             if (Access::cas(at, expected, to_slot(hash, mine))) {
-                return {slot.position, to_number(mine),
+                return {slot.position(), to_number(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
             continue;  // taken meanwhile, perhaps by this very key: look again
@@ -105,7 +106,7 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
                 seen = to_slot(hash, mine);
             }
         }
-        return {slot.position, to_number(slot_ticket(seen)), Claimed::Nothing};
+        return {slot.position(), to_number(slot_ticket(seen)), Claimed::Nothing};
     }
 }
 

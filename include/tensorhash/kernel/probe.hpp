@@ -153,8 +153,11 @@ enum class Found : std::uint32_t {
 };
 
 struct Slot {
-    Position position;
+    std::uint64_t line;
+    std::uint32_t lane;
     Found found;
+
+    TH_STEP Position position() const { return to_position(line, lane); }
 };
 
 /// How far a probe may go. Few leave their home line, but each of those would wait for memory there: a back end can
@@ -167,24 +170,24 @@ enum class Walk : unsigned char { Home, All };
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
                    typename Index::Comparison const& comparison, Walk walk = Walk::All) {
-    Slot free{0, Found::Unknown};
+    Slot free{0, 0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
         auto const seen = index.read(line);
         std::uint32_t const found = index.matches(line, seen, hash, comparison);
         if (found != 0) {
-            return {to_position(line, lowest_bit(found)), Found::Key};
+            return {line, lowest_bit(found), Found::Key};
         }
         std::uint32_t const empty = seen.empty();
         if (walk == Walk::Home) {
             // A line that has an empty slot has no erased one (see `release`).
-            return empty != 0 ? Slot{to_position(line, lowest_bit(empty)), Found::Empty}
-                              : Slot{0, Found::Unknown};
+            return empty != 0 ? Slot{line, lowest_bit(empty), Found::Empty}
+                              : Slot{0, 0, Found::Unknown};
         }
         if (free.found == Found::Unknown) {
             std::uint32_t const erased = seen.erased();
             if ((empty | erased) != 0) {
                 std::uint32_t const lane = lowest_bit(empty | erased);
-                free = {to_position(line, lane),
+                free = {line, lane,
                         (erased >> lane & 1) != 0 ? Found::Erased : Found::Empty};
             }
         }
