@@ -65,8 +65,13 @@ struct Job {
     std::uint8_t* mask;
 };
 
-/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert must.
-enum class Touch { Line, LineAndKey, ChangedLine };
+/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert must, by an exchange where
+/// other threads may want the same slot.
+enum class Touch { Line, LineAndKey, ChangedLine, ClaimedLine };
+
+constexpr bool changes(Touch kind) {
+    return kind == Touch::ChangedLine || kind == Touch::ClaimedLine;
+}
 
 /// Addresses of one row on their way.
 struct Flight {
@@ -81,7 +86,7 @@ void gather_rows(Job const& job, std::size_t begin, std::size_t end) {
     auto const start = [&](std::size_t row) {
         std::uint64_t const mixed = mix<Bytes>(job.keys + row * width, width);
         Flight flight{static_cast<std::uint32_t>(place(mixed, job.lines)), 0};
-        __builtin_prefetch(job.index + std::size_t{flight.line} * 64, Kind == Touch::ChangedLine);
+        __builtin_prefetch(job.index + std::size_t{flight.line} * 64, changes(Kind));
         if constexpr (Kind == Touch::LineAndKey) {
             flight.entry = static_cast<std::uint32_t>(place(mixed * kFactors[1], job.entries));
             __builtin_prefetch(job.key_buffer + flight.entry * width);
@@ -91,8 +96,15 @@ void gather_rows(Job const& job, std::size_t begin, std::size_t end) {
     auto const finish = [&](std::size_t row, Flight flight) {
         unsigned char* const line = job.index + std::size_t{flight.line} * 64;
         std::uint64_t seen = load_word(line, 8);
-        if constexpr (Kind == Touch::ChangedLine) {
-            std::memcpy(line + row % 5 * 8, &row, 8);  // a key and a ticket
+        if constexpr (changes(Kind)) {  // a key and a ticket
+            auto* const slot = reinterpret_cast<std::uint64_t*>(line) + row % 5;
+            if constexpr (Kind == Touch::ClaimedLine) {
+                std::uint64_t expected = *slot;
+                __atomic_compare_exchange_n(slot, &expected, row, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED);
+            } else {
+                *slot = row;
+            }
             std::memcpy(line + 40 + row % 5 * 4, &row, 4);
         }
         if constexpr (Kind == Touch::LineAndKey) {
@@ -196,7 +208,8 @@ int32_t th_gather_scatter(th_gather* gather, void const* keys, int64_t rows, int
         return -1;
     }
     Job const job = job_of(gather, keys, width, out, mask);
-    auto* const scatter_range = rows_of<Touch::ChangedLine>(key_bytes);
+    auto* const scatter_range = gather->pool.threads() > 1 ? rows_of<Touch::ClaimedLine>(key_bytes)
+                                                           : rows_of<Touch::ChangedLine>(key_bytes);
     unsigned char* const to = job.key_buffer + static_cast<std::size_t>(rows) * width;
     auto const* const from = static_cast<unsigned char const*>(values);
     gather->pool.run(static_cast<std::size_t>(rows), [&](std::size_t begin, std::size_t end) {

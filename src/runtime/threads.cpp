@@ -27,8 +27,10 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 // Going to sleep and being woken takes some 50 microseconds, as long as ten thousand lookups: who waits looks a while
-// first (some 20 microseconds), since the next part of a batch is often that near.
-constexpr int kLooks = 500;
+// first, since the next part of a batch is often that near. Some 100 microseconds; 20 where there are more threads than
+// processors, and looking keeps another from its work.
+constexpr int kLooks = 2500;
+constexpr int kCrowdedLooks = 500;
 
 void pause_processor() noexcept {
 #if defined(__x86_64__)
@@ -38,10 +40,13 @@ void pause_processor() noexcept {
 #endif
 }
 
-/// Waits a little for `ready`, without a lock.
+int machine_threads();
+
+/// Waits a little for `ready`, without a lock; `threads` are at work together.
 template <class Ready>
-void look_for(Ready const& ready) noexcept {
-    for (int i = 0; i < kLooks && !ready(); ++i) {
+void look_for(Ready const& ready, int threads) {
+    int const looks = threads <= machine_threads() ? kLooks : kCrowdedLooks;
+    for (int i = 0; i < looks && !ready(); ++i) {
         pause_processor();
     }
 }
@@ -106,7 +111,7 @@ public:
         auto const done = [&] { return job.helpers.load(std::memory_order_relaxed) == 0; };
         if (!done()) {
             lock.unlock();
-            look_for(done);
+            look_for(done, job.max_helpers + 1);
             lock.lock();  // also when done: the last helper may still be about to say so
         }
         done_.wait(lock, done);
@@ -158,6 +163,7 @@ private:
                 job = open_job();
                 return job != nullptr;
             });
+            int const threads = job->max_helpers + 1;
             job->helpers.fetch_add(1, std::memory_order_relaxed);
             lock.unlock();
             work_on(*job);
@@ -168,7 +174,7 @@ private:
             std::uint64_t const seen = offers_.load(std::memory_order_relaxed);
             if (open_job() == nullptr) {
                 lock.unlock();
-                look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; });
+                look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; }, threads);
                 lock.lock();
             }
         }
@@ -216,6 +222,19 @@ int threads_from_cgroup() {
     return std::max(1, static_cast<int>(quota / period + 0.999));
 }
 
+/// How many threads this process has processors for.
+int machine_threads() {
+    static int const count = [] {
+        cpu_set_t allowed;
+        int affinity = static_cast<int>(std::thread::hardware_concurrency());
+        if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+            affinity = CPU_COUNT(&allowed);
+        }
+        return std::max(1, std::min({affinity, threads_from_cgroup(), kMaxThreads}));
+    }();
+    return count;
+}
+
 int default_threads() {
     if (char const* text = std::getenv("TENSORHASH_NUM_THREADS");
         text != nullptr && *text != '\0') {
@@ -229,12 +248,7 @@ int default_threads() {
             "tensorhash: TENSORHASH_NUM_THREADS: expected 1 to %d, got \"%s\"; it is ignored\n",
             kMaxThreads, text);
     }
-    cpu_set_t allowed;
-    int affinity = static_cast<int>(std::thread::hardware_concurrency());
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
-        affinity = CPU_COUNT(&allowed);
-    }
-    return std::max(1, std::min({affinity, threads_from_cgroup(), kMaxThreads}));
+    return machine_threads();
 }
 
 std::atomic<int>& thread_setting() {

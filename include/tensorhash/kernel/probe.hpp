@@ -187,8 +187,7 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
             std::uint32_t const erased = seen.erased();
             if ((empty | erased) != 0) {
                 std::uint32_t const lane = lowest_bit(empty | erased);
-                free = {line, lane,
-                        (erased >> lane & 1) != 0 ? Found::Erased : Found::Empty};
+                free = {line, lane, (erased >> lane & 1) != 0 ? Found::Erased : Found::Empty};
             }
         }
         if (empty != 0) {
