@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -233,6 +234,7 @@ bool moves_across_seams() {
 }  // namespace
 
 Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
+    assert(kept <= bytes);
     // Rounded before it is compared: the destructor knows only the rounded size, and must come to the same verdict.
     bytes_ = rounded(std::max<std::size_t>(bytes, 1), kAlignment);
     if (bytes_ < kMapped) {

@@ -10,7 +10,7 @@ inline constexpr std::size_t kAlignment = 64;
 
 enum class Fill : unsigned char {
     None,       // whatever was there
-    Committed,  // the same, but every page is committed now rather than on first touch
+    Committed,  // the same, but fresh pages are committed now rather than on first touch
     Zero,       // zeros, committed
 };
 

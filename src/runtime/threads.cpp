@@ -27,7 +27,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 // Going to sleep and being woken takes some 50 microseconds, as long as ten thousand lookups: who waits looks a while
-// first, since the next part of a batch is often that near. Some 100 microseconds; 20 where there are more threads than
+// first, since the next part of a batch is often that near. Some 100 microseconds on x86-64; 20 where there are more threads than
 // processors, and looking keeps another from its work.
 constexpr int kLooks = 2500;
 constexpr int kCrowdedLooks = 500;
@@ -40,12 +40,12 @@ void pause_processor() noexcept {
 #endif
 }
 
-int machine_threads();
+bool is_crowded() noexcept;
 
-/// Waits a little for `ready`, without a lock; `threads` are at work together.
+/// Waits a little for `ready`, without a lock.
 template <class Ready>
-void look_for(Ready const& ready, int threads) {
-    int const looks = threads <= machine_threads() ? kLooks : kCrowdedLooks;
+void look_for(Ready const& ready) noexcept {
+    int const looks = is_crowded() ? kCrowdedLooks : kLooks;
     for (int i = 0; i < looks && !ready(); ++i) {
         pause_processor();
     }
@@ -111,7 +111,7 @@ public:
         auto const done = [&] { return job.helpers.load(std::memory_order_relaxed) == 0; };
         if (!done()) {
             lock.unlock();
-            look_for(done, job.max_helpers + 1);
+            look_for(done);
             lock.lock();  // also when done: the last helper may still be about to say so
         }
         done_.wait(lock, done);
@@ -163,7 +163,6 @@ private:
                 job = open_job();
                 return job != nullptr;
             });
-            int const threads = job->max_helpers + 1;
             job->helpers.fetch_add(1, std::memory_order_relaxed);
             lock.unlock();
             work_on(*job);
@@ -174,7 +173,7 @@ private:
             std::uint64_t const seen = offers_.load(std::memory_order_relaxed);
             if (open_job() == nullptr) {
                 lock.unlock();
-                look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; }, threads);
+                look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; });
                 lock.lock();
             }
         }
@@ -236,6 +235,7 @@ int machine_threads() {
 }
 
 int default_threads() {
+    int const processors = machine_threads();
     if (char const* text = std::getenv("TENSORHASH_NUM_THREADS");
         text != nullptr && *text != '\0') {
         char* rest = nullptr;
@@ -248,12 +248,17 @@ int default_threads() {
             "tensorhash: TENSORHASH_NUM_THREADS: expected 1 to %d, got \"%s\"; it is ignored\n",
             kMaxThreads, text);
     }
-    return machine_threads();
+    return processors;
 }
 
 std::atomic<int>& thread_setting() {
     static std::atomic<int> setting{default_threads()};
     return setting;
+}
+
+/// More threads than processors. Nothing is made here for the first time: who runs tasks has asked for the setting.
+bool is_crowded() noexcept {
+    return thread_setting().load(std::memory_order_relaxed) > machine_threads();
 }
 
 // Never destroyed: workers may outlive static destruction, and a forked child abandons its copies.

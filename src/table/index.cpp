@@ -183,9 +183,14 @@ void Index::clear() noexcept {
 }
 
 runtime::Extension Index::make_room(std::uint64_t lines) {
+    std::size_t const used = lines_ * sizeof(kernel::NarrowLine);
     std::size_t const before = memory_.bytes();
-    return {memory_.grow(lines * sizeof(kernel::NarrowLine)) ? &memory_ : nullptr,
-            runtime::Shrink{before}};
+    if (!memory_.grow(lines * sizeof(kernel::NarrowLine))) {
+        return {};
+    }
+    // What a block has beyond the lines may be anything.
+    runtime::zero_bytes(memory_.data() + used, before - used);
+    return {&memory_, runtime::Shrink{before}};
 }
 
 void Index::clear(std::uint64_t lines) noexcept {

@@ -91,34 +91,50 @@ public:
         ++done_;
     }
 
-    /// Puts the entries in their place that had been pushed out of their old home lines.
+    /// When all lines are done: what is left belongs beyond them.
     void finish() noexcept {
+        place_late();
         for (std::size_t i = 0; i < late_count_; ++i) {
-            place(late_[i]);
+            deferred_.add(late_[i]);
         }
-        late_count_ = 0;
     }
 
 private:
+    /// An entry that had been pushed out of its old home line. Over a cut between threads, or over the end of the index, it
+    /// came from lines that are not this part's.
     void add_late(Entry const& entry) noexcept {
+        std::uint64_t const home = entry.word & from_.mask;
         if (late_count_ == late_.size()) {
-            finish();
+            place_late();
         }
-        late_[late_count_++] = entry;
+        if (home < begin_ || home > done_ || late_count_ == late_.size()) {
+            deferred_.add(entry);
+        } else {
+            late_[late_count_++] = entry;
+        }
+    }
+
+    /// Those stay whose way leads to lines that are not done.
+    void place_late() noexcept {
+        std::size_t left = 0;
+        for (std::size_t i = 0; i < late_count_; ++i) {
+            if (!place(late_[i])) {
+                late_[left++] = late_[i];
+            }
+        }
+        late_count_ = left;
     }
 
     /// Into its home line or one that follows, among those that this part has written.
-    void place(Entry const& entry) noexcept {
-        auto const is_ours = [&](std::uint64_t line) {
+    bool place(Entry const& entry) noexcept {
+        auto const is_done = [&](std::uint64_t line) {
             return (line & from_.mask) >= begin_ && (line & from_.mask) < done_;
         };
         std::uint64_t line = entry.word & to_.mask;
-        while (is_ours(line) && !put(to_.data[line], entry)) {
+        while (is_done(line) && !put(to_.data[line], entry)) {
             line = (line + 1) & to_.mask;
         }
-        if (!is_ours(line)) {
-            deferred_.add(entry);
-        }
+        return is_done(line);
     }
 
     Lines<NarrowLine const> from_;

@@ -16,8 +16,12 @@ constexpr std::size_t kAskedFor = 512;
 
 void ask_for(unsigned char const* row, std::size_t bytes) {
     constexpr std::size_t kLine = 64;
-    for (std::size_t at = 0; at < std::min(bytes, kAskedFor); at += kLine) {
+    std::size_t const asked = std::min(bytes, kAskedFor);
+    for (std::size_t at = 0; at < asked; at += kLine) {
         __builtin_prefetch(row + at);
+    }
+    if (bytes != 0 && kLine % bytes != 0) {  // it may end in one line more
+        __builtin_prefetch(row + asked - 1);
     }
 }
 

@@ -176,7 +176,7 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
 TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_much_larger) {
     for (int threads : thread_counts) {
         Threads scope(threads);
-        for (std::size_t more : {40'000, 200'000, 500'000}) {
+        for (std::size_t more : {40'000, 100'000, 200'000, 500'000}) {
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(300, 24), {});
             twin.insert(sequence(25'000), 1);
@@ -190,6 +190,26 @@ TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_muc
             twin.find(same_home_keys(300, 24));
             twin.find(sequence(more + 30'000));
         }
+    }
+}
+
+TEST(Rule03Capacity, what_memory_held_before_never_shows_in_an_index_that_grows) {
+    for (Element const& key : {Element{Dtype::Int64, {1}}, Element{Dtype::Int32, {3}}}) {
+        Ids const ids = sequence(40'000);
+        HashSet const set(Capacity{49'152}, key);  // an index of a megabyte or less
+        tensorhash::release_memory();
+        {
+            // A block a quarter larger, full of ones, and given back: the copy's index may lie there.
+            Tensor used = Tensor::empty({1'310'720}, Dtype::UInt8);
+            std::memset(used.data(), 0xff, used.bytes());
+        }
+        HashSet copy = set.clone();
+        copy.insert(make_keys(key, ids));
+        copy.reserve(Capacity{200'000});
+        copy.validate();
+        EXPECT_EQ(copy.size(), 40'000);
+        auto const found = mask_of(copy.find(make_keys(key, sequence(90'000))));
+        EXPECT_EQ(std::count(found.begin(), found.end(), 1), 40'000);
     }
 }
 

@@ -56,7 +56,7 @@ TEST(Memory, a_zeroed_block_is_zero_though_its_memory_was_used_before) {
         }
 }
 
-TEST(Memory, what_the_caller_will_write_is_not_zeroed_and_the_rest_is) {
+TEST(Memory, behind_what_the_caller_will_write_a_block_is_zeros_to_its_end) {
     for (std::size_t bytes : {1000u, 3u << 20, 66u << 20})
         for (std::size_t kept : {0u, 1u, 64u, 777u}) {
             {
@@ -65,8 +65,9 @@ TEST(Memory, what_the_caller_will_write_is_not_zeroed_and_the_rest_is) {
             }
             Block const block(bytes, Fill::Zero, kept);
             EXPECT_EQ(block.data()[kept], 0);
-            EXPECT_EQ(std::memcmp(block.data() + kept, block.data() + kept + 1, bytes - kept - 1),
-                      0);
+            EXPECT_EQ(
+                std::memcmp(block.data() + kept, block.data() + kept + 1, block.bytes() - kept - 1),
+                0);
         }
 }
 
