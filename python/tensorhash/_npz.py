@@ -88,8 +88,7 @@ _DAMAGE = (
     EOFError,
     KeyError,
     IndexError,
-    NotImplementedError,
-    RuntimeError,
+    RuntimeError,  # with its subclasses: zipfile's for versions and methods that it does not know
     OSError,  # a damaged offset is a seek to nowhere
     OverflowError,
     SyntaxError,

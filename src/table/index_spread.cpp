@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 #include "table/index.hpp"
@@ -73,13 +74,14 @@ public:
         for (std::uint64_t line = done_; line <= to_.mask; line += old_lines) {
             std::memset(&to_.data[line], 0, sizeof(NarrowLine));
         }
+        auto const old_bits = std::bit_width(from_.mask);
         std::uint64_t counts = 0;  // a byte for each new line
         for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
             std::uint64_t const word = old.words[lane];
             bool const is_key = word > NarrowLine::kErased;
             bool const at_home = is_key && (word & from_.mask) == done_;
             std::uint64_t const line = at_home ? word & to_.mask : done_;
-            std::uint64_t const shift = line / old_lines * 8;
+            std::uint64_t const shift = (line >> old_bits) * 8;
             std::uint64_t const next = counts >> shift & 0xff;  // no more than lanes so far
             to_.data[line].words[next] = at_home ? word : NarrowLine::kEmpty;
             to_.data[line].tickets[next] = at_home ? old.tickets[lane] : kernel::kNoTicket;
