@@ -14,6 +14,7 @@
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::table {
 
@@ -123,7 +124,7 @@ void replay(Plan const& plan, Column& column, Bytes from, std::uint32_t const* o
         row_order_parts(rows), rows, plan.numbers.data(),
         [&](std::size_t row) {
             if (plan.numbers[row] != kNone) {
-                __builtin_prefetch(column.row(plan.numbers[row]), 1);
+                kernel::prefetch_for_write(column.row(plan.numbers[row]));
             }
         },
         [&](std::size_t, std::size_t row) {

@@ -6,6 +6,7 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/streaming.hpp"
+#include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -18,10 +19,10 @@ void ask_for(unsigned char const* row, std::size_t bytes) {
     constexpr std::size_t kLine = 64;
     std::size_t const asked = std::min(bytes, kAskedFor);
     for (std::size_t at = 0; at < asked; at += kLine) {
-        __builtin_prefetch(row + at);
+        kernel::prefetch(row + at);
     }
     if (bytes != 0 && kLine % bytes != 0) {  // it may end in one line more
-        __builtin_prefetch(row + asked - 1);
+        kernel::prefetch(row + asked - 1);
     }
 }
 

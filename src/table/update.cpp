@@ -11,6 +11,7 @@
 #include "table/row_order.hpp"
 #include "table/steps.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::table {
 
@@ -51,7 +52,7 @@ void Steps::apply(Table& table, std::uint32_t const* numbers, RowStep const& ste
         [&](std::size_t row) {
             if (numbers[row] == kMissing) return;
             for (Column& column : values) {
-                __builtin_prefetch(column.row(numbers[row]), 1);
+                kernel::prefetch_for_write(column.row(numbers[row]));
             }
         },
         [&](std::size_t part, std::size_t row) noexcept {

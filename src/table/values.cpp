@@ -7,6 +7,7 @@
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
+#include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -19,7 +20,7 @@ void visit_by_entry(Column const& column, std::size_t rows, Answers const& where
         row_order_parts(rows), rows, where.numbers,
         [&](std::size_t row) {
             if (where.numbers[row] != kernel::kNoNumber) {
-                __builtin_prefetch(column.row(where.numbers[row]), 1);
+                kernel::prefetch_for_write(column.row(where.numbers[row]));
             }
         },
         [&](std::size_t, std::size_t row) {
