@@ -27,13 +27,14 @@ inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t numb
         std::uint64_t word = kernel::mix(number * 7 + at);
         std::memcpy(bytes + at, &word, 8);
     }
-    std::uint64_t hash = kernel::unmix(wanted);
-    for (std::size_t at = (width - 1) / 8 * 8; at >= 8; at -= 8) {
-        auto count = static_cast<std::uint32_t>(std::min<std::size_t>(8, width - at));
-        hash = kernel::unmix(hash ^ kernel::load_bytes(bytes + at, count));
+    std::size_t const last = (width - 1) / 8 * 8;
+    std::uint64_t hash = kernel::unmix(wanted) ^
+                         kernel::load_bytes(bytes + last, static_cast<std::uint32_t>(width - last));
+    for (std::size_t at = last - 8; at >= 8; at -= 8) {
+        hash = kernel::fold_out(hash, kernel::load_word(bytes + at));
     }
-    hash ^= width;
-    std::memcpy(bytes, &hash, 8);
+    std::uint64_t const first = kernel::fold_out(hash, width);
+    std::memcpy(bytes, &first, 8);
 }
 
 inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1) {

@@ -89,6 +89,16 @@ TEST(HashQuality, mix_is_a_bijection_and_unmix_its_inverse) {
     }
 }
 
+TEST(HashQuality, fold_in_is_a_bijection_of_the_word_and_of_the_hash) {
+    Random random(5);
+    for (int i = 0; i < 100000; ++i) {
+        std::uint64_t const hash = random.next(), word = random.next();
+        std::uint64_t const folded = kernel::fold_in(hash, word);
+        ASSERT_EQ(kernel::fold_out(folded, word), hash);
+        ASSERT_EQ(kernel::fold_out(folded, hash), word);
+    }
+}
+
 TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
     constexpr int samples = 20000;
     for (bool counter : {false, true})
@@ -186,6 +196,29 @@ TEST(HashQuality, voxel_grids_spread_like_random_keys) {
     expect_random_spread(voxel_hashes(-100000, 1), "negative octant");
     expect_random_spread(voxel_hashes(0, 256), "every 256th voxel");
     expect_random_spread(voxel_hashes(0, 1 << 16), "every 65536th voxel");
+}
+
+/// Hashes of the corners of a box: every choice of signs of `columns` numbers, 256 boxes.
+template <class Number>
+std::vector<std::uint64_t> corner_hashes(std::uint32_t columns) {
+    std::uint32_t const bytes = columns * sizeof(Number);
+    kernel::WideAny reader(kernel::KeyFormat{bytes, sizeof(Number)});
+    std::vector<std::uint64_t> hashes;
+    std::vector<Number> key(columns);
+    for (int box = 1; box <= 256; ++box)
+        for (std::uint32_t signs = 0; signs < 1u << columns; ++signs) {
+            for (std::uint32_t i = 0; i < columns; ++i)
+                key[i] = (signs >> i & 1 ? -1 : 1) * static_cast<Number>(box + static_cast<int>(i));
+            hashes.push_back(reader.hash(reinterpret_cast<unsigned char const*>(key.data())));
+        }
+    return hashes;
+}
+
+TEST(HashQuality, keys_that_differ_in_signs_alone_spread_like_random_keys) {
+    for (std::uint32_t columns : {8u, 10u, 12u}) {
+        expect_random_spread(corner_hashes<float>(columns), "signs of floats");
+        expect_random_spread(corner_hashes<double>(columns), "signs of doubles");
+    }
 }
 
 TEST(HashQuality, structured_words_spread_like_random_keys) {

@@ -106,7 +106,7 @@ struct Wide12 {
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return mix_in(mix_in(kBytes, load_word(key)), load_half(key + 8));
+        return mix_in(fold_in(kBytes, load_word(key)), load_half(key + 8));
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_half(a + 8) ^ load_half(b + 8))) == 0;
@@ -120,7 +120,7 @@ struct Wide16 {
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return mix_in(mix_in(kBytes, load_word(key)), load_word(key + 8));
+        return mix_in(fold_in(kBytes, load_word(key)), load_word(key + 8));
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_word(a + 8) ^ load_word(b + 8))) == 0;
@@ -144,10 +144,11 @@ struct WideAny {
     }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
         std::uint64_t h = format.bytes;
-        for (std::uint32_t offset = 0; offset < format.bytes; offset += 8) {
-            h = mix_in(h, word_at(key, offset));
+        std::uint32_t offset = 0;
+        for (; offset + 8 < format.bytes; offset += 8) {
+            h = fold_in(h, word_at(key, offset));
         }
-        return h;
+        return mix_in(h, word_at(key, offset));
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         for (std::uint32_t offset = 0; offset < format.bytes; offset += 8) {
