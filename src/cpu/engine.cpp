@@ -59,22 +59,8 @@ void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, 
     }
 }
 
-/// The pipeline over a batch's rows, for writers; `work(row, hash, walk)` returns false if the walk was too short.
-template <class Index, class Work>
-inline TH_INLINED void for_rows(Index const& index, BatchView const& batch, std::size_t begin,
-                                std::size_t end, Work const& work) {
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const half_way = [&](std::size_t row, std::uint64_t hash) {
-        if constexpr (requires { index.prefetch_candidate(hash, index.comparison(batch, row)); }) {
-            index.prefetch_candidate(hash, index.comparison(batch, row));
-        }
-    };
-    auto const step = [&](std::size_t row, std::uint64_t hash)
-                          TH_INLINED { return work(row, hash, Walk::Home); };
-    auto const finish = [&](std::size_t row, std::uint64_t hash)
-                            TH_INLINED { work(row, hash, Walk::All); };
-    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
-}
+// After a row whose key was there already so many more are expected to be like it.
+constexpr std::size_t kLikewise = 256;
 
 template <class Reader, class Access>
 ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
@@ -82,23 +68,43 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     typename IndexOf<Reader, Access>::type const index(view);
     BatchView const batch = rows;
     ClaimCount count;
-    for_rows(
-        index, batch, begin, end, [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
-            Claim const c = claim(index, hash, batch, row, walk);
-            if (c.claimed == Claimed::Beyond) {
-                return false;
-            }
-            batch.positions[row] = c.position;
-            batch.numbers[row] = c.number;
-            batch.mask[row] = c.claimed == Claimed::Empty || c.claimed == Claimed::Erased ? 1 : 0;
-            count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
-            count.undecided += c.claimed == Claimed::Undecided ? 1 : 0;
-            return true;
-        });
-    // Counted at the end, many rows at a time.
+    // What a row that claims a slot will answer, many rows at a time; the others' answers are written over it.
     for (std::size_t row = begin; row < end; ++row) {
-        count.claimed += batch.mask[row];
+        batch.numbers[row] = batch.base + static_cast<std::uint32_t>(row);
+        batch.mask[row] = 1;
     }
+    std::uint64_t others = 0;
+    std::size_t looking = begin;  // rows below this one expect to meet their key
+    auto const work = [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
+        Claim const c = claim(index, hash, batch, row, walk);
+        if (c.claimed == Claimed::Beyond) {
+            return false;
+        }
+        batch.positions[row] = c.position;
+        if (c.claimed == Claimed::Nothing || c.claimed == Claimed::Undecided) {
+            batch.numbers[row] = c.number;
+            batch.mask[row] = 0;
+            ++others;
+            count.undecided += c.claimed == Claimed::Undecided ? 1 : 0;
+            looking = row + kLikewise;
+        }
+        count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
+        return true;
+    };
+    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
+    auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        if constexpr (!Reader::kNarrow) {
+            if (row < looking) {
+                index.prefetch_candidate(hash, index.comparison(batch, row));
+            }
+        }
+    };
+    auto const step = [&](std::size_t row, std::uint64_t hash)
+                          TH_INLINED { return work(row, hash, Walk::Home); };
+    auto const finish = [&](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { work(row, hash, Walk::All); };
+    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    count.claimed = end - begin - others;
     return count;
 }
 

@@ -13,24 +13,21 @@
 namespace tensorhash::cpu {
 inline namespace TH_KERNEL_NAMESPACE {
 
-// Rows in flight: enough to hide memory behind hashing and probing, few enough for the line-fill buffers and L1. Writers
-// do more a row and need fewer.
-template <bool ForWrite>
-inline constexpr std::size_t kAhead = ForWrite ? 32 : 64;
+// Rows in flight: enough to hide memory behind hashing and probing, few enough for the line-fill buffers and L1.
+inline constexpr std::size_t kAhead = 64;
 // Half way to its turn a row's line is near, and what the line points at can be asked for.
-template <bool ForWrite>
-inline constexpr std::size_t kHalfWay = kAhead<ForWrite> / 2;
+inline constexpr std::size_t kHalfWay = kAhead / 2;
 
 /// Rows that must leave their home line.
 class LateRows {
 public:
     static constexpr std::size_t kRoom = 32;
 
-    bool full() const { return count_ == kRoom; }
-    void add(std::size_t row, std::uint64_t hash) {
+    /// True if there is no room for another one.
+    TH_INLINED bool add(std::size_t row, std::uint64_t hash) {
         rows_[count_] = row;
         hashes_[count_] = hash;
-        ++count_;
+        return ++count_ == kRoom;
     }
     template <class Finish>
     TH_INLINED void drain(Finish const& finish) {
@@ -60,43 +57,52 @@ struct RowWork {
 template <bool ForWrite, class Index, class Work>
 inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size_t end,
                                 Work const& work) {
-    constexpr std::size_t ahead = kAhead<ForWrite>;
-    constexpr std::size_t half = kHalfWay<ForWrite>;
-    std::uint64_t hashes[ahead];
+    std::uint64_t hashes[kAhead];
     LateRows late;
-    auto const ask_for = [&](std::uint64_t line) {
+    auto const ask_for = [&](std::uint64_t line) TH_INLINED {
         void const* const address = &index.lines[line & index.line_mask];
         ForWrite ? kernel::prefetch_for_write(address) : kernel::prefetch(address);
     };
-    auto const start = [&](std::size_t row) {
+    auto const start = [&](std::size_t row) TH_INLINED {
         std::uint64_t const hash = work.hash_at(row);
-        hashes[row % ahead] = hash;
+        hashes[row % kAhead] = hash;
         ask_for(hash);
     };
-    auto const half_way = [&](std::size_t row) { work.half_way(row, hashes[row % ahead]); };
+    auto const half_way = [&](std::size_t row)
+                              TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
+    // False if the late rows must be finished before the next row.
+    auto const turn = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        if (work.step(row, hash)) {
+            return true;
+        }
+        ask_for(hash + 1);
+        return !late.add(row, hash);
+    };
 
     // Rows below these have one to start, or one that is half way, so many rows ahead.
-    std::size_t const starting = end - begin > ahead ? end - ahead : begin;
-    std::size_t const halving = end - begin > half ? end - half : begin;
-    for (std::size_t row = begin; row < (starting == begin ? end : begin + ahead); ++row) {
+    std::size_t const starting = end - begin > kAhead ? end - kAhead : begin;
+    std::size_t const halving = end - begin > kHalfWay ? end - kHalfWay : begin;
+    for (std::size_t row = begin; row < (starting == begin ? end : begin + kAhead); ++row) {
         start(row);
     }
-    for (std::size_t row = begin; row < (halving == begin ? end : begin + half); ++row) {
+    for (std::size_t row = begin; row < (halving == begin ? end : begin + kHalfWay); ++row) {
         half_way(row);
     }
     for (std::size_t row = begin; row < end;) {
-        for (; row < end && !late.full(); ++row) {
-            std::uint64_t const hash = hashes[row % ahead];
-            if (row < starting) {
-                start(row + ahead);
-            }
+        bool room = true;
+        // Nearly all rows: nothing to ask but whether this loop is over.
+        while (room && row < starting) {
+            std::uint64_t const hash = hashes[row % kAhead];
+            start(row + kAhead);
+            half_way(row + kHalfWay);
+            room = turn(row++, hash);
+        }
+        while (room && row < end) {
             if (row < halving) {
-                half_way(row + half);
+                half_way(row + kHalfWay);
             }
-            if (!work.step(row, hash)) {
-                ask_for(hash + 1);
-                late.add(row, hash);
-            }
+            room = turn(row, hashes[row % kAhead]);
+            ++row;
         }
         late.drain(work.finish);
     }

@@ -91,6 +91,9 @@ struct WideIndex {
     /// once more is safe.
     TH_STEP std::uint32_t matches(std::uint64_t line, Snapshot const& seen, std::uint64_t hash,
                                   Comparison const& c) const {
+        if (!seen.has_fingerprint(hash)) {
+            return 0;
+        }
         std::uint32_t candidates = seen.with_fingerprint(hash);
         for (; candidates != 0; candidates &= candidates - 1) {
             std::uint32_t const lane = lowest_bit(candidates);

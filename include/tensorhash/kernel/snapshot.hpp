@@ -32,6 +32,11 @@ public:
     TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
         return bits(_mm256_cmpeq_epi32(v_, _mm256_set1_epi64x(static_cast<long long>(word))));
     }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        __m256i const wanted = _mm256_set1_epi64x(static_cast<long long>(word));
+        return bits(_mm256_or_si256(_mm256_cmpeq_epi32(a.v_, wanted),
+                                    _mm256_cmpeq_epi32(b.v_, wanted))) != 0;
+    }
 
 private:
     // Sign bits of the 64-bit lanes: for a 32-bit comparison, the high halves.
@@ -61,6 +66,14 @@ private:
     TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
         __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(word));
         return bits(_mm_cmpeq_epi32(low_, wanted), _mm_cmpeq_epi32(high_, wanted));
+    }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(word));
+        __m128i const low =
+            _mm_or_si128(_mm_cmpeq_epi32(a.low_, wanted), _mm_cmpeq_epi32(b.low_, wanted));
+        __m128i const high =
+            _mm_or_si128(_mm_cmpeq_epi32(a.high_, wanted), _mm_cmpeq_epi32(b.high_, wanted));
+        return _mm_movemask_pd(_mm_castsi128_pd(_mm_or_si128(low, high))) != 0;
     }
 
 private:
@@ -92,6 +105,9 @@ private:
         }
         return lanes;
     }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        return (a.equal_high_half(word) | b.equal_high_half(word)) != 0;
+    }
 
 private:
     std::uint64_t v_[4];
@@ -121,6 +137,10 @@ public:
     TH_STEP explicit WideSnapshot(WideLine const& line)
         : low_(FourWords::read<Access>(line.slots)),
           high_(FourWords::read<Access>(line.slots + 4)) {}
+    /// Whether `with_fingerprint` has any lane: in a batch of new keys hardly ever, and this is cheaper to ask.
+    TH_STEP bool has_fingerprint(std::uint64_t hash) const {
+        return FourWords::any_high_half(low_, high_, hash);
+    }
     /// Marks may match too; their tickets tell.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
