@@ -29,7 +29,7 @@ constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kPages = std::size_t{64}
                                << 10;  // a multiple of every page size that Linux has
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kMapped = std::size_t{1} << 20;  // blocks from this size on are mapped
+constexpr std::size_t kMapped = std::size_t{256} << 10;  // blocks from this size on are mapped
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
 constexpr std::size_t kSlack = std::size_t{256} << 10;
 
@@ -109,7 +109,7 @@ public:
     void unlock() { mutex_.unlock(); }
 
 private:
-    static constexpr std::size_t kMaxBlocks = 64;
+    static constexpr std::size_t kMaxBlocks = 128;
 
     static void unmap(Entry const& entry) noexcept { munmap(entry.data, entry.bytes); }
     bool is_large(std::size_t bytes) const { return bytes > limit_ / 8; }

@@ -27,12 +27,12 @@ bool holds_only(Block const& block, std::size_t bytes, unsigned char byte) {
 }
 
 std::vector<std::size_t> sizes() {
-    return {0,        1,
-            63,       64,
-            65,       4096,
-            100000,   (1u << 20) - 1,
-            1u << 20, (1u << 20) + 1,
-            3u << 20, (5u << 20) + 12345};
+    return {0,          1,
+            63,         64,
+            65,         4096,
+            100000,     (256u << 10) - 1,
+            256u << 10, (256u << 10) + 1,
+            3u << 20,   (5u << 20) + 12345};
 }
 
 TEST(Memory, blocks_are_aligned_and_large_enough) {
@@ -98,11 +98,11 @@ TEST(Memory, bytes_are_copied_and_cleared_in_small_and_past_the_cache) {
 }
 
 TEST(Memory, a_block_goes_back_to_where_it_came_from) {
-    // Just below a megabyte rounding crosses the border between heap and mapped memory. What is large enough to be
+    // Just below 256 KiB rounding crosses the border between heap and mapped memory. What is large enough to be
     // mapped begins on a page, as heap memory of that size does not: it has its header there.
     for (std::size_t below = 0; below < 200; ++below) {
-        Block block((1u << 20) - below, Fill::None);
-        if (block.bytes() >= 1u << 20) {
+        Block block((256u << 10) - below, Fill::None);
+        if (block.bytes() >= 256u << 10) {
             EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.data()) % 4096, 0u) << below;
         }
     }
