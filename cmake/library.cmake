@@ -22,6 +22,7 @@ set(_core_sources
     src/coords/ops.cpp
     src/coords/packed_hash_table.cpp
     src/coords/pieces.cpp
+    src/coords/plane_sweeps.cpp
     src/coords/points.cpp
     src/coords/question.cpp
     src/coords/radius_search.cpp

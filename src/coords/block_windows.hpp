@@ -2,12 +2,11 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "coords/question.hpp"
+#include "coords/pair_writer.hpp"
 #include "coords/voxel_blocks.hpp"
 
 namespace tensorhash::coords {
@@ -90,7 +89,7 @@ struct Found {
     std::uint64_t word;  // the offsets that do
     std::uint32_t const* blocks;
     std::int64_t* next;  // where the tile's groups go on
-    std::int32_t out_row;
+    std::uint32_t out_row;
     std::uint16_t x;
     std::uint16_t corner;  // 16 * y + z in the first block
 };
@@ -138,7 +137,7 @@ public:
         return {word,
                 first_block(query, tile),
                 next,
-                static_cast<std::int32_t>(query.row),
+                query.row,
                 static_cast<std::uint16_t>((query.x + tile.x) % 8),
                 static_cast<std::uint16_t>(query.y % 8 * 16 + query.z % 8)};
     }
@@ -172,54 +171,26 @@ private:
     std::array<Query, kRowsAtOnce> query_{};
 };
 
-/// Writes pairs. How many a word holds nobody can guess, so words are listed first, and one loop goes over all their pairs.
-class PairWriter {
+/// The pairs behind what windows found.
+class WindowPairs {
 public:
-    PairWriter(Plan const& plan, Answer& answer)
-        : blocks_(plan.blocks), in_maps_(answer.in_maps.as_mutable<std::int32_t>().data()),
-          out_maps_(answer.out_maps.as_mutable<std::int32_t>().data()) {
+    using Found = coords::Found;
+
+    explicit WindowPairs(Plan const& plan) : blocks_(plan.blocks) {
         for (std::size_t bit = 0; bit < 64; ++bit) {
             place_[bit] = static_cast<std::uint16_t>(plan.place(bit));
         }
     }
-
-    /// The word is not zero.
-    void add(Found const& found) {
-        list_[listed_++] = found;
-        pairs_ += static_cast<std::size_t>(std::popcount(found.word));
-        if (listed_ == kListed) flush();
-    }
-
-    void flush() {
-        Found const* at = list_.data();
-        std::uint64_t word = at->word;
-        for (; pairs_ != 0; --pairs_) {
-            auto const bit = static_cast<std::size_t>(std::countr_zero(word));
-            std::size_t const cell =
-                at->corner + bit + (bit & 0x38);  // four bits for y, four for z
-            std::uint32_t const block = at->blocks[(cell >> 5 & 4) | (cell >> 3 & 1)];
-            std::int64_t const to = at->next[place_[bit]]++;
-            in_maps_[to] = static_cast<std::int32_t>(
-                blocks_.row(block, at->x, (cell >> 1 & 0x38) | (cell & 7)));
-            out_maps_[to] = at->out_row;
-            word &= word - 1;
-            bool const done = word == 0;  // then on to the next word, without a branch
-            word |= at[1].word & -std::uint64_t{done};
-            at += done;
-        }
-        listed_ = 0;
+    Pair operator()(Found const& found, std::size_t bit) const noexcept {
+        std::size_t const cell = found.corner + bit + (bit & 0x38);  // four bits for y, four for z
+        std::uint32_t const block = found.blocks[(cell >> 5 & 4) | (cell >> 3 & 1)];
+        return {&found.next[place_[bit]],
+                blocks_.row(block, found.x, (cell >> 1 & 0x38) | (cell & 7)), found.out_row};
     }
 
 private:
-    static constexpr std::size_t kListed = 64;
-
     VoxelBlocks const& blocks_;
-    std::int32_t* in_maps_;
-    std::int32_t* out_maps_;
     std::array<std::uint16_t, 64> place_{};
-    std::array<Found, kListed + 1> list_{};
-    std::size_t listed_ = 0;
-    std::size_t pairs_ = 0;
 };
 
 }  // namespace tensorhash::coords

@@ -1,12 +1,14 @@
 // The blocks path: in rows as bits in blocks, so that a few operations on words answer 64 offsets of a row. Rows are asked
 // block by block, while what lies around them is near; pairs are counted first and written exactly.
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <string>
-#include <utility>
 
 #include "coords/bit_counts.hpp"
 #include "coords/block_windows.hpp"
 #include "coords/finish_groups.hpp"
+#include "coords/plane_sweeps.hpp"
 #include "runtime/parallel.hpp"
 #include "tensorhash/error.hpp"
 
@@ -23,8 +25,8 @@ constexpr std::uint64_t kMinWords = 4096;
 class BlockSweeps {
 public:
     BlockSweeps(Plan const& plan, std::size_t groups)
-        : plan_(plan), groups_(groups), chunks_(runtime::cut(plan.queries.size, kTaskRows)),
-          next_(groups * chunks_.count) {
+        : plan_(plan), chunks_(runtime::cut(plan.queries.size, kTaskRows)),
+          places_(chunks_.count, groups) {
         if (plan.tiles.size() <= kMaxSaved) {
             std::size_t const batches = plan.queries.size / kRowsAtOnce + 1;
             saved_ = runtime::Block(batches * plan.tiles.size() * sizeof(Words));
@@ -34,26 +36,20 @@ public:
     /// Pairs of each group; after it write() knows its places.
     std::vector<std::int64_t> count() {
         runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            count_chunk(begin, end, next_.data() + chunk * groups_);
+            count_chunk(begin, end, places_.of(chunk));
         });
-        std::vector<std::int64_t> totals(groups_);
-        for (std::size_t chunk = 0; chunk < chunks_.count; ++chunk) {
-            for (std::size_t group = 0; group < groups_; ++group) {
-                std::int64_t& own = next_[chunk * groups_ + group];
-                totals[group] += std::exchange(own, totals[group]);
-            }
-        }
-        return totals;
+        return places_.totals();
     }
 
     /// Writes the pairs of each group in the order of the queries.
     void write(Answer& answer) {
         auto const offsets = answer.offsets.as<std::int64_t>();
         runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            std::int64_t* const next = next_.data() + chunk * groups_;
-            for (std::size_t group = 0; group < groups_; ++group) next[group] += offsets[group];
-            write_chunk(begin, end, next, answer);
+            write_chunk(begin, end, places_.places(chunk, offsets), answer);
         });
+    }
+    std::span<std::uint32_t const> rows() const {
+        return {plan_.queries.rows(), plan_.queries.size};
     }
 
 private:
@@ -91,7 +87,7 @@ private:
 
     void write_chunk(std::size_t begin, std::size_t end, std::int64_t* next, Answer& answer) {
         Windows windows(plan_);
-        PairWriter writer(plan_, answer);
+        PairWriter<WindowPairs> writer(answer, WindowPairs(plan_));
         for (std::size_t row = begin; row < end; row += kRowsAtOnce) {
             windows.ask(row, end);
             for (std::size_t t = 0; t < plan_.tiles.size(); ++t) {
@@ -118,10 +114,9 @@ private:
     }
 
     Plan const& plan_;
-    std::size_t groups_;
     runtime::Chunks chunks_;
-    std::vector<std::int64_t> next_;  // [chunk, group]: counts, then places
-    runtime::Block saved_{};          // [16 rows, tile] words, if they are few
+    GroupPlaces places_;
+    runtime::Block saved_{};  // [16 rows, tile] words, if they are few
 };
 
 /// The queries are the in rows themselves, and their kernels reach into the next blocks only.
@@ -200,24 +195,32 @@ std::optional<BlockFrame> frame_for(Question const& question) {
     return frame;
 }
 
+/// Counts, makes room, writes, and brings the groups into the order of rows.
+template <class Sweeps>
+Answer answer_by(Sweeps&& sweeps, Question const& question, Swept const& swept) {
+    Answer answer = make_room(question, swept, sweeps.count());
+    sweeps.write(answer);
+    auto const rows = sweeps.rows();
+    finish_groups(answer, question.out.rows, swept, std::is_sorted(rows.begin(), rows.end()));
+    return answer;
+}
+
 Answer answer_in(Question const& question, BlockFrame const& frame) {
-    RowsByBlock const in = in_rows_by_block(question.in, frame);
-    VoxelBlocks const blocks(in, frame);
+    std::optional<RowsByBlock> in = in_rows_by_block(question.in, frame);
+    VoxelBlocks const blocks(*in, frame);
     if (blocks.repeated() && question.duplicates == Duplicates::Refuse) {
-        report_repeated(in, blocks);
+        report_repeated(*in, blocks);
     }
     Swept const swept(question, blocks.repeated());
+    if (PlaneSweeps::take(question, swept)) {
+        in.reset();
+        return answer_by(PlaneSweeps(question, frame, blocks), question, swept);
+    }
     bool const own = asks_own_rows(question);
-    std::optional<RowsByBlock> out;
-    if (!own) out = out_rows_by_block(question, frame);
-    RowsByBlock const& queries = own ? in : *out;
-    Plan const plan(question, frame, blocks, queries, own, swept.groups);
-    BlockSweeps sweeps(plan, swept.groups);
-    Answer answer = make_room(question, swept, sweeps.count());
+    if (!own) in = out_rows_by_block(question, frame);
+    Plan const plan(question, frame, blocks, *in, own, swept.groups);
+    Answer answer = answer_by(BlockSweeps(plan, swept.groups), question, swept);
     answer.repeated = blocks.repeated();
-    sweeps.write(answer);
-    bool const in_order = std::is_sorted(queries.rows(), queries.rows() + queries.size);
-    finish_groups(answer, question.out.rows, swept, in_order);
     return answer;
 }
 

@@ -65,7 +65,7 @@ RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame) {
 }
 
 VoxelBlocks::VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame)
-    : rows_(in.size * sizeof(std::uint32_t)) {
+    : count_(in.size), rows_(in.size * sizeof(std::uint32_t)) {
     runtime::Chunks const chunks = runtime::cut(in.size, runtime::kGrain);
     std::vector<std::uint32_t> first(chunks.count + 1, 1);
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
@@ -79,13 +79,13 @@ VoxelBlocks::VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame)
     firsts_ = runtime::Block(blocks * kBlockSide * sizeof(std::uint32_t));
     std::fill_n(reinterpret_cast<std::uint64_t*>(planes_.data()), kBlockSide, 0);
     std::fill_n(reinterpret_cast<std::uint32_t*>(firsts_.data()), kBlockSide, 0);
-    std::vector<std::uint64_t> numbers(blocks);
+    numbers_.resize(blocks);
     std::atomic<bool> repeated{false};
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::uint32_t block = first[chunk];
         while (begin < end && !begins_block(in, begin)) ++begin;
         while (begin < end) {
-            numbers[block] = number_of(in.keys()[begin]);
+            numbers_[block] = number_of(in.keys()[begin]);
             std::size_t const next = build(in, begin, block);
             std::uint32_t cells = 0;
             for (std::size_t x = 0; x < kBlockSide; ++x) {
@@ -99,7 +99,7 @@ VoxelBlocks::VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame)
     repeated_ = repeated.load(std::memory_order_relaxed);
     directory_ = BlockDirectory(frame.blocks);
     for (std::size_t block = 1; block < blocks; ++block) {
-        directory_.add(numbers[block], static_cast<std::uint32_t>(block));
+        directory_.add(numbers_[block], static_cast<std::uint32_t>(block));
     }
 }
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "coords/rows.hpp"
 #include "runtime/memory.hpp"
@@ -114,6 +116,17 @@ public:
     VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
 
     bool repeated() const noexcept { return repeated_; }
+    /// The empty block is number 0 of them.
+    std::size_t count() const noexcept { return numbers_.size(); }
+    std::uint64_t number(std::size_t block) const noexcept { return numbers_[block]; }
+    /// By block, then by cell, which is bit by bit of its planes.
+    std::span<std::uint32_t const> rows() const noexcept {
+        return {reinterpret_cast<std::uint32_t const*>(rows_.data()), count_};
+    }
+    /// Where the rows of a plane begin.
+    std::uint32_t first(std::uint32_t block, std::size_t x) const noexcept {
+        return reinterpret_cast<std::uint32_t const*>(firsts_.data())[block * kBlockSide + x];
+    }
     BlockDirectory const& directory() const noexcept { return directory_; }
     /// Bit 8 * y + z of plane x: the cell is there.
     std::uint64_t plane(std::uint32_t block, std::size_t x) const noexcept {
@@ -122,20 +135,18 @@ public:
     /// The row of a cell that is there.
     std::uint32_t row(std::uint32_t block, std::size_t x, std::size_t bit) const noexcept {
         std::uint64_t const before = plane(block, x) & ((std::uint64_t{1} << bit) - 1);
-        return reinterpret_cast<std::uint32_t const*>(
-            rows_.data())[first(block, x) + static_cast<std::uint32_t>(std::popcount(before))];
+        return rows()[first(block, x) + static_cast<std::uint32_t>(std::popcount(before))];
     }
 
 private:
-    std::uint32_t first(std::uint32_t block, std::size_t x) const noexcept {
-        return reinterpret_cast<std::uint32_t const*>(firsts_.data())[block * kBlockSide + x];
-    }
     /// Makes one block of the rows from `begin` on, and returns where the next one begins.
     std::size_t build(RowsByBlock const& in, std::size_t begin, std::uint32_t block);
 
+    std::size_t count_;        // of rows
     runtime::Block rows_;      // by block, then by cell
     runtime::Block planes_{};  // [block, x], the empty block first
     runtime::Block firsts_{};  // [block, x]: where the plane's rows begin
+    std::vector<std::uint64_t> numbers_{};
     BlockDirectory directory_{};
     bool repeated_ = false;
 };

@@ -1,6 +1,7 @@
 // Kernel maps against brute force: every pair once, in order, on any number of threads, whatever the keys' width.
 #include "tensorhash/coords/kernel_map.hpp"
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -43,6 +44,20 @@ Rows random_rows(std::size_t count, std::vector<std::int32_t> const& range, unsi
         }
         if (seen.emplace(row, true).second) rows.push_back(row);
     }
+    return rows;
+}
+
+/// A third of the cells of a cube, in random order.
+Rows dense_rows(std::int32_t side, std::size_t axes, unsigned seed) {
+    std::mt19937 random(seed);
+    Rows rows;
+    Row row(axes + 1, 0);
+    for (std::size_t axis = 0; axis < row.size();) {
+        if (random() % 3 == 0) rows.push_back(row);
+        // To the next cell, as a counter with a digit for each axis.
+        for (axis = 1; axis < row.size() && ++row[axis] == side; ++axis) row[axis] = 0;
+    }
+    std::shuffle(rows.begin(), rows.end(), random);
     return rows;
 }
 
@@ -163,6 +178,30 @@ TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
         check(rows, rows, {1, 1, 1}, kernel);
         check(rows, other, {2, 1, 3}, kernel);
     }
+}
+
+TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
+    // Full enough that every step leads somewhere, over borders in every direction and corners too.
+    Rows const cube = dense_rows(18, 3, 20);
+    Rows const flat = dense_rows(27, 2, 21);
+    for (Kernel const& kernel :
+         {Kernel{{3, 3, 3}}, Kernel{{1, 3, 3}}, Kernel{{3, 1, 3}}, Kernel{{3, 3, 1}},
+          Kernel{{3, 1, 1}}, Kernel{{1, 1, 3}}, Kernel{{5, 5, 5}}, Kernel{{2, 4, 3}}}) {
+        check(cube, cube, {1, 1, 1}, kernel);
+        check(cube, Rows(cube.begin(), cube.begin() + 500), {1, 1, 1}, kernel);
+    }
+    for (Kernel const& kernel : {Kernel{{3, 3}}, Kernel{{1, 3}}, Kernel{{3, 1}}, Kernel{{7, 4}}}) {
+        check(flat, flat, {1, 1}, kernel);
+    }
+}
+
+TEST_P(KernelMaps, rows_in_the_order_of_blocks_stay_in_their_order) {
+    Rows rows;
+    for (std::int32_t block = 0; block < 2; ++block)
+        for (std::int32_t x = 0; x < 3; ++x)
+            for (std::int32_t y = 0; y < 8; ++y)
+                for (std::int32_t z = 0; z < 8; ++z) rows.push_back({0, x, y, 8 * block + z});
+    check(rows, rows, {1, 1, 1}, Kernel{{3, 3, 3}});
 }
 
 TEST_P(KernelMaps, kernels_over_several_blocks_and_over_none) {
