@@ -1,4 +1,4 @@
-// Memory that the library keeps for later. Freed blocks of a megabyte and more stay warm for the next table, result or
+// Memory that the library keeps for later. Freed blocks of 256 KiB and more stay warm for the next table, result or
 // scratch: at most 1 GiB, and at most a sixteenth of the machine's memory.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace tensorhash_tf {
 
-/// From this size on. malloc keeps smaller blocks warm itself.
+/// From this size on; smaller ones are TensorFlow's own.
 constexpr std::int64_t kWarmBytes = std::int64_t{1} << 20;
 
 /// Memory of the engine under a tensor; it goes back when the last tensor on it goes, on whatever thread that is.

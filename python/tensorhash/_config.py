@@ -31,8 +31,8 @@ def set_num_threads(n: int) -> None:
 def release_memory() -> int:
     """Gives memory that is kept for later back to the system; returns the number of bytes.
 
-    Freed tables and results of a megabyte and more stay warm for the next ones: at most 1 GiB, and at most a sixteenth
-    of the machine's memory. Tables and arrays in use are not touched.
+    Freed tables and results of 256 KiB and more stay warm for the next ones: at most 1 GiB, and at most a sixteenth of
+    the machine's memory. Tables and arrays in use are not touched.
     """
     return _core.release_memory()
 

@@ -97,13 +97,8 @@ private:
                 if (&words == &own) {
                     for (std::size_t i = 0; i < kRowsAtOnce; ++i) words[i] = windows.word(tile, i);
                 }
-                // First which rows meet anything, without a branch, then what.
-                std::size_t meeting[kRowsAtOnce];
-                std::size_t count = 0;
-                for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
-                    meeting[count] = i;
-                    count += words[i] != 0;
-                }
+                std::array<std::uint8_t, kRowsAtOnce> meeting;
+                std::size_t const count = list_filled(words, meeting);
                 for (std::size_t m = 0; m < count; ++m) {
                     std::size_t const i = meeting[m];
                     writer.add(windows.found(tile, i, words[i], next + tile.group));
@@ -212,7 +207,7 @@ Answer answer_in(Question const& question, BlockFrame const& frame) {
         report_repeated(*in, blocks);
     }
     Swept const swept(question, blocks.repeated());
-    if (PlaneSweeps::take(question, swept)) {
+    if (PlaneSweeps::take(question, swept, blocks.repeated())) {
         in.reset();
         return answer_by(PlaneSweeps(question, frame, blocks), question, swept);
     }

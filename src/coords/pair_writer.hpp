@@ -44,6 +44,17 @@ private:
     std::vector<std::int64_t> next_;  // [task, group]
 };
 
+/// Which of some words are not zero: without a branch, since nobody can predict it. Returns how many.
+template <std::size_t Count>
+std::size_t list_filled(std::uint64_t const* words, std::array<std::uint8_t, Count>& places) {
+    std::size_t filled = 0;
+    for (std::size_t i = 0; i < Count; ++i) {
+        places[filled] = static_cast<std::uint8_t>(i);
+        filled += words[i] != 0;
+    }
+    return filled;
+}
+
 /// A pair, and the place that it takes.
 struct Pair {
     std::int64_t* next;

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace tensorhash::coords {
 namespace {
 
-constexpr std::size_t kTaskBlocks = 128;
+constexpr std::size_t kTaskRows = 1024;
 constexpr std::uint64_t kFirstCells = 0x0101010101010101ULL;  // z = 0 of every y
 constexpr std::uint64_t kLastCells = kFirstCells << 7;
 
@@ -21,15 +22,14 @@ constexpr Step step_of(std::size_t n) {
     return {n < 9 ? -1 : 0, at / 3 - 1, at % 3 - 1};
 }
 
-using Blocks = std::array<std::array<std::uint32_t, 4>, 3>;
-
 /// Planes of one x: of the block, and of those around it in y and z.
 struct Planes {
     std::uint64_t at[3][3];
 
-    Planes(VoxelBlocks const& blocks, Blocks const& block, std::size_t x) noexcept {
+    Planes(VoxelBlocks const& blocks, std::array<std::uint32_t, 12> const& block,
+           std::size_t x) noexcept {
         for (std::size_t y = 0; y < 3; ++y) {
-            for (std::size_t z = 0; z < 3; ++z) at[y][z] = blocks.plane(block[y][z], x);
+            for (std::size_t z = 0; z < 3; ++z) at[y][z] = blocks.plane(block[4 * y + z], x);
         }
     }
     /// Bit c: what lies a step of `y` (0 for one back, 1 for none, 2 for one on) from cell c, in the block `z`.
@@ -81,16 +81,17 @@ private:
 
 }  // namespace
 
-bool PlaneSweeps::take(Question const& question, Swept const& swept) noexcept {
-    return swept.mirror && std::all_of(question.size.begin(), question.size.end(),
-                                       [](std::int64_t size) { return size <= 3; });
+bool PlaneSweeps::take(Question const& question, Swept const& swept, bool repeated) noexcept {
+    return question.mirrored() && !repeated && swept.groups == question.all / 2 &&
+           std::all_of(question.size.begin(), question.size.end(),
+                       [](std::int64_t size) { return size <= 3; });
 }
 
 PlaneSweeps::PlaneSweeps(Question const& question, BlockFrame const& frame,
                          VoxelBlocks const& blocks)
     : frame_(frame), blocks_(blocks), has_x_(question.axes == 3),
-      chunks_(runtime::cut(blocks.count(), kTaskBlocks)), places_(chunks_.count, question.all / 2),
-      around_(blocks.count() * sizeof(Around)) {
+      chunks_(runtime::cut(blocks.rows().size(), kTaskRows)),
+      places_(chunks_.count, question.all / 2), near_(blocks.count() * sizeof(Near)) {
     std::array<std::int64_t, 3> size{1, 1, 1};
     std::copy(question.size.begin(), question.size.end(), size.end() - question.size.size());
     for (std::size_t n = 0; n < kSteps; ++n) {
@@ -106,29 +107,42 @@ PlaneSweeps::PlaneSweeps(Question const& question, BlockFrame const& frame,
 }
 
 void PlaneSweeps::look_around(std::uint32_t block) noexcept {
-    Around& found = around(block);
-    if (!has_x_) found.block[0] = {};  // the empty block
+    auto const [x_weight, y_weight] = std::array{frame_.axis[0].weight, frame_.axis[1].weight};
+    if (!has_x_) near(block)[0] = {};  // the empty block
     for (std::size_t x = has_x_ ? 0 : 1; x < 2; ++x) {
+        std::uint64_t const back = (1 - x) * x_weight + y_weight + 1;
         for (std::size_t y = 0; y < 3; ++y) {
-            std::uint64_t const back = (1 - x) * frame_.axis[0].weight + frame_.axis[1].weight + 1;
-            blocks_.directory().find(blocks_.number(block) + y * frame_.axis[1].weight - back, 3,
-                                     found.block[x][y].data());
+            blocks_.directory().find(blocks_.number(block) + y * y_weight - back, 3,
+                                     &near(block)[x][4 * y]);
         }
     }
 }
 
 template <class Visit>
+void PlaneSweeps::for_blocks(std::size_t begin, std::size_t end, Visit const& visit) const {
+    auto const all = std::views::iota(std::size_t{1}, blocks_.count());  // 0 is the empty one
+    auto const first_row = [&](std::size_t block) {
+        return blocks_.first(static_cast<std::uint32_t>(block), 0);
+    };
+    auto const from = std::ranges::lower_bound(all, begin, {}, first_row) - all.begin();
+    for (std::size_t const block : all | std::views::drop(from)) {
+        if (first_row(block) >= end) break;
+        visit(static_cast<std::uint32_t>(block));
+    }
+}
+
+template <class Visit>
 void PlaneSweeps::for_planes(std::uint32_t block, Visit const& visit) {
-    auto const& near = around(block).block;
+    auto const& around = near(block);
     std::uint32_t filled = 0;
     for (std::size_t x = 0; x < kBlockSide; ++x) {
         filled |= static_cast<std::uint32_t>(blocks_.plane(block, x) != 0) << x;
     }
     for (; filled != 0; filled &= filled - 1) {
         auto const x = static_cast<std::size_t>(std::countr_zero(filled));
-        Planes const before(blocks_, near[x == 0 ? 0 : 1], (x + kBlockSide - 1) % kBlockSide);
-        Planes const here(blocks_, near[1], x);
-        std::array<std::uint64_t, 15> words;
+        Planes const before(blocks_, around[x == 0 ? 0 : 1], (x + kBlockSide - 1) % kBlockSide);
+        Planes const here(blocks_, around[1], x);
+        std::array<std::uint64_t, kSteps + 2> words;
         for (std::size_t y = 0; y < 3; ++y) before.words(y, &words[3 * y]);
         for (std::size_t y = 0; y < 2; ++y) here.words(y, &words[9 + 3 * y]);
         for (std::size_t n = 0; n < kSteps; ++n) words[n] &= here.at[1][1] & wanted_[n];
@@ -139,14 +153,12 @@ void PlaneSweeps::for_planes(std::uint32_t block, Visit const& visit) {
 std::vector<std::int64_t> PlaneSweeps::count() {
     runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::array<std::int64_t, kSteps> totals{};
-        for (std::size_t b = begin; b < end; ++b) {
-            auto const block = static_cast<std::uint32_t>(b);
-            if (block == 0) continue;  // the empty one
+        for_blocks(begin, end, [&](std::uint32_t block) {
             look_around(block);
             for_planes(block, [&](std::size_t, auto const& words) {
                 for (std::size_t n = 0; n < kSteps; ++n) totals[n] += std::popcount(words[n]);
             });
-        }
+        });
         for (std::size_t n = 0; n < kSteps; ++n) {
             if (wanted_[n] != 0) places_.of(chunk)[group_[n]] = totals[n];
         }
@@ -165,26 +177,20 @@ void PlaneSweeps::write(Answer& answer) {
             corner[n] = static_cast<std::uint16_t>((8 + step_of(n).y) * 32 + 8 + step_of(n).z);
         }
         PairWriter<StepPairs> writer(answer, StepPairs(blocks_, next.data()));
-        for (std::size_t b = std::max<std::size_t>(begin, 1); b < end; ++b) {
-            auto const block = static_cast<std::uint32_t>(b);
+        for_blocks(begin, end, [&](std::uint32_t block) {
             for_planes(block, [&](std::size_t x, auto const& words) {
-                // First which steps meet anything, without a branch, then what.
-                std::array<std::uint8_t, kSteps> meeting;
-                std::size_t count = 0;
-                for (std::size_t n = 0; n < kSteps; ++n) {
-                    meeting[count] = static_cast<std::uint8_t>(n);
-                    count += words[n] != 0;
-                }
                 std::uint64_t const own = blocks_.plane(block, x);
                 std::uint32_t const first = blocks_.first(block, x);
+                std::array<std::uint8_t, kSteps> meeting;
+                std::size_t const count = list_filled(words.data(), meeting);
                 for (std::size_t m = 0; m < count; ++m) {
                     std::uint8_t const n = meeting[m];
                     std::size_t const back = n < 9 ? 1 : 0;
-                    writer.add({words[n], own, around(b).block[x < back ? 0 : 1][0].data(), first,
+                    writer.add({words[n], own, near(block)[x < back ? 0 : 1].data(), first,
                                 corner[n], static_cast<std::uint8_t>((x - back) % kBlockSide), n});
                 }
             });
-        }
+        });
         writer.flush();
     });
 }

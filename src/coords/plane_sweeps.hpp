@@ -19,7 +19,7 @@ namespace tensorhash::coords {
 /// of surfaces some are, that is less work than a window around each of them.
 class PlaneSweeps {
 public:
-    static bool take(Question const& question, Swept const& swept) noexcept;
+    static bool take(Question const& question, Swept const& swept, bool repeated) noexcept;
 
     PlaneSweeps(Question const& question, BlockFrame const& frame, VoxelBlocks const& blocks);
 
@@ -29,19 +29,17 @@ public:
     void write(Answer& answer);
     std::span<std::uint32_t const> rows() const noexcept { return blocks_.rows(); }
 
+private:
     /// Steps (x, y, z) that come before (0, 0, 0): nine to the plane before, four within the plane.
     static constexpr std::size_t kSteps = 13;
-    using Words = std::array<std::uint64_t, kSteps>;
-    /// Blocks around one: [x - 1, x][y - 1 to y + 1][z - 1 to z + 1], and one more that nobody wants.
-    struct Around {
-        std::array<std::array<std::array<std::uint32_t, 4>, 3>, 2> block;
-    };
+    /// [x - 1, x]: the blocks y - 1 to y + 1, and of each z - 1 to z + 1 and one that nobody wants.
+    using Near = std::array<std::array<std::uint32_t, 12>, 2>;
 
-private:
-    Around& around(std::size_t block) noexcept {
-        return reinterpret_cast<Around*>(around_.data())[block];
-    }
+    Near& near(std::size_t block) noexcept { return reinterpret_cast<Near*>(near_.data())[block]; }
     void look_around(std::uint32_t block) noexcept;
+    /// Calls visit(block) for the blocks that begin in a chunk of rows.
+    template <class Visit>
+    void for_blocks(std::size_t begin, std::size_t end, Visit const& visit) const;
     /// Calls visit(x, words) for every plane of a block that has cells; bit c of a step's word: cell c has such a neighbour.
     template <class Visit>
     void for_planes(std::uint32_t block, Visit const& visit);
@@ -50,10 +48,11 @@ private:
     VoxelBlocks const& blocks_;
     bool has_x_;
     std::array<std::size_t, kSteps> group_{};  // of each step
-    Words wanted_{};                           // all ones, or none if the kernel has no such step
-    runtime::Chunks chunks_;                   // of blocks
+    std::array<std::uint64_t, kSteps>
+        wanted_{};            // all ones, or none if the kernel has no such step
+    runtime::Chunks chunks_;  // of rows
     GroupPlaces places_;
-    runtime::Block around_;  // an Around of each block
+    runtime::Block near_;  // a Near of each block
 };
 
 }  // namespace tensorhash::coords

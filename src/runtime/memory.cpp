@@ -171,7 +171,8 @@ Cache& cache() {
 
 unsigned char* map_block(std::size_t bytes) {
     // Room to align by hand: huge pages need addresses that are multiples of their size.
-    std::size_t const room = bytes + kHugePage;
+    bool const huge = bytes >= kHugePage;
+    std::size_t const room = bytes + (huge ? kHugePage : 0);
     auto const ask = [&] {
         return mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     };
@@ -181,6 +182,9 @@ unsigned char* map_block(std::size_t bytes) {
     }
     if (raw == MAP_FAILED) {
         throw std::bad_alloc();
+    }
+    if (!huge) {
+        return static_cast<unsigned char*>(raw);
     }
     auto const address = reinterpret_cast<std::uintptr_t>(raw);
     std::uintptr_t const aligned = (address + kHugePage - 1) / kHugePage * kHugePage;

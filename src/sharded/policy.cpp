@@ -11,7 +11,7 @@
 namespace tensorhash {
 namespace {
 
-// Any odd constant would do: it only has to differ from what the tables hash with.
+// Any odd constant would do.
 constexpr std::uint64_t kShardSeed = 0xa0761d6478bd642full;
 
 std::size_t float_bytes_of(Dtype dtype) noexcept {
@@ -23,31 +23,57 @@ std::int32_t shard_of_hash(std::uint64_t hash, int shards) noexcept {
     return static_cast<std::int32_t>((mixed >> 32) * static_cast<std::uint64_t>(shards) >> 32);
 }
 
-/// WideAny's hash of keys of eight bytes, with the width known to the compiler.
-struct Word {
-    static constexpr std::size_t bytes() { return 8; }
+// The rule that says whose a key is: its words mixed in, one after the other, beginning with its width. Files name this
+// rule, so it never changes, whatever the tables hash with.
+
+/// Keys of bytes, with the width known to the compiler.
+template <std::size_t Bytes>
+struct Raw {
+    static constexpr std::size_t bytes() { return Bytes; }
     static std::uint64_t hash(unsigned char const* key) {
-        return kernel::mix_in(bytes(), kernel::load_word(key));
+        constexpr std::size_t whole = Bytes / 8 * 8;
+        std::uint64_t hash = Bytes;
+        for (std::size_t at = 0; at < whole; at += 8) {
+            hash = kernel::mix_in(hash, kernel::load_word(key + at));
+        }
+        if constexpr (whole < Bytes) {
+            hash = kernel::mix_in(hash, kernel::load_bytes(key + whole, Bytes - whole));
+        }
+        return hash;
     }
 };
 
-/// Calls body(reader) with the reader of the key's width: all give the hash that WideAny gives.
+/// Keys of any width, and floats. A short key of floats ends in half a word, whose missing half is 0: canonical already.
+struct Any {
+    kernel::WideAny reader;
+    std::size_t bytes() const { return reader.bytes(); }
+    std::uint64_t hash(unsigned char const* key) const {
+        std::uint64_t hash = reader.bytes();
+        for (std::uint32_t at = 0; at < reader.bytes(); at += 8) {
+            hash = kernel::mix_in(hash, reader.word_at(key, at));
+        }
+        return hash;
+    }
+};
+
+/// Calls body(reader) with the reader of the key's width.
 template <class Body>
 auto with_reader(std::size_t bytes, std::size_t float_bytes, Body&& body) {
+    if (float_bytes == 0) {
+        switch (bytes) {
+            case 8:
+                return body(Raw<8>{});
+            case 12:
+                return body(Raw<12>{});
+            case 16:
+                return body(Raw<16>{});
+            default:
+                break;
+        }
+    }
     kernel::KeyFormat const format{static_cast<std::uint32_t>(bytes),
                                    static_cast<std::uint32_t>(float_bytes)};
-    bool const raw = float_bytes == 0;
-    if (raw && bytes == 8) {
-        return body(Word{});
-    }
-    if (raw && bytes == 12) {
-        return body(kernel::Wide12(format));
-    }
-    if (raw && bytes == 16) {
-        return body(kernel::Wide16(format));
-    }
-    // A short key of floats ends in half a word, whose missing half is 0: canonical already.
-    return body(kernel::WideAny(format));
+    return body(Any{kernel::WideAny(format)});
 }
 
 void route_by_hash(Tensor const& keys, int shards, std::span<std::int32_t> shard) {

@@ -195,6 +195,13 @@ TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
     }
 }
 
+TEST_P(KernelMaps, many_rows_in_dense_blocks_are_cut_among_the_threads) {
+    Rows const cube = dense_rows(32, 3, 22);
+    for (Kernel const& kernel : {Kernel{{3, 3, 3}}, Kernel{{3, 1, 3}}}) {
+        check(cube, cube, {1, 1, 1}, kernel);
+    }
+}
+
 TEST_P(KernelMaps, rows_in_the_order_of_blocks_stay_in_their_order) {
     Rows rows;
     for (std::int32_t block = 0; block < 2; ++block)

@@ -177,25 +177,40 @@ void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string 
         << what;
 }
 
-/// Hashes of int32 x 3 voxels of a cube that begins at `low`, every `step`.
+/// Hashes of int32 voxels of a cube of 64 a side that begins at `low`, every `step`: (x, y, z), or (7, x, y, z).
+template <class Reader>
 std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step) {
+    constexpr std::size_t columns = Reader::kBytes / 4;
     std::vector<std::uint64_t> hashes;
-    kernel::Wide12 reader(kernel::KeyFormat{12, 0});
-    for (std::int32_t x = 0; x < 64; ++x)
-        for (std::int32_t y = 0; y < 64; ++y)
-            for (std::int32_t z = 0; z < 64; ++z) {
-                std::int32_t key[3] = {low + x * step, low + y * step, low + z * step};
-                hashes.push_back(reader.hash(reinterpret_cast<unsigned char const*>(key)));
+    Reader reader(kernel::KeyFormat{Reader::kBytes, 0});
+    auto const at = [&](std::uint32_t i) {
+        return static_cast<std::int32_t>(static_cast<std::uint32_t>(low) +
+                                         i * static_cast<std::uint32_t>(step));
+    };
+    for (std::uint32_t x = 0; x < 64; ++x)
+        for (std::uint32_t y = 0; y < 64; ++y)
+            for (std::uint32_t z = 0; z < 64; ++z) {
+                std::int32_t key[4] = {7, at(x), at(y), at(z)};
+                hashes.push_back(
+                    reader.hash(reinterpret_cast<unsigned char const*>(key + 4 - columns)));
             }
     return hashes;
 }
 
-TEST(HashQuality, voxel_grids_spread_like_random_keys) {
-    expect_random_spread(voxel_hashes(0, 1), "one octant");
-    expect_random_spread(voxel_hashes(-32, 1), "around the origin");
-    expect_random_spread(voxel_hashes(-100000, 1), "negative octant");
-    expect_random_spread(voxel_hashes(0, 256), "every 256th voxel");
-    expect_random_spread(voxel_hashes(0, 1 << 16), "every 65536th voxel");
+template <class Reader>
+void expect_grids_spread() {
+    expect_random_spread(voxel_hashes<Reader>(0, 1), "one octant");
+    expect_random_spread(voxel_hashes<Reader>(-32, 1), "around the origin");
+    expect_random_spread(voxel_hashes<Reader>(-100000, 1), "negative octant");
+    for (int bits : {8, 16, 20, 24, 26})
+        expect_random_spread(voxel_hashes<Reader>(0, 1 << bits),
+                             "every 2^" + std::to_string(bits) + "th voxel");
+}
+
+TEST(HashQuality, voxel_grids_spread_like_random_keys) { expect_grids_spread<kernel::Wide12>(); }
+
+TEST(HashQuality, voxel_grids_of_batches_spread_like_random_keys) {
+    expect_grids_spread<kernel::Wide16>();
 }
 
 /// Hashes of the corners of a box: every choice of signs of `columns` numbers, 256 boxes.

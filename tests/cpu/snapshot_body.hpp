@@ -81,6 +81,7 @@ int wrong_wide_lines(int lines) {
         auto same_high = [wanted](std::uint64_t w) { return (w ^ wanted) >> 32 == 0; };
         wrong += seen.with_fingerprint(wanted) !=
                      naive(line.slots, kernel::WideLine::kLanes, same_high) ||
+                 seen.has_fingerprint(wanted) != (seen.with_fingerprint(wanted) != 0) ||
                  seen.empty() != naive(line.slots, kernel::WideLine::kLanes, is(0)) ||
                  seen.erased() != naive(line.slots, kernel::WideLine::kLanes, is(1));
     }

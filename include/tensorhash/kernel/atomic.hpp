@@ -1,6 +1,8 @@
 // Two ways to touch memory of the index: shared with other threads (atomic), or alone (plain).
 #pragma once
 
+#include <cassert>
+
 #include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::kernel {
@@ -55,7 +57,8 @@ struct Sole {
     }
     /// Everybody who exchanges has seen `expected` there just before, and nobody else writes: it needs no second look.
     template <class T>
-    static TH_STEP bool cas(T* p, T const& /*expected*/, T desired) {
+    static TH_STEP bool cas(T* p, [[maybe_unused]] T const& expected, T desired) {
+        assert(*p == expected);
         *p = desired;
         return true;
     }

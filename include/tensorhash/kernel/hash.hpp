@@ -1,4 +1,4 @@
-// Hashes with full avalanche: a bijection for keys that fit in one word, a chain of it for wider ones.
+// Hashes with full avalanche: a bijection for keys that fit in one word, a chain of bijections for wider ones.
 #pragma once
 
 #include "tensorhash/kernel/platform.hpp"
@@ -32,16 +32,18 @@ TH_STEP constexpr std::uint64_t mix_in(std::uint64_t hash, std::uint64_t word) {
     return mix(hash ^ word);
 }
 
-/// The same at less than half the price, for a hash that `mix_in` ends. A bijection too; by itself no avalanche.
-/// The shift is not 32: the highest bits of a word would fold onto bits of the next one that floats have as signs.
+/// The same at half the price, for a hash that `mix_in` ends. A bijection too; by itself no avalanche. The first shift
+/// lets high bits of the word reach low ones: keys that differ only there (every 2^24th voxel) would meet in the next word.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word) {
-    std::uint64_t const x = (hash ^ word) * kFolding;
+    std::uint64_t x = hash ^ word;
+    x = (x ^ (x >> 32)) * kFolding;
     return x ^ (x >> 29);
 }
 
 /// The hash before `fold_in` changed it to `folded`. For tests, as `unmix`.
 TH_STEP constexpr std::uint64_t fold_out(std::uint64_t folded, std::uint64_t word) {
-    return ((folded ^ (folded >> 29) ^ (folded >> 58)) * kUnfolding) ^ word;
+    std::uint64_t const x = (folded ^ (folded >> 29) ^ (folded >> 58)) * kUnfolding;
+    return x ^ (x >> 32) ^ word;
 }
 
 }  // namespace TH_KERNEL_NAMESPACE
