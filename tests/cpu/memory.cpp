@@ -182,10 +182,11 @@ TEST(Memory, what_cannot_grow_is_as_before) {
     EXPECT_EQ(small.bytes(), 1024u);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     Block large(2u << 20, Fill::Zero);
-    std::memset(large.data(), 7, large.bytes());
+    std::size_t const before = large.bytes();  // a warm block may have a little more
+    std::memset(large.data(), 7, before);
     EXPECT_THROW(large.grow(std::size_t{1} << 60), std::bad_alloc);
-    EXPECT_EQ(large.bytes(), 2u << 20);
-    EXPECT_TRUE(holds_only(large, large.bytes(), 7));
+    EXPECT_EQ(large.bytes(), before);
+    EXPECT_TRUE(holds_only(large, before, 7));
 #endif
 }
 
