@@ -44,7 +44,7 @@ inline namespace TH_KERNEL_NAMESPACE {
 
 // GCC takes a function that does nothing but prefetch for one without any effect, and drops calls of it that are not
 // yet inlined; an empty statement that it must not drop keeps them.
-#define TH_KEEP(address) asm volatile("" : : "r"(address))
+#define TH_KEEP_PREFETCH() asm volatile("")
 
 /// Asks for the line at `address`; a hint, never a fault.
 TH_STEP void prefetch(void const* address) {
@@ -54,7 +54,7 @@ TH_STEP void prefetch(void const* address) {
     (void)address;
 #else
     __builtin_prefetch(address, 0, 3);
-    TH_KEEP(address);
+    TH_KEEP_PREFETCH();
 #endif
 }
 
@@ -64,7 +64,7 @@ TH_STEP void prefetch_for_write(void const* address) {
     prefetch(address);
 #else
     __builtin_prefetch(address, 1, 3);
-    TH_KEEP(address);
+    TH_KEEP_PREFETCH();
 #endif
 }
 
