@@ -11,6 +11,7 @@ from types import ModuleType
 NAMES = (
     "tables",
     "cpp",
+    "threads",
     "patterns",
     "unique",
     "values",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from harness import keys, machine, process
@@ -67,14 +67,28 @@ def peers(scale: Scale, kind: KeyKind, rows: int, threads: int) -> Sequence[str]
 
 
 def measure(scale: Scale, kind: KeyKind, rows: int, threads: int) -> list[Sample]:
+    operations = OPERATIONS if scale is FULL and rows <= 1_000_000 else VERBS
+    rounds = min(31, scale.rounds(rows))
+    return list(
+        read(kind, run(kind, rows, threads, operations, rounds, peers(scale, kind, rows, threads)))
+    )
+
+
+def run(
+    kind: KeyKind,
+    rows: int,
+    threads: int,
+    operations: Iterable[str],
+    rounds: int,
+    beside: Iterable[str] = (),
+) -> list[str]:
+    """The lines that the program prints."""
     if not BINARY.exists():
         raise FileNotFoundError(f"{BINARY} is not there: tools/build-bench makes it")
-    operations = OPERATIONS if scale is FULL and rows <= 1_000_000 else VERBS
     command = [str(BINARY), "--key", kind.name, "--rows", str(rows), "--threads", str(threads)]
-    command += ["--op", ",".join(operations), "--rounds", str(min(31, scale.rounds(rows)))]
-    command += ["--budget", str(BUDGET)]
-    command += ["--peers", ",".join(peers(scale, kind, rows, threads)) or "none"]
-    return list(read(kind, process.run(command).splitlines()))
+    command += ["--op", ",".join(operations), "--rounds", str(rounds)]
+    command += ["--budget", str(BUDGET), "--peers", ",".join(beside) or "none"]
+    return process.run(command).splitlines()
 
 
 def read(kind: KeyKind, lines: list[str]) -> Iterator[Sample]:

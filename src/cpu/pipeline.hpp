@@ -70,13 +70,10 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     };
     auto const half_way = [&](std::size_t row)
                               TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
-    // False if the late rows must be finished before the next row.
-    auto const turn = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        if (work.step(row, hash)) {
-            return true;
-        }
+    // True if the late rows must be finished before the next row.
+    auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
         ask_for(hash + 1);
-        return !late.add(row, hash);
+        return late.add(row, hash);
     };
 
     // Rows below these have one to start, or one that is half way, so many rows ahead.
@@ -88,22 +85,28 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     for (std::size_t row = begin; row < (halving == begin ? end : begin + kHalfWay); ++row) {
         half_way(row);
     }
-    for (std::size_t row = begin; row < end;) {
-        bool room = true;
+    std::size_t row = begin;
+    while (row < end) {
         // Nearly all rows: nothing to ask but whether this loop is over.
-        while (room && row < starting) {
-            std::uint64_t const hash = hashes[row % kAhead];
-            start(row + kAhead);
-            half_way(row + kHalfWay);
-            room = turn(row++, hash);
-        }
-        while (room && row < end) {
-            if (row < halving) {
-                half_way(row + kHalfWay);
+        while (row < starting) {
+            std::size_t const now = row++;
+            std::uint64_t const hash = hashes[now % kAhead];
+            start(now + kAhead);
+            half_way(now + kHalfWay);
+            if (!work.step(now, hash) && is_late(now, hash)) {
+                goto finish_late;
             }
-            room = turn(row, hashes[row % kAhead]);
-            ++row;
         }
+        while (row < end) {
+            std::size_t const now = row++;
+            if (now < halving) {
+                half_way(now + kHalfWay);
+            }
+            if (!work.step(now, hashes[now % kAhead]) && is_late(now, hashes[now % kAhead])) {
+                break;
+            }
+        }
+    finish_late:
         late.drain(work.finish);
     }
 }

@@ -207,12 +207,14 @@ std::uint64_t Index::count_entries() const {
         std::uint64_t here = 0;
         for (std::size_t line = begin; line < end; ++line) {
             if (narrow) {
-                for (auto const ticket : narrow_lines[line].tickets) {
-                    here += ticket != kernel::kNoTicket ? 1 : 0;
+                // The spare ticket is one in the first two lines, elsewhere it is traces.
+                std::size_t const tickets = kernel::NarrowLine::kLanes + (line < 2 ? 1 : 0);
+                for (std::size_t lane = 0; lane < tickets; ++lane) {
+                    here += narrow_lines[line].tickets[lane] != kernel::kNoTicket ? 1 : 0;
                 }
             } else {
                 for (auto const slot : wide_lines[line].slots) {
-                    here += slot > kernel::WideLine::kErased ? 1 : 0;
+                    here += kernel::holds_key(slot) ? 1 : 0;
                 }
             }
         }

@@ -46,13 +46,19 @@ private:
     std::array<Entry, 4096> entries_;
 };
 
-bool put(NarrowLine& line, Entry const& entry) noexcept {
+/// False if the line is full: then the entry goes past it.
+bool put(Lines<NarrowLine> const& lines, std::uint64_t at, Entry const& entry) noexcept {
+    NarrowLine& line = lines.data[at];
     for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
         if (line.words[lane] == NarrowLine::kEmpty) {
             line.words[lane] = entry.word;
             line.tickets[lane] = entry.ticket;
             return true;
         }
+    }
+    if (NarrowLine::has_traces(at)) {
+        line.tickets[NarrowLine::kSpareLane] |= std::uint32_t{1}
+                                                << NarrowLine::class_of(entry.word);
     }
     return false;
 }
@@ -133,7 +139,7 @@ private:
             return (line & from_.mask) >= begin_ && (line & from_.mask) < done_;
         };
         std::uint64_t line = entry.word & to_.mask;
-        while (is_done(line) && !put(to_.data[line], entry)) {
+        while (is_done(line) && !put(to_, line, entry)) {
             line = (line + 1) & to_.mask;
         }
         return is_done(line);
@@ -168,13 +174,13 @@ bool Index::spread(Index const& smaller) noexcept {
     }
     for (std::size_t i = 0; i < deferred.count(); ++i) {
         std::uint64_t line = deferred[i].word & to.mask;
-        while (!put(to.data[line], deferred[i])) {
+        while (!put(to, line, deferred[i])) {
             line = (line + 1) & to.mask;
         }
     }
     for (std::size_t side = 0; side <= NarrowLine::kErased; ++side) {
-        to.data[side].tickets[NarrowLine::kSideLane] =
-            from.data[side].tickets[NarrowLine::kSideLane];
+        to.data[side].tickets[NarrowLine::kSpareLane] =
+            from.data[side].tickets[NarrowLine::kSpareLane];
     }
     return true;
 }

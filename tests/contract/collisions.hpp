@@ -28,7 +28,7 @@ inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t numb
         std::memcpy(bytes + at, &word, 8);
     }
     std::size_t const last = (width - 1) / 8 * 8;
-    std::uint64_t hash = kernel::unmix(wanted) ^
+    std::uint64_t hash = kernel::unavalanche(wanted) ^
                          kernel::load_bytes(bytes + last, static_cast<std::uint32_t>(width - last));
     for (std::size_t at = last - 8; at >= 8; at -= 8) {
         hash = kernel::fold_out(hash, kernel::load_word(bytes + at));

@@ -78,12 +78,25 @@ int wrong_wide_lines(int lines) {
         fill(line, line.slots, kernel::WideLine::kLanes, wanted, state);
         kernel::WideSnapshot<Access> seen(line);
         auto is = [](std::uint64_t word) { return [word](std::uint64_t w) { return w == word; }; };
+        constexpr std::uint64_t kTrace = kernel::WideLine::kPassed;
+        auto is_traced = [](std::uint64_t w) { return (w & kTrace) != 0; };
         auto same_high = [wanted](std::uint64_t w) { return (w ^ wanted) >> 32 == 0; };
         wrong += seen.with_fingerprint(wanted) !=
                      naive(line.slots, kernel::WideLine::kLanes, same_high) ||
                  seen.has_fingerprint(wanted) != (seen.with_fingerprint(wanted) != 0) ||
                  seen.empty() != naive(line.slots, kernel::WideLine::kLanes, is(0)) ||
-                 seen.erased() != naive(line.slots, kernel::WideLine::kLanes, is(1));
+                 seen.erased() != naive(line.slots, kernel::WideLine::kLanes, is(1)) ||
+                 seen.passed() != naive(line.slots, kernel::WideLine::kLanes, is_traced);
+        // The slots alone: traces on some lanes change no answer.
+        std::uint64_t const plain = wanted & ~kTrace;
+        for (auto& slot : line.slots) slot &= ~kTrace;
+        kernel::WideLine traced = line;
+        for (auto& slot : traced.slots) slot |= next_word(state) & kTrace;
+        kernel::WideSnapshot<Access> const without(line);
+        auto const alone = kernel::WideSnapshot<Access>(traced).without_traces();
+        wrong += alone.with_fingerprint(plain) != without.with_fingerprint(plain) ||
+                 alone.empty() != without.empty() || alone.erased() != without.erased() ||
+                 alone.passed() != 0;
     }
     return wrong;
 }

@@ -74,6 +74,72 @@ MUTANTS = [
         ],
     ),
     Mutant(
+        "wide keys leave no trace where they went past",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/insert.hpp",
+                "(expected & WideLine::kPassed))) { leave_traces(index, hash, slot.line);",
+                "(expected & WideLine::kPassed))) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a slot taken again loses its lane's trace",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/insert.hpp",
+                "to_slot(hash, mine) | (expected & WideLine::kPassed)",
+                "to_slot(hash, mine)",
+            )
+        ],
+    ),
+    Mutant(
+        "an erased slot loses its lane's trace",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/erase.hpp",
+                "WideLine::kErased | trace",
+                "WideLine::kErased",
+            )
+        ],
+    ),
+    Mutant(
+        "every erased slot becomes empty",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/erase.hpp",
+                "index.passed(line) == 0",
+                "true",
+            )
+        ],
+    ),
+    Mutant(
+        "narrow keys leave no trace where they are placed anew",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/insert.hpp",
+                "index.set_ticket(to_position(line, lane), to_ticket(number)); leave_traces(index, hash, line);",
+                "index.set_ticket(to_position(line, lane), to_ticket(number));",
+            )
+        ],
+    ),
+    Mutant(
+        "a growing index leaves no traces",
+        "*Rule03*:*Rule01*",
+        [
+            Edit(
+                "src/table/index_spread.cpp",
+                "if (NarrowLine::has_traces(at)) {",
+                "if (at > lines.mask) {",
+            )
+        ],
+    ),
+    Mutant(
         "the key whose word is the tombstone's mark has no side entry",
         "*Rule05*",
         [Edit(PROBE, "return hash <= NarrowLine::kErased;", "return hash < NarrowLine::kErased;")],

@@ -64,5 +64,13 @@ struct Sole {
     }
 };
 
+/// `*p |= bits`, without an exchange where they are set.
+template <class Access, class T>
+TH_STEP void set_bits(T* p, T bits) {
+    T seen = Access::load(p);
+    while ((seen & bits) != bits && !Access::cas(p, seen, seen | bits)) {
+    }
+}
+
 }  // namespace TH_KERNEL_NAMESPACE
 }  // namespace tensorhash::kernel

@@ -36,17 +36,18 @@ TH_STEP void mark(WideIndex<Reader, Access> const& index, BatchView const& batch
 
 enum class Released : unsigned char { ToEmpty, ToErased };
 
-/// Frees a slot. In a line that has an empty slot no probe ever went on to the next line, so the slot becomes empty
-/// too; only in a full line must it stay a stepping stone.
+/// Frees a slot. In a line that no key went past the slot becomes empty: no walk beyond it would find anything. Else it
+/// must stay a stepping stone.
 template <class Reader, class Access>
 TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position position) {
     std::uint64_t const line = position >> 3;
     std::uint32_t const lane = position & 7;
     index.set_ticket(position, kNoTicket);
-    if (lane == NarrowLine::kSideLane) {
+    if (lane == NarrowLine::kSpareLane) {
         return Released::ToEmpty;
     }
-    bool const to_empty = index.read(line).empty() != 0;
+    bool const to_empty =
+        NarrowLine::has_traces(line) ? index.passed(line) == 0 : index.read(line).empty() != 0;
     Access::store(&index.lines[line].words[lane],
                   to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
     return to_empty ? Released::ToEmpty : Released::ToErased;
@@ -54,8 +55,9 @@ TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position posi
 
 template <class Reader, class Access>
 TH_STEP Released release(WideIndex<Reader, Access> const& index, Position position) {
-    bool const to_empty = index.read(position >> 3).empty() != 0;
-    Access::store(index.slot_at(position), to_empty ? WideLine::kEmpty : WideLine::kErased);
+    bool const to_empty = index.read(position >> 3).passed() == 0;
+    std::uint64_t const trace = Access::load(index.slot_at(position)) & WideLine::kPassed;
+    Access::store(index.slot_at(position), to_empty ? WideLine::kEmpty : WideLine::kErased | trace);
     return to_empty ? Released::ToEmpty : Released::ToErased;
 }
 

@@ -12,19 +12,6 @@ struct Located {
     Position position;
 };
 
-/// Looks into one line: false if the walk goes on, else `at` has the answer.
-template <class Reader>
-TH_STEP bool find_in_line(NarrowIndex<Reader, Sole> const& index, std::uint64_t line,
-                          std::uint64_t hash, Located& at) {
-    auto const seen = index.read(line);
-    std::uint32_t const found = seen.with_word(hash);
-    // No branch on hit or miss: which of them it is nobody can predict.
-    std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSideLane);
-    Ticket const ticket = index.lines[line].tickets[lane];
-    at = {to_number(found != 0 ? ticket : kNoTicket), to_position(line, lane)};
-    return (found | seen.empty()) != 0;
-}
-
 template <class Reader>
 TH_STEP Located find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, BatchView const&,
                      std::size_t) {
@@ -33,18 +20,24 @@ TH_STEP Located find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
         Position const side = Index::side_position(hash);
         return {to_number(index.ticket(side)), side};
     }
-    Located at;
-    for (std::uint64_t line = hash & index.line_mask; !find_in_line(index, line, hash, at);
-         line = (line + 1) & index.line_mask) {
-    }
-    return at;
+    Slot const slot = probe(index, hash, {});
+    return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
+            slot.position()};
 }
 
 /// The same from the home line alone: false if that does not tell.
 template <class Reader>
 TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, Located& at) {
-    return find_in_line(index, hash & index.line_mask, hash, at) &&
-           !NarrowIndex<Reader, Sole>::is_side(hash);
+    std::uint64_t const line = hash & index.line_mask;
+    std::uint32_t const found = index.read(line).with_word(hash);
+    // No branch on hit or miss: which of them it is nobody can predict.
+    std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSpareLane);
+    std::uint32_t const ticket_or_traces = index.lines[line].tickets[lane];
+    std::uint32_t const missing = unpredictable(found == 0 ? kNoNumber : 0);
+    at = {to_number(ticket_or_traces) | missing, to_position(line, lane)};
+    bool const beyond = ((ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1) != 0;
+    // The two keys without a slot are at home in the lines without traces.
+    return NarrowLine::has_traces(line) && !beyond;
 }
 
 template <class Reader>
@@ -63,10 +56,9 @@ inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
 template <class Reader>
 TH_STEP Located foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash) {
     std::uint64_t const line = hash & index.line_mask;
-    auto const seen = index.read(line);
-    std::uint32_t const candidates = seen.with_fingerprint(hash);
+    std::uint32_t const candidates = index.read_slots(line).with_fingerprint(hash);
     if (candidates == 0) {
-        if (seen.empty() != 0) {
+        if (!index.went_past(line, hash)) {
             return {kNoNumber, 0};
         }
         prefetch(&index.lines[(line + 1) & index.line_mask]);
@@ -74,7 +66,7 @@ TH_STEP Located foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash
     }
     Position const position = to_position(line, lowest_bit(candidates));
     std::uint64_t const slot = *index.slot_at(position);
-    if (slot <= WideLine::kErased) {
+    if (!holds_key(slot)) {
         return {kUndecided, 0};
     }
     std::uint32_t const number = to_number(slot_ticket(slot));

@@ -62,6 +62,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
             if (Access::cas(word, expected, hash)) {
                 // The first ticket is a plain store, half the price of an exchange: others join only what they can see.
                 Access::store(&index.lines[slot.line].tickets[slot.lane], mine);
+                leave_traces(index, hash, slot.line);
                 return {slot.position(), to_number(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
@@ -92,9 +93,12 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         }
         std::uint64_t* at = &index.lines[slot.line].slots[slot.lane];
         if (slot.found != Found::Key) {
-            std::uint64_t expected =
-                slot.found == Found::Erased ? WideLine::kErased : WideLine::kEmpty;
-            if (Access::cas(at, expected, to_slot(hash, mine))) {
+            std::uint64_t expected = WideLine::kEmpty;
+            if (slot.found == Found::Erased) {
+                expected = WideLine::kErased | (Access::load(at) & WideLine::kPassed);
+            }
+            if (Access::cas(at, expected, to_slot(hash, mine) | (expected & WideLine::kPassed))) {
+                leave_traces(index, hash, slot.line);
                 return {slot.position(), to_number(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
@@ -102,8 +106,8 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         }
         std::uint64_t seen = Access::load(at);
         while (slot_ticket(seen) < mine) {
-            if (Access::cas(at, seen, to_slot(hash, mine))) {
-                seen = to_slot(hash, mine);
+            if (Access::cas(at, seen, to_slot(seen, mine))) {
+                seen = to_slot(seen, mine);
             }
         }
         return {slot.position(), to_number(slot_ticket(seen)), Claimed::Nothing};
@@ -165,6 +169,7 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
             std::uint64_t expected = NarrowLine::kEmpty;
             if (Access::cas(&index.lines[line].words[lane], expected, hash)) {
                 index.set_ticket(to_position(line, lane), to_ticket(number));
+                leave_traces(index, hash, line);
                 return true;
             }
         }
@@ -182,6 +187,7 @@ TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, s
             std::uint64_t expected = WideLine::kEmpty;
             if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected,
                             to_slot(hash, to_ticket(number)))) {
+                leave_traces(index, hash, line);
                 return true;
             }
         }

@@ -25,37 +25,57 @@ TH_STEP constexpr Position to_position(std::uint64_t line, std::uint32_t lane) {
     return static_cast<Position>(line * 8 + lane);
 }
 
+// A key whose home line is full goes on to the next line with room, and leaves a trace in every line that it goes past:
+// that of its class, a few bits of its hash. So a key that is neither in its home line nor of a class that went past
+// is nowhere, full as the line may be. Traces stay until the index is cleared or made anew.
+
 /// Keys of up to eight bytes: the mixed word itself, so that a lookup ends in the line it started with.
 struct alignas(64) NarrowLine {
     static constexpr std::uint32_t kLanes = 5;
     static constexpr std::uint64_t kEmpty = 0;
     static constexpr std::uint64_t kErased = 1;
-    // The two keys whose mixed words are the marks above have no slot: their tickets are the spare ones of the
-    // first two lines.
-    static constexpr std::uint32_t kSideLane = 5;
+    static constexpr std::uint32_t kSpareLane = 5;
 
     std::uint64_t words[kLanes];
+    // The spare one has the traces of the classes that went past, except in the first two lines: the keys whose mixed words
+    // are kEmpty and kErased have no slot, and their tickets are there.
     Ticket tickets[kLanes + 1];
+
+    TH_STEP static constexpr bool has_traces(std::uint64_t line) { return line > kErased; }
+    TH_STEP static constexpr std::uint32_t class_of(std::uint64_t hash) {
+        return static_cast<std::uint32_t>(hash >> 59);
+    }
 };
 static_assert(sizeof(NarrowLine) == 64);
 
-/// Wider keys: a fingerprint (high half) and a ticket (low half); the key itself is in the key buffer, or in the batch
-/// while its ticket is a row's. One word says all, so no slot is ever seen half written.
+/// Wider keys: a fingerprint (high half, but for its top bit) and a ticket (low half); the key itself is in the key
+/// buffer, or in the batch while its ticket is a row's. One word says all, so no slot is ever seen half written.
 struct alignas(64) WideLine {
     static constexpr std::uint32_t kLanes = 8;
     static constexpr std::uint64_t kEmpty = 0;
     static constexpr std::uint64_t kErased =
         1;  // ticket 1 is number 2^32 - 2: above any index and any base + row
+    // A lane's top bit is no part of its slot (hashes have 63 bits) but a trace: keys of the lane's class went past.
+    static constexpr std::uint64_t kPassed = std::uint64_t{1} << 63;
 
     std::uint64_t slots[kLanes];
+
+    TH_STEP static constexpr std::uint32_t class_of(std::uint64_t hash) {
+        return static_cast<std::uint32_t>(hash >> 60);
+    }
 };
 static_assert(sizeof(WideLine) == 64);
 
-/// A wide slot's word: the high half of the hash and a ticket.
-TH_STEP constexpr std::uint64_t to_slot(std::uint64_t hash, Ticket ticket) {
-    return (hash & 0xffffffff00000000ull) | ticket;
+/// A wide slot's word: the high half of a hash, or of what the slot was before, and a ticket.
+TH_STEP constexpr std::uint64_t to_slot(std::uint64_t high, Ticket ticket) {
+    return (high & 0xffffffff00000000ull) | ticket;
 }
 TH_STEP constexpr Ticket slot_ticket(std::uint64_t slot) { return static_cast<Ticket>(slot); }
+TH_STEP constexpr bool same_fingerprint(std::uint64_t slot, std::uint64_t hash) {
+    return (slot ^ hash) << 1 >> 33 == 0;
+}
+/// Neither empty nor erased.
+TH_STEP constexpr bool holds_key(std::uint64_t slot) { return slot << 1 > WideLine::kErased << 1; }
 
 }  // namespace TH_KERNEL_NAMESPACE
 }  // namespace tensorhash::kernel

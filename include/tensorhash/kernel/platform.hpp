@@ -68,6 +68,15 @@ TH_STEP void prefetch_for_write(void const* address) {
 #endif
 }
 
+/// The same number, of which the compiler knows nothing: it would turn what is computed from it into branches on what it
+/// may be, where nobody can predict that.
+TH_STEP std::uint32_t unpredictable(std::uint32_t number) {
+#if !defined(__CUDACC__)
+    asm("" : "+r"(number));
+#endif
+    return number;
+}
+
 /// Position of the lowest set bit; `bits` is not zero.
 TH_STEP std::uint32_t lowest_bit(std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)

@@ -25,11 +25,23 @@ struct NarrowIndex {
         return mix(reader.word(keys, row));
     }
     TH_STEP Snapshot read(std::uint64_t line) const { return Snapshot(lines[line]); }
+    TH_STEP Snapshot read_slots(std::uint64_t line) const { return read(line); }
 
     /// The word is a mark, and the key's ticket a spare one: of line 0 or 1.
     TH_STEP static bool is_side(std::uint64_t hash) { return hash <= NarrowLine::kErased; }
     TH_STEP static Position side_position(std::uint64_t hash) {
-        return to_position(hash, NarrowLine::kSideLane);
+        return to_position(hash, NarrowLine::kSpareLane);
+    }
+
+    /// The classes that went past a line that has_traces, a bit each.
+    TH_STEP std::uint32_t passed(std::uint64_t line) const {
+        return Access::load(&lines[line].tickets[NarrowLine::kSpareLane]);
+    }
+    TH_STEP void go_past(std::uint64_t line, std::uint64_t hash) const {
+        if (NarrowLine::has_traces(line)) {
+            set_bits<Access>(&lines[line].tickets[NarrowLine::kSpareLane],
+                             std::uint32_t{1} << NarrowLine::class_of(hash));
+        }
     }
 
     /// What a row's comparison needs beside its hash: nothing, the word is the key.
@@ -67,11 +79,19 @@ struct WideIndex {
           key_buffer(view.key_buffer), reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
-        return reader.hash(keys + row * reader.bytes());
+        return reader.hash(keys + row * reader.bytes()) >> 1;  // no place in a slot for 64 bits
     }
     TH_STEP Snapshot read(std::uint64_t line) const { return Snapshot(lines[line]); }
+    TH_STEP Snapshot read_slots(std::uint64_t line) const { return read(line).without_traces(); }
     TH_STEP static bool is_side(std::uint64_t) { return false; }
     TH_STEP static Position side_position(std::uint64_t) { return 0; }
+
+    TH_STEP void go_past(std::uint64_t line, std::uint64_t hash) const {
+        set_bits<Access>(&lines[line].slots[WideLine::class_of(hash)], WideLine::kPassed);
+    }
+    TH_STEP bool went_past(std::uint64_t line, std::uint64_t hash) const {
+        return Access::load(&lines[line].slots[WideLine::class_of(hash)]) >= WideLine::kPassed;
+    }
 
     /// Where the keys are that tickets mean: a row of the key buffer or, from `base` on, a row of the batch.
     struct Comparison {
@@ -98,7 +118,7 @@ struct WideIndex {
         for (; candidates != 0; candidates &= candidates - 1) {
             std::uint32_t const lane = lowest_bit(candidates);
             std::uint64_t const slot = Access::load(&lines[line].slots[lane]);
-            bool const is_key = slot > WideLine::kErased && (slot ^ hash) >> 32 == 0;
+            bool const is_key = holds_key(slot) && same_fingerprint(slot, hash);
             if (is_key && reader.equal(key_of(slot_ticket(slot), c), c.wanted)) {
                 return 1u << lane;
             }
@@ -120,7 +140,7 @@ struct WideIndex {
             return;
         }
         std::uint64_t const slot = Access::load(&lines[line].slots[lowest_bit(candidates)]);
-        if (slot > WideLine::kErased) {
+        if (holds_key(slot)) {
             prefetch_key(key_of(slot_ticket(slot), c));
         }
     }
@@ -131,7 +151,7 @@ struct WideIndex {
     TH_STEP Ticket ticket(Position position) const {
         return slot_ticket(Access::load(slot_at(position)));
     }
-    /// The fingerprint stays.
+    /// The fingerprint and the trace stay.
     TH_STEP void set_ticket(Position position, Ticket value) const {
         Access::store(slot_at(position), to_slot(Access::load(slot_at(position)), value));
     }
@@ -175,7 +195,8 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
                    typename Index::Comparison const& comparison, Walk walk = Walk::All) {
     Slot free{0, 0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
-        auto const seen = index.read(line);
+        // A line that has traces has no empty slot: what they hide from a walk that ends here, it will look for again.
+        auto const seen = walk == Walk::Home ? index.read(line) : index.read_slots(line);
         std::uint32_t const found = index.matches(line, seen, hash, comparison);
         if (found != 0) {
             return {line, lowest_bit(found), Found::Key};
@@ -196,6 +217,15 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
         if (empty != 0) {
             return free;
         }
+    }
+}
+
+/// In the lines that a key goes past on the way from its home line to the one that has its slot.
+template <class Index>
+TH_STEP void leave_traces(Index const& index, std::uint64_t hash, std::uint64_t to) {
+    for (std::uint64_t line = hash & index.line_mask; line != to;
+         line = (line + 1) & index.line_mask) {
+        index.go_past(line, hash);
     }
 }
 

@@ -37,6 +37,12 @@ public:
         return bits(_mm256_or_si256(_mm256_cmpeq_epi32(a.v_, wanted),
                                     _mm256_cmpeq_epi32(b.v_, wanted))) != 0;
     }
+    TH_STEP std::uint32_t top_bits() const { return bits(v_); }
+    TH_STEP FourWords without_top_bits() const {
+        FourWords words;
+        words.v_ = _mm256_and_si256(v_, _mm256_set1_epi64x(0x7fffffffffffffff));
+        return words;
+    }
 
 private:
     // Sign bits of the 64-bit lanes: for a 32-bit comparison, the high halves.
@@ -75,6 +81,14 @@ private:
             _mm_or_si128(_mm_cmpeq_epi32(a.high_, wanted), _mm_cmpeq_epi32(b.high_, wanted));
         return _mm_movemask_pd(_mm_castsi128_pd(_mm_or_si128(low, high))) != 0;
     }
+    TH_STEP std::uint32_t top_bits() const { return bits(low_, high_); }
+    TH_STEP FourWords without_top_bits() const {
+        __m128i const others = _mm_set1_epi64x(0x7fffffffffffffff);
+        FourWords words;
+        words.low_ = _mm_and_si128(low_, others);
+        words.high_ = _mm_and_si128(high_, others);
+        return words;
+    }
 
 private:
     static TH_STEP std::uint32_t bits(__m128i low, __m128i high) {
@@ -107,6 +121,20 @@ private:
     }
     static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
         return (a.equal_high_half(word) | b.equal_high_half(word)) != 0;
+    }
+    TH_STEP std::uint32_t top_bits() const {
+        std::uint32_t lanes = 0;
+        for (int i = 0; i < 4; ++i) {
+            lanes |= static_cast<std::uint32_t>(v_[i] >> 63) << i;
+        }
+        return lanes;
+    }
+    TH_STEP FourWords without_top_bits() const {
+        FourWords words;
+        for (int i = 0; i < 4; ++i) {
+            words.v_[i] = v_[i] << 1 >> 1;
+        }
+        return words;
     }
 
 private:
@@ -141,14 +169,21 @@ public:
     TH_STEP bool has_fingerprint(std::uint64_t hash) const {
         return FourWords::any_high_half(low_, high_, hash);
     }
-    /// Marks may match too; their tickets tell.
+    /// Lanes without a trace whose slot has this fingerprint. Empty and erased ones may be among them; their tickets tell.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
+    }
+    /// The classes that went past the line, a bit each. None if it has an empty slot.
+    TH_STEP std::uint32_t passed() const { return low_.top_bits() | (high_.top_bits() << 4); }
+    /// The slots alone.
+    TH_STEP WideSnapshot without_traces() const {
+        return {low_.without_top_bits(), high_.without_top_bits()};
     }
     TH_STEP std::uint32_t empty() const { return with_slot(WideLine::kEmpty); }
     TH_STEP std::uint32_t erased() const { return with_slot(WideLine::kErased); }
 
 private:
+    TH_STEP WideSnapshot(FourWords low, FourWords high) : low_(low), high_(high) {}
     TH_STEP std::uint32_t with_slot(std::uint64_t slot) const {
         return low_.equal(slot) | (high_.equal(slot) << 4);
     }

@@ -1,0 +1,87 @@
+"""What a second thread brings, and what it costs to be ready for one: the C++ program on one processor and on all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+from harness import keys, machine
+from harness.case import Case, Sample, Scale, rows_text
+from harness.clock import median
+from harness.keys import KeyKind
+from harness.report import markdown, milliseconds, number
+from suites import cpp
+
+TITLE = "Threads"
+ABOUT = """
+The C++ interface again, in three ways, one after the other and over again: one thread; all threads, made to share one
+processor; all threads on all processors. Where other threads may come, inserts must claim a slot by an exchange, and
+all of them do in the second and third column; one thread alone stores. `gain` is what all threads have over one,
+`gain of the same code` what they have over themselves on one processor.
+"""
+ONE, SHARING, ALL = "one thread", "all threads on one processor", "all threads"
+OPERATIONS = ("insert", "find_hit")
+TURNS = 3
+
+
+def cases(scale: Scale) -> list[Case]:
+    if machine.threads() == 1:
+        return []
+    counts = scale.rows(*scale.pick((1_000_000, 10_000_000), (1_000_000,)))
+    return [
+        Case(f"threads/{kind.name}/{rows_text(rows)}", partial(measure, kind=kind, rows=rows))
+        for kind in (keys.INT64, keys.INT32X3)
+        for rows in counts
+    ]
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """Children are started on the first of our processors."""
+    ours = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(ours)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, ours)
+
+
+def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
+    threads = machine.threads()  # before there is one processor
+    ways = {ONE: (1, nullcontext), SHARING: (threads, one_processor), ALL: (threads, nullcontext)}
+    rounds = max(1, scale.rounds(rows) // 2)
+    measured: dict[tuple[str, str, str], Sample] = {}
+    for _ in range(TURNS):
+        for way, (count, place) in ways.items():
+            with place():
+                lines = cpp.run(kind, rows, count, OPERATIONS, rounds)
+            for sample in cpp.read(kind, lines):
+                labels = {**sample.labels, "threads": way}
+                known = Sample(sample.who, labels)
+                at = (sample.who, sample.labels["operation"], way)
+                measured.setdefault(at, known).seconds.extend(sample.seconds)
+    return list(measured.values())
+
+
+def gains(row: dict[str, Sample]) -> tuple[float, float]:
+    """Over one thread, and over the same code on one processor."""
+    one, sharing, all_ = (median(row[way].seconds) for way in (ONE, SHARING, ALL))
+    return one / all_, sharing / all_
+
+
+def tables(measured: list[Sample]) -> list[str]:
+    rows: dict[tuple[Any, ...], dict[str, Sample]] = {}
+    for sample in measured:
+        label = (sample.labels["key"], sample.labels["rows"], sample.labels["operation"])
+        rows.setdefault((*label, sample.who), {})[sample.labels["threads"]] = sample
+    ways = (ONE, SHARING, ALL)
+    lines = []
+    for (key, count, operation, who), row in sorted(rows.items(), key=lambda item: item[0][:3]):
+        cells = [key, rows_text(count), operation, who]
+        cells += [milliseconds(row[way]) for way in ways]
+        lines.append([*cells, *(f"{number(gain)}x" for gain in gains(row))])
+    header = ["key", "rows", "operation", "who", *(f"{way}, ms" for way in ways)]
+    return markdown([*header, "gain", "gain of the same code"], lines, texts=4)

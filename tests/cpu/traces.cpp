@@ -1,0 +1,204 @@
+// The traces that keys leave in lines they go past: never missing, or a key would be lost; and only in full lines.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "cpu/engine.hpp"
+#include "runtime/memory.hpp"
+#include "tensorhash/kernel/probe.hpp"
+
+namespace th_test {
+namespace {
+
+namespace cpu = tensorhash::cpu;
+namespace kernel = tensorhash::kernel;
+
+constexpr std::size_t kLines = 64;
+
+/// An index so full that many keys leave their home line, driven by hand. `Reader` says which layout.
+template <class Reader>
+class FullIndex {
+public:
+    using Index = typename kernel::IndexOf<Reader, kernel::Sole>::type;
+    static constexpr std::uint32_t kWidth = Reader::kNarrow ? 8 : 12;
+    static constexpr std::uint32_t kLanes =
+        Reader::kNarrow ? kernel::NarrowLine::kLanes : kernel::WideLine::kLanes;
+
+    explicit FullIndex(bool shared)
+        : run_(cpu::kernels(kWidth, 0)), write_(shared ? run_.shared : run_.sole),
+          keys_(4 * kLines * kLanes * kWidth) {}
+
+    Index index() { return Index(view()); }
+    std::size_t live() const {
+        return static_cast<std::size_t>(std::count(is_live_.begin(), is_live_.end(), true));
+    }
+
+    void insert_new(std::size_t rows) {
+        std::vector<unsigned char> const keys = random_keys(rows);
+        Answers out(rows);
+        auto const count = write_.claim(view(), out.batch(keys, top_), 0, rows);
+        ASSERT_EQ(count.claimed, rows);
+        std::memcpy(&keys_[top_ * kWidth], keys.data(), keys.size());
+        top_ += static_cast<std::uint32_t>(rows);
+        is_live_.resize(top_, true);
+    }
+
+    /// Every second key.
+    void erase_half() {
+        std::vector<unsigned char> keys;
+        for (std::uint32_t number = 0; number < top_; number += 2) {
+            if (is_live_[number]) {
+                keys.insert(keys.end(), &keys_[number * kWidth], &keys_[(number + 1) * kWidth]);
+                is_live_[number] = false;
+            }
+        }
+        std::size_t const rows = keys.size() / kWidth;
+        Answers out(rows);
+        run_.locate(view(), out.batch(keys, top_), 0, rows);
+        auto const count = write_.release_found(view(), out.batch(keys, top_), 0, rows);
+        ASSERT_EQ(count.released, rows);
+    }
+
+    void place_anew() {
+        std::memset(memory_.data(), 0, kLines * 64);
+        std::vector<std::uint64_t> bits(top_ / 64 + 1);
+        for (std::uint32_t number = 0; number < top_; ++number) {
+            bits[number / 64] |= std::uint64_t{is_live_[number]} << (number % 64);
+        }
+        write_.place(view(), {bits.data(), 0, top_});
+    }
+
+    /// Every live key is where it says, and of its class there is a trace in every line on the way there.
+    void expect_traces_on_every_way() {
+        Answers out(top_);
+        auto const batch = out.batch(keys_, top_);
+        run_.locate(view(), batch, 0, top_);
+        std::size_t away = 0;
+        for (std::uint32_t number = 0; number < top_; ++number) {
+            ASSERT_EQ(out.mask[number], is_live_[number] ? 1 : 0);
+            if (!is_live_[number]) continue;
+            ASSERT_EQ(out.numbers[number], number);
+            std::uint64_t const hash = index().hash(keys_.data(), number);
+            std::uint64_t const at = out.positions[number] >> 3;
+            for (std::uint64_t line = hash % kLines; line != at; line = (line + 1) % kLines, ++away)
+                EXPECT_TRUE(is_traced(line, hash));
+        }
+        EXPECT_GT(away, kLines / 8);  // else nothing was tested
+    }
+
+    /// A line with room has no trace: nobody had a reason to go past.
+    void expect_traces_in_full_lines_only() {
+        for (std::uint64_t line = 0; line < kLines; ++line) {
+            if (index().read(line).empty() != 0) {
+                EXPECT_FALSE(has_any_trace(line)) << line;
+            }
+        }
+    }
+
+    void expect_no_strangers() {
+        std::size_t const rows = 5000;
+        std::vector<unsigned char> const keys = random_keys(rows);
+        Answers out(rows);
+        run_.find(view(), out.batch(keys, top_), 0, rows);
+        EXPECT_EQ(std::count(out.mask.begin(), out.mask.end(), 0), std::ptrdiff_t{rows});
+    }
+
+    /// Slots that only erasing can have left free.
+    std::size_t erased_slots(bool in_traced_lines) {
+        std::size_t count = 0;
+        for (std::uint64_t line = 0; line < kLines; ++line) {
+            if (has_any_trace(line) == in_traced_lines)
+                count +=
+                    static_cast<std::size_t>(__builtin_popcount(index().read_slots(line).erased()));
+        }
+        return count;
+    }
+
+private:
+    struct Answers {
+        std::vector<std::uint32_t> positions, numbers;
+        std::vector<unsigned char> mask;
+        explicit Answers(std::size_t rows) : positions(rows), numbers(rows), mask(rows) {}
+        kernel::BatchView batch(std::vector<unsigned char> const& keys, std::uint32_t base) {
+            return {keys.data(), base, positions.data(), numbers.data(), mask.data()};
+        }
+    };
+
+    kernel::IndexView view() { return {memory_.data(), kLines - 1, keys_.data(), kWidth, 0}; }
+    std::vector<unsigned char> random_keys(std::size_t rows) {
+        std::vector<unsigned char> keys(rows * kWidth);
+        std::generate(keys.begin(), keys.end(),
+                      [&] { return static_cast<unsigned char>(random_()); });
+        return keys;
+    }
+    bool is_traced(std::uint64_t line, std::uint64_t hash) {
+        if constexpr (Reader::kNarrow) {
+            return !kernel::NarrowLine::has_traces(line) ||
+                   (index().passed(line) >> kernel::NarrowLine::class_of(hash) & 1) != 0;
+        } else {
+            return index().went_past(line, hash);
+        }
+    }
+    bool has_any_trace(std::uint64_t line) {
+        if constexpr (Reader::kNarrow) {
+            return kernel::NarrowLine::has_traces(line) && index().passed(line) != 0;
+        } else {
+            return index().read(line).passed() != 0;
+        }
+    }
+
+    cpu::Kernels const& run_;
+    cpu::Kernels::Writers const& write_;
+    tensorhash::runtime::Block memory_{kLines * 64, tensorhash::runtime::Fill::Zero};
+    std::vector<unsigned char> keys_;
+    std::vector<bool> is_live_;
+    std::uint32_t top_ = 0;
+    std::mt19937_64 random_{7};
+};
+
+template <class Reader>
+class Traces : public ::testing::Test {
+public:
+    static void expect_sound(FullIndex<Reader>& full) {
+        full.expect_traces_on_every_way();
+        full.expect_traces_in_full_lines_only();
+        full.expect_no_strangers();
+    }
+};
+using Readers = ::testing::Types<kernel::Narrow8, kernel::Wide12>;
+TYPED_TEST_SUITE(Traces, Readers);
+
+TYPED_TEST(Traces, lie_on_the_way_of_every_key_whatever_was_erased_and_inserted_since) {
+    for (bool const shared : {false, true}) {
+        SCOPED_TRACE(shared ? "shared" : "sole");
+        FullIndex<TypeParam> full(shared);
+        std::size_t const slots = kLines * full.kLanes;
+        full.insert_new(slots * 9 / 10);
+        this->expect_sound(full);
+        for (int round = 0; round < 4; ++round) {
+            full.erase_half();
+            this->expect_sound(full);
+            full.insert_new(slots * 9 / 10 - full.live());
+            this->expect_sound(full);
+        }
+        full.place_anew();
+        this->expect_sound(full);
+    }
+}
+
+TYPED_TEST(Traces, keep_erased_slots_from_becoming_empty_and_nothing_else_does) {
+    FullIndex<TypeParam> full(false);
+    full.insert_new(kLines * full.kLanes * 8 / 10);
+    full.erase_half();
+    EXPECT_GT(full.erased_slots(true), 0u);
+    // Narrow keys: the first two lines have no traces and may have such slots.
+    if (!TypeParam::kNarrow) {
+        EXPECT_EQ(full.erased_slots(false), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace th_test
