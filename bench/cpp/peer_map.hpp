@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "contenders.hpp"
-#include "tensorhash/kernel/hash.hpp"
+#include "tensorhash/kernel/key.hpp"
 
 namespace bench {
 
@@ -20,18 +20,20 @@ struct WideKey {
     }
 };
 
-/// Wide keys are hashed for the peers as the library hashes them: splitmix64 over the words, a full avalanche.
+/// Wide keys are hashed for the peers as the library hashes them, with full avalanche.
 template <std::size_t Bytes>
 struct WideHash {
     using is_avalanching = void;  // tells Boost not to mix once more
     std::size_t operator()(WideKey<Bytes> const& key) const {
-        std::uint64_t hash = Bytes;
-        for (std::size_t at = 0; at < Bytes; at += 8) {
-            std::uint64_t word = 0;
-            std::memcpy(&word, key.bytes + at, Bytes - at < 8 ? Bytes - at : 8);
-            hash = tensorhash::kernel::mix_in(hash, word);
+        namespace kernel = tensorhash::kernel;
+        constexpr std::size_t kLast = (Bytes - 1) / 8 * 8;
+        std::uint64_t hash = kernel::first_hash(Bytes);
+        for (std::size_t at = 0; at < kLast; at += 8) {
+            hash = kernel::fold_in(hash, kernel::load_word(key.bytes + at));
         }
-        return hash;
+        std::uint64_t last = 0;
+        std::memcpy(&last, key.bytes + kLast, Bytes - kLast);
+        return kernel::end_with(hash, last);
     }
 };
 

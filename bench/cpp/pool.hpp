@@ -49,16 +49,20 @@ public:
         turn_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
         turn_.notify_all();
         work();
-        while (busy_.load(std::memory_order_acquire) != 0) {  // pairs with the release in serve()
-            // Spinning: the others have at most one piece left, less than a sleep costs.
+        // Spinning: the others have at most one piece left, less than a sleep costs; unless they share our processor.
+        for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
+            if (spins >= kSpins) {
+                std::this_thread::yield();
+            }
 #if defined(__x86_64__)
             __builtin_ia32_pause();
 #endif
-        }
+        }  // pairs with the release in serve()
     }
 
 private:
     static constexpr std::size_t kGrain = 4096;
+    static constexpr int kSpins = 1000;
 
     void work() {
         for (;;) {

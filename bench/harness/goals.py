@@ -9,7 +9,7 @@ from typing import Any
 from harness.case import FULL, Sample, Scale, rows_text
 from harness.clock import median
 from harness.keys import HIT, INSERT, MISS, STRUCTURED
-from harness.report import GATHER, LIMITS, OURS, markdown, number
+from harness.report import ALL_THREADS, GATHER, LIMITS, ONE_THREAD, OURS, markdown, number
 from harness.store import SuiteData
 
 LARGE = (1_000_000, 10_000_000)
@@ -109,8 +109,8 @@ def threads_gain(operation: str) -> Callable[[Measured], Values]:
     def values(data: Measured) -> Values:
         for rows in LARGE:
             where = {"key": "int64", "rows": rows, "operation": operation}
-            one = data.ratio("threads", GATHER, OURS, threads="one thread", **where)
-            all_ = data.ratio("threads", GATHER, OURS, threads="all threads", **where)
+            one = data.ratio("threads", GATHER, OURS, threads=ONE_THREAD, **where)
+            all_ = data.ratio("threads", GATHER, OURS, threads=ALL_THREADS, **where)
             yield rows_text(rows), all_ / one if one and all_ else None
 
     return values

@@ -15,6 +15,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "results.md"
 TITLE = "# Benchmark results\n\nMade by `make bench`, from the samples in build/bench.\n"
 OURS, GATHER, SCATTER = "tensorhash", "gather", "scatter"
 LIMITS = (GATHER, SCATTER)
+# What a second thread brings is asked of these two.
+ONE_THREAD, ALL_THREADS = "one thread", "all threads"
 
 # One row of a table: its labels, and the samples of it by contender.
 Row = tuple[dict[str, Any], dict[str, Sample]]

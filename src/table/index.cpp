@@ -207,8 +207,9 @@ std::uint64_t Index::count_entries() const {
         std::uint64_t here = 0;
         for (std::size_t line = begin; line < end; ++line) {
             if (narrow) {
-                // The spare ticket is one in the first two lines, elsewhere it is traces.
-                std::size_t const tickets = kernel::NarrowLine::kLanes + (line < 2 ? 1 : 0);
+                // The spare ticket is one only where no traces are kept.
+                std::size_t const tickets =
+                    kernel::NarrowLine::kLanes + (kernel::NarrowLine::keeps_traces(line) ? 0 : 1);
                 for (std::size_t lane = 0; lane < tickets; ++lane) {
                     here += narrow_lines[line].tickets[lane] != kernel::kNoTicket ? 1 : 0;
                 }

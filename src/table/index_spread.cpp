@@ -56,7 +56,7 @@ bool put(Lines<NarrowLine> const& lines, std::uint64_t at, Entry const& entry) n
             return true;
         }
     }
-    if (NarrowLine::has_traces(at)) {
+    if (NarrowLine::keeps_traces(at)) {
         line.tickets[NarrowLine::kSpareLane] |= std::uint32_t{1}
                                                 << NarrowLine::class_of(entry.word);
     }

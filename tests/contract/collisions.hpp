@@ -33,7 +33,7 @@ inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t numb
     for (std::size_t at = last - 8; at >= 8; at -= 8) {
         hash = kernel::fold_out(hash, kernel::load_word(bytes + at));
     }
-    std::uint64_t const first = kernel::fold_out(hash, width);
+    std::uint64_t const first = kernel::fold_out(hash, kernel::first_hash(width));
     std::memcpy(bytes, &first, 8);
 }
 

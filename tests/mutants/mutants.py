@@ -41,13 +41,13 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "find stops at a tombstone",
-        "*Rule07*:*Rule01*",
+        "find takes no notice of the traces of one class",
+        "*Rule07*:*Rule01*:Traces*",
         [
             Edit(
                 "include/tensorhash/kernel/find.hpp",
-                "return (found | seen.empty()) != 0;",
-                "return (found | seen.empty() | seen.erased()) != 0;",
+                "(ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1",
+                "(ticket_or_traces & missing & 0x7fffffffu) >> NarrowLine::class_of(hash) & 1",
             )
         ],
     ),
@@ -58,7 +58,7 @@ MUTANTS = [
             Edit(
                 PROBE,
                 "if (empty != 0) { return free;",
-                "if (have_free) { return free;",
+                "if (free.found != Found::Unknown) { return free;",
             )
         ],
     ),
@@ -92,6 +92,17 @@ MUTANTS = [
                 "include/tensorhash/kernel/insert.hpp",
                 "to_slot(hash, mine) | (expected & WideLine::kPassed)",
                 "to_slot(hash, mine)",
+            )
+        ],
+    ),
+    Mutant(
+        "a row that joins takes its lane's trace away",
+        "Traces*",
+        [
+            Edit(
+                "include/tensorhash/kernel/insert.hpp",
+                "Access::cas(at, seen, to_slot(seen, mine))",
+                "Access::cas(at, seen, to_slot(hash, mine))",
             )
         ],
     ),
@@ -134,7 +145,7 @@ MUTANTS = [
         [
             Edit(
                 "src/table/index_spread.cpp",
-                "if (NarrowLine::has_traces(at)) {",
+                "if (NarrowLine::keeps_traces(at)) {",
                 "if (at > lines.mask) {",
             )
         ],

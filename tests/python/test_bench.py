@@ -149,6 +149,23 @@ def test_packed_search_is_judged_at_both_sizes():
     assert (verdict.goal.target, verdict.score) == (2.5, 0.8)
 
 
+def test_the_gain_of_threads_is_judged_beside_the_gathers():
+    from suites.threads import ALL, ONE
+
+    seconds = {
+        ("gather", ONE): 4.0,
+        ("gather", ALL): 2.0,
+        ("tensorhash", ONE): 6.0,
+        ("tensorhash", ALL): 4.0,
+    }
+    samples = [
+        Sample(who, {"key": "int64", "rows": 1_000_000, "operation": "insert", "threads": way}, [s])
+        for (who, way), s in seconds.items()
+    ]
+    (verdict,) = judged("threads", samples).values()
+    assert verdict.measured == {"1e6": 0.75}
+
+
 def test_kernel_maps_are_judged_beside_spconv_at_both_sizes():
     samples = [
         Sample(who, {"part": "spconv", "voxels": voxels, "rows": rows, "kernel": kernel}, [seconds])

@@ -37,7 +37,7 @@ TH_STEP void mark(WideIndex<Reader, Access> const& index, BatchView const& batch
 enum class Released : unsigned char { ToEmpty, ToErased };
 
 /// Frees a slot. In a line that no key went past the slot becomes empty: no walk beyond it would find anything. Else it
-/// must stay a stepping stone.
+/// must stay a stepping stone. Where no traces are kept, a slot that is empty still tells that nobody did.
 template <class Reader, class Access>
 TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position position) {
     std::uint64_t const line = position >> 3;
@@ -47,7 +47,7 @@ TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position posi
         return Released::ToEmpty;
     }
     bool const to_empty =
-        NarrowLine::has_traces(line) ? index.passed(line) == 0 : index.read(line).empty() != 0;
+        NarrowLine::keeps_traces(line) ? index.passed(line) == 0 : index.read(line).empty() != 0;
     Access::store(&index.lines[line].words[lane],
                   to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
     return to_empty ? Released::ToEmpty : Released::ToErased;

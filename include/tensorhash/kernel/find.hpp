@@ -29,15 +29,18 @@ TH_STEP Located find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash,
 template <class Reader>
 TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, Located& at) {
     std::uint64_t const line = hash & index.line_mask;
-    std::uint32_t const found = index.read(line).with_word(hash);
+    auto const seen = index.read(line);
+    std::uint32_t const found = seen.with_word(hash);
     // No branch on hit or miss: which of them it is nobody can predict.
     std::uint32_t const lane = lowest_bit(found | 1u << NarrowLine::kSpareLane);
     std::uint32_t const ticket_or_traces = index.lines[line].tickets[lane];
     std::uint32_t const missing = unpredictable(found == 0 ? kNoNumber : 0);
     at = {to_number(ticket_or_traces) | missing, to_position(line, lane)};
-    bool const beyond = ((ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1) != 0;
-    // The two keys without a slot are at home in the lines without traces.
-    return NarrowLine::has_traces(line) && !beyond;
+    if (!NarrowLine::keeps_traces(line)) [[unlikely]] {
+        // Here the two keys without a slot are at home, too.
+        return (found | seen.empty()) != 0 && !NarrowIndex<Reader, Sole>::is_side(hash);
+    }
+    return ((ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1) == 0;
 }
 
 template <class Reader>

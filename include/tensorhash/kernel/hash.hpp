@@ -32,14 +32,19 @@ TH_STEP constexpr std::uint64_t unavalanche(std::uint64_t x) {
 TH_STEP constexpr std::uint64_t unmix(std::uint64_t x) { return unavalanche(x) - kGolden; }
 
 /// One more word into a running hash. A bijection of `word` for a given `hash`: no word is ever lost on the way. Files
-/// and shards are made with it: it stays as it is.
+/// and shards are made with it and with `mix`: both stay as they are.
 TH_STEP constexpr std::uint64_t mix_in(std::uint64_t hash, std::uint64_t word) {
     return mix(hash ^ word);
 }
 
-// Tables, whose hashes nobody keeps, have cheaper steps: `fold_in` for a key's words, `end_with` for the last of them.
+// Tables, whose hashes nobody keeps, have cheaper steps for keys of several words.
 
-/// A bijection as well, by itself without avalanche. The first shift lets high bits of the word reach low ones: keys that
+/// Where a hash begins. Some key's hash is 0, whatever this is; it shall not be one that people have, as (12, 0, 0).
+TH_STEP constexpr std::uint64_t first_hash(std::uint64_t key_bytes) {
+    return 0x243f6a88u ^ key_bytes;
+}
+
+/// All words but the last: a bijection as well, by itself without avalanche. The first shift lets high bits of the word reach low ones: keys that
 /// differ only there (every 2^24th voxel) would meet in the next word.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word) {
     std::uint64_t x = hash ^ word;
@@ -47,6 +52,7 @@ TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word) 
     return x ^ (x >> 29);
 }
 
+/// The last word, and the avalanche.
 TH_STEP constexpr std::uint64_t end_with(std::uint64_t hash, std::uint64_t word) {
     return avalanche(hash ^ word);
 }

@@ -106,7 +106,7 @@ struct Wide12 {
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return end_with(fold_in(kBytes, load_word(key)), load_half(key + 8));
+        return end_with(fold_in(first_hash(kBytes), load_word(key)), load_half(key + 8));
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_half(a + 8) ^ load_half(b + 8))) == 0;
@@ -120,7 +120,7 @@ struct Wide16 {
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return end_with(fold_in(kBytes, load_word(key)), load_word(key + 8));
+        return end_with(fold_in(first_hash(kBytes), load_word(key)), load_word(key + 8));
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_word(a + 8) ^ load_word(b + 8))) == 0;
@@ -143,7 +143,7 @@ struct WideAny {
         return format.float_bytes == 0 ? raw : canonical_word(raw, format.float_bytes);
     }
     TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        std::uint64_t h = format.bytes;
+        std::uint64_t h = first_hash(format.bytes);
         std::uint32_t offset = 0;
         for (; offset + 8 < format.bytes; offset += 8) {
             h = fold_in(h, word_at(key, offset));

@@ -41,7 +41,7 @@ struct alignas(64) NarrowLine {
     // are kEmpty and kErased have no slot, and their tickets are there.
     Ticket tickets[kLanes + 1];
 
-    TH_STEP static constexpr bool has_traces(std::uint64_t line) { return line > kErased; }
+    TH_STEP static constexpr bool keeps_traces(std::uint64_t line) { return line > kErased; }
     TH_STEP static constexpr std::uint32_t class_of(std::uint64_t hash) {
         return static_cast<std::uint32_t>(hash >> 59);
     }

@@ -33,12 +33,12 @@ struct NarrowIndex {
         return to_position(hash, NarrowLine::kSpareLane);
     }
 
-    /// The classes that went past a line that has_traces, a bit each.
+    /// The classes that went past a line that keeps_traces, a bit each.
     TH_STEP std::uint32_t passed(std::uint64_t line) const {
         return Access::load(&lines[line].tickets[NarrowLine::kSpareLane]);
     }
     TH_STEP void go_past(std::uint64_t line, std::uint64_t hash) const {
-        if (NarrowLine::has_traces(line)) {
+        if (NarrowLine::keeps_traces(line)) {
             set_bits<Access>(&lines[line].tickets[NarrowLine::kSpareLane],
                              std::uint32_t{1} << NarrowLine::class_of(hash));
         }
@@ -195,7 +195,8 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
                    typename Index::Comparison const& comparison, Walk walk = Walk::All) {
     Slot free{0, 0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
-        // A line that has traces has no empty slot: what they hide from a walk that ends here, it will look for again.
+        // A trace hides its lane from `read`. A walk that ends at home then knows nothing, since such a line has no
+        // empty slot, and the walk over all lines finds the key.
         auto const seen = walk == Walk::Home ? index.read(line) : index.read_slots(line);
         std::uint32_t const found = index.matches(line, seen, hash, comparison);
         if (found != 0) {

@@ -169,11 +169,11 @@ public:
     TH_STEP bool has_fingerprint(std::uint64_t hash) const {
         return FourWords::any_high_half(low_, high_, hash);
     }
-    /// Lanes without a trace whose slot has this fingerprint. Empty and erased ones may be among them; their tickets tell.
+    /// Lanes whose slot has this fingerprint; a trace hides its lane. Empty and erased ones may be among them; their tickets tell.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
     }
-    /// The classes that went past the line, a bit each. None if it has an empty slot.
+    /// The classes that went past the line, a bit each.
     TH_STEP std::uint32_t passed() const { return low_.top_bits() | (high_.top_bits() << 4); }
     /// The slots alone.
     TH_STEP WideSnapshot without_traces() const {
