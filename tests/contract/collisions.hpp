@@ -10,15 +10,15 @@ namespace th_test {
 namespace kernel = tensorhash::kernel;
 
 /// A key of eight bytes whose mixed word agrees with its siblings' in the low `bits`: one home line for all of them in
-/// every index of fewer lines.
+/// every index of fewer lines, and keys of all classes (the top bits) in it. Numbers below 2^(59 - bits).
 inline void write_same_home_key(void* out, int bits, std::uint64_t number) {
-    std::uint64_t word = kernel::unmix((number << bits) | 3);
+    std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3);
     std::memcpy(out, &word, 8);
 }
 
-/// A key of more than eight bytes with one and the same 64-bit hash as its siblings: only comparing tells them apart.
-inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t number) {
-    constexpr std::uint64_t wanted = 0x123456789abcdef0u;
+/// A key of more than eight bytes with this hash: only comparing tells it from its siblings of other numbers.
+inline void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted,
+                              std::uint64_t number) {
     auto* bytes = static_cast<unsigned char*>(out);
     std::size_t whole = width / 8 * 8;
     // The tail is the number; the words after the first are arbitrary; the first makes up for all of them.
@@ -37,6 +37,11 @@ inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t numb
     std::memcpy(bytes, &first, 8);
 }
 
+/// One of eight hashes, which differ in the class alone: one home line.
+inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t number) {
+    write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number);
+}
+
 inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1) {
     Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), 1}, Dtype::Int64);
     auto* bytes = static_cast<char*>(out.data());
@@ -44,12 +49,19 @@ inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1
     return out;
 }
 
-inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1) {
+/// Rows of `width` bytes, each written by `write(bytes, row)`.
+template <class Write>
+Tensor wide_keys(std::size_t width, std::size_t rows, Write const& write) {
     Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)},
                                Dtype::UInt8);
     auto* bytes = static_cast<char*>(out.data());
-    for (std::size_t i = 0; i < rows; ++i) write_same_hash_key(bytes + width * i, width, first + i);
+    for (std::size_t i = 0; i < rows; ++i) write(bytes + width * i, i);
     return out;
+}
+
+inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1) {
+    return wide_keys(width, rows,
+                     [=](void* out, std::size_t i) { write_same_hash_key(out, width, first + i); });
 }
 
 }  // namespace th_test

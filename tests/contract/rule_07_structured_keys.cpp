@@ -14,8 +14,10 @@ TEST(Rule07Keys, the_keys_of_this_test_do_collide) {
         Tensor keys = same_hash_keys(width, 50);
         auto const* bytes = static_cast<unsigned char const*>(keys.data());
         kernel::WideAny reader(kernel::KeyFormat{static_cast<std::uint32_t>(width), 0});
+        std::uint64_t const hash = reader.hash(bytes);
         for (std::size_t i = 1; i < 50; ++i) {
-            ASSERT_EQ(reader.hash(bytes + i * width), reader.hash(bytes)) << width;
+            ASSERT_EQ(reader.hash(bytes + i * width) << 3, hash << 3) << width;
+            ASSERT_EQ(reader.hash(bytes + i * width) == hash, i % 8 == 0) << width;
             ASSERT_FALSE(reader.equal(bytes + i * width, bytes)) << width;
         }
     }
@@ -188,6 +190,35 @@ TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
     twin.erase(keys);
     twin.insert(keys, twin.columns(16384, 2));
     twin.check();
+}
+
+TEST_P(Rule07Collisions, a_large_batch_of_wide_keys_on_one_home_line) {
+    // Rows enough for several threads, and every key several times among them.
+    constexpr std::size_t rows = 16384;
+    Twin twin(0, {Dtype::UInt8, {12}}, {{Dtype::Int64, {}}});
+    Tensor const keys = wide_keys(12, rows, [](void* out, std::size_t i) {
+        std::uint64_t const number = i * 37 % 2000;
+        write_key_of_hash(out, 12, number % 64 << 58 | 0x6789abcdef0u, number);
+    });
+    twin.insert(keys, twin.columns(rows, 1));
+    twin.find(keys);
+    twin.erase(keys);
+    twin.insert(keys, twin.columns(rows, 2));
+    twin.check();
+}
+
+TEST_P(Rule07Collisions, wide_keys_whose_hash_looks_like_an_empty_or_an_erased_slot) {
+    for (std::size_t width : {12u, 16u, 24u}) {
+        Twin twin(0, {Dtype::UInt8, {static_cast<std::int64_t>(width)}}, {{Dtype::Int64, {}}});
+        churn(
+            twin,
+            [width](std::size_t rows, std::uint64_t first) {
+                return wide_keys(width, rows, [=](void* out, std::size_t i) {
+                    write_key_of_hash(out, width, (first + i) % 4, first + i);
+                });
+            },
+            100);
+    }
 }
 
 TEST_P(Rule07Collisions, T17_reinserting_over_a_tombstone_stores_a_key_once) {

@@ -78,7 +78,7 @@ int wrong_wide_lines(int lines) {
         fill(line, line.slots, kernel::WideLine::kLanes, wanted, state);
         kernel::WideSnapshot<Access> seen(line);
         auto is = [](std::uint64_t word) { return [word](std::uint64_t w) { return w == word; }; };
-        constexpr std::uint64_t kTrace = kernel::WideLine::kPassed;
+        constexpr std::uint64_t kTrace = kernel::WideLine::kTrace;
         auto is_traced = [](std::uint64_t w) { return (w & kTrace) != 0; };
         auto same_high = [wanted](std::uint64_t w) { return (w ^ wanted) >> 32 == 0; };
         wrong += seen.with_fingerprint(wanted) !=
@@ -86,7 +86,7 @@ int wrong_wide_lines(int lines) {
                  seen.has_fingerprint(wanted) != (seen.with_fingerprint(wanted) != 0) ||
                  seen.empty() != naive(line.slots, kernel::WideLine::kLanes, is(0)) ||
                  seen.erased() != naive(line.slots, kernel::WideLine::kLanes, is(1)) ||
-                 seen.passed() != naive(line.slots, kernel::WideLine::kLanes, is_traced);
+                 seen.traces() != naive(line.slots, kernel::WideLine::kLanes, is_traced);
         // The slots alone: traces on some lanes change no answer.
         std::uint64_t const plain = wanted & ~kTrace;
         for (auto& slot : line.slots) slot &= ~kTrace;
@@ -96,7 +96,7 @@ int wrong_wide_lines(int lines) {
         auto const alone = kernel::WideSnapshot<Access>(traced).without_traces();
         wrong += alone.with_fingerprint(plain) != without.with_fingerprint(plain) ||
                  alone.empty() != without.empty() || alone.erased() != without.erased() ||
-                 alone.passed() != 0;
+                 alone.traces() != 0;
     }
     return wrong;
 }

@@ -79,8 +79,8 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/kernel/insert.hpp",
-                "(expected & WideLine::kPassed))) { leave_traces(index, hash, slot.line);",
-                "(expected & WideLine::kPassed))) {",
+                "(expected & WideLine::kTrace))) { leave_traces(index, hash, slot.line);",
+                "(expected & WideLine::kTrace))) {",
             )
         ],
     ),
@@ -90,7 +90,7 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/kernel/insert.hpp",
-                "to_slot(hash, mine) | (expected & WideLine::kPassed)",
+                "to_slot(hash, mine) | (expected & WideLine::kTrace)",
                 "to_slot(hash, mine)",
             )
         ],
@@ -123,7 +123,7 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/kernel/erase.hpp",
-                "index.passed(line) == 0",
+                "index.traces(line) == 0",
                 "true",
             )
         ],

@@ -47,7 +47,7 @@ TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position posi
         return Released::ToEmpty;
     }
     bool const to_empty =
-        NarrowLine::keeps_traces(line) ? index.passed(line) == 0 : index.read(line).empty() != 0;
+        NarrowLine::keeps_traces(line) ? index.traces(line) == 0 : index.read(line).empty() != 0;
     Access::store(&index.lines[line].words[lane],
                   to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
     return to_empty ? Released::ToEmpty : Released::ToErased;
@@ -55,8 +55,8 @@ TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position posi
 
 template <class Reader, class Access>
 TH_STEP Released release(WideIndex<Reader, Access> const& index, Position position) {
-    bool const to_empty = index.read(position >> 3).passed() == 0;
-    std::uint64_t const trace = Access::load(index.slot_at(position)) & WideLine::kPassed;
+    bool const to_empty = index.traces(position >> 3) == 0;
+    std::uint64_t const trace = Access::load(index.slot_at(position)) & WideLine::kTrace;
     Access::store(index.slot_at(position), to_empty ? WideLine::kEmpty : WideLine::kErased | trace);
     return to_empty ? Released::ToEmpty : Released::ToErased;
 }

@@ -12,15 +12,14 @@ struct Located {
     Position position;
 };
 
-template <class Reader>
-TH_STEP Located find(NarrowIndex<Reader, Sole> const& index, std::uint64_t hash, BatchView const&,
-                     std::size_t) {
-    using Index = NarrowIndex<Reader, Sole>;
+template <class Index>
+TH_STEP Located find(Index const& index, std::uint64_t hash, BatchView const& batch,
+                     std::size_t row) {
     if (Index::is_side(hash)) {
         Position const side = Index::side_position(hash);
         return {to_number(index.ticket(side)), side};
     }
-    Slot const slot = probe(index, hash, {});
+    Slot const slot = probe(index, hash, index.comparison(batch, row));
     return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
             slot.position()};
 }
@@ -43,14 +42,6 @@ TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t 
     return ((ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1) == 0;
 }
 
-template <class Reader>
-TH_STEP Located find(WideIndex<Reader, Sole> const& index, std::uint64_t hash,
-                     BatchView const& batch, std::size_t row) {
-    Slot const slot = probe(index, hash, index.comparison(batch, row));
-    return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
-            slot.position()};
-}
-
 /// A guess of `foresee` that says nothing: no buffer index is so large.
 inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
 
@@ -61,7 +52,7 @@ TH_STEP Located foresee(WideIndex<Reader, Sole> const& index, std::uint64_t hash
     std::uint64_t const line = hash & index.line_mask;
     std::uint32_t const candidates = index.read_slots(line).with_fingerprint(hash);
     if (candidates == 0) {
-        if (!index.went_past(line, hash)) {
+        if (!index.has_trace(line, hash)) {
             return {kNoNumber, 0};
         }
         prefetch(&index.lines[(line + 1) & index.line_mask]);

@@ -95,9 +95,9 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         if (slot.found != Found::Key) {
             std::uint64_t expected = WideLine::kEmpty;
             if (slot.found == Found::Erased) {
-                expected = WideLine::kErased | (Access::load(at) & WideLine::kPassed);
+                expected = WideLine::kErased | (Access::load(at) & WideLine::kTrace);
             }
-            if (Access::cas(at, expected, to_slot(hash, mine) | (expected & WideLine::kPassed))) {
+            if (Access::cas(at, expected, to_slot(hash, mine) | (expected & WideLine::kTrace))) {
                 leave_traces(index, hash, slot.line);
                 return {slot.position(), to_number(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};

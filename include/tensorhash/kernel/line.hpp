@@ -56,7 +56,7 @@ struct alignas(64) WideLine {
     static constexpr std::uint64_t kErased =
         1;  // ticket 1 is number 2^32 - 2: above any index and any base + row
     // A lane's top bit is no part of its slot (hashes have 63 bits) but a trace: keys of the lane's class went past.
-    static constexpr std::uint64_t kPassed = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t kTrace = std::uint64_t{1} << 63;
 
     std::uint64_t slots[kLanes];
 

@@ -34,10 +34,10 @@ struct NarrowIndex {
     }
 
     /// The classes that went past a line that keeps_traces, a bit each.
-    TH_STEP std::uint32_t passed(std::uint64_t line) const {
+    TH_STEP std::uint32_t traces(std::uint64_t line) const {
         return Access::load(&lines[line].tickets[NarrowLine::kSpareLane]);
     }
-    TH_STEP void go_past(std::uint64_t line, std::uint64_t hash) const {
+    TH_STEP void leave_trace(std::uint64_t line, std::uint64_t hash) const {
         if (NarrowLine::keeps_traces(line)) {
             set_bits<Access>(&lines[line].tickets[NarrowLine::kSpareLane],
                              std::uint32_t{1} << NarrowLine::class_of(hash));
@@ -86,11 +86,12 @@ struct WideIndex {
     TH_STEP static bool is_side(std::uint64_t) { return false; }
     TH_STEP static Position side_position(std::uint64_t) { return 0; }
 
-    TH_STEP void go_past(std::uint64_t line, std::uint64_t hash) const {
-        set_bits<Access>(&lines[line].slots[WideLine::class_of(hash)], WideLine::kPassed);
+    TH_STEP void leave_trace(std::uint64_t line, std::uint64_t hash) const {
+        set_bits<Access>(&lines[line].slots[WideLine::class_of(hash)], WideLine::kTrace);
     }
-    TH_STEP bool went_past(std::uint64_t line, std::uint64_t hash) const {
-        return Access::load(&lines[line].slots[WideLine::class_of(hash)]) >= WideLine::kPassed;
+    TH_STEP std::uint32_t traces(std::uint64_t line) const { return read(line).traces(); }
+    TH_STEP bool has_trace(std::uint64_t line, std::uint64_t hash) const {
+        return Access::load(&lines[line].slots[WideLine::class_of(hash)]) >= WideLine::kTrace;
     }
 
     /// Where the keys are that tickets mean: a row of the key buffer or, from `base` on, a row of the batch.
@@ -226,7 +227,7 @@ template <class Index>
 TH_STEP void leave_traces(Index const& index, std::uint64_t hash, std::uint64_t to) {
     for (std::uint64_t line = hash & index.line_mask; line != to;
          line = (line + 1) & index.line_mask) {
-        index.go_past(line, hash);
+        index.leave_trace(line, hash);
     }
 }
 

@@ -174,7 +174,7 @@ public:
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
     }
     /// The classes that went past the line, a bit each.
-    TH_STEP std::uint32_t passed() const { return low_.top_bits() | (high_.top_bits() << 4); }
+    TH_STEP std::uint32_t traces() const { return low_.top_bits() | (high_.top_bits() << 4); }
     /// The slots alone.
     TH_STEP WideSnapshot without_traces() const {
         return {low_.without_top_bits(), high_.without_top_bits()};
