@@ -59,6 +59,14 @@ void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, 
     }
 }
 
+/// What a row that claims a slot will answer, many rows at a time; the others' answers are written over it.
+void answer_as_claimed(BatchView const batch, std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+        batch.numbers[row] = batch.base + static_cast<std::uint32_t>(row);
+        batch.mask[row] = 1;
+    }
+}
+
 // After a row whose key was there already so many more are expected to be like it.
 constexpr std::size_t kLikewise = 256;
 
@@ -68,11 +76,7 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     typename IndexOf<Reader, Access>::type const index(view);
     BatchView const batch = rows;
     ClaimCount count;
-    // What a row that claims a slot will answer, many rows at a time; the others' answers are written over it.
-    for (std::size_t row = begin; row < end; ++row) {
-        batch.numbers[row] = batch.base + static_cast<std::uint32_t>(row);
-        batch.mask[row] = 1;
-    }
+    answer_as_claimed(rows, begin, end);
     std::uint64_t others = 0;
     std::size_t looking = begin;  // rows below this one expect to meet their key
     auto const work = [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
@@ -100,9 +104,10 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
             }
         }
     };
-    auto const step = [&](std::size_t row, std::uint64_t hash)
+    // Copies of `work`: through a reference to it GCC keeps all that it captures in memory, wherever there are exchanges.
+    auto const step = [work](std::size_t row, std::uint64_t hash)
                           TH_INLINED { return work(row, hash, Walk::Home); };
-    auto const finish = [&](std::size_t row, std::uint64_t hash)
+    auto const finish = [work](std::size_t row, std::uint64_t hash)
                             TH_INLINED { work(row, hash, Walk::All); };
     pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     count.claimed = end - begin - others;
