@@ -79,7 +79,8 @@ public:
     Located activate(Tensor const& keys);
     /// Adds the new keys and overwrites the others; of equal keys the last row wins.
     Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
-    /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or one each.
+    /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or
+    /// one each.
     Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                        std::vector<Reduce> const& reduce);
     /// A step for each row on the values of its key; gradients are rows of column 0's element. The mask is True where the

@@ -76,7 +76,8 @@ PyType_Slot collector_slots[] = {
     {0, nullptr},
 };
 
-/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives int32 [N].
+/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives
+/// int32 [N].
 ShardPolicy to_policy(nb::handle policy) {
     if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
     auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);

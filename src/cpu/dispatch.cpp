@@ -26,6 +26,18 @@ FlatKernels const& flat_kernels_generic();
 VectorKernels const& vector_kernels_generic();
 #endif
 
+bool has_v3() noexcept {
+#if !defined(__x86_64__)
+    return false;
+#elif defined(__clang__) || __GNUC__ < 12
+    // They do not know the level's name, nor all of its parts by name.
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+#else
+    return __builtin_cpu_supports("x86-64-v3");
+#endif
+}
+
 namespace {
 
 struct Level {
@@ -40,7 +52,7 @@ Level choose() noexcept {
     // TENSORHASH_ISA=x86-64-v2 asks for the baseline, to compare levels or to rule one out.
     char const* const wanted = std::getenv("TENSORHASH_ISA");
     bool const baseline = wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
-    if (!baseline && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+    if (!baseline && has_v3()) {
         return {"x86-64-v3", kernels_v3, flat_kernels_v3, vector_kernels_v3};
     }
     return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};

@@ -21,7 +21,7 @@ struct ReleaseCount {
     std::uint64_t to_erased = 0;  // those that left a tombstone
 };
 
-/// Entries to put into an empty index: numbers first, first + 1, ... whose bit is set in `live`.
+/// Entries to put into an empty index: the numbers of [begin, end) whose bit is set in `live`.
 struct LiveRange {
     std::uint64_t const* live;
     std::size_t begin;
@@ -78,6 +78,9 @@ constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <=
 constexpr LineRule line_rule(std::uint32_t key_bytes) noexcept {
     return is_narrow(key_bytes) ? LineRule{5, 3, 4} : LineRule{8, 5, 7};
 }
+
+/// Whether this machine can run the loops of the level x86-64-v3.
+bool has_v3() noexcept;
 
 /// The loops for this key format, at the best level that this machine (and TENSORHASH_ISA) has.
 Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes);

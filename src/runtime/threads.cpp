@@ -27,8 +27,8 @@ namespace {
 constexpr int kMaxThreads = 1024;
 
 // Going to sleep and being woken takes some 50 microseconds, as long as ten thousand lookups: who waits looks a while
-// first, since the next part of a batch is often that near. Some 100 microseconds on x86-64; 20 where there are more threads than
-// processors, and looking keeps another from its work.
+// first, since the next part of a batch is often that near. Some 100 microseconds on x86-64; 20 where there are more
+// threads than processors, and looking keeps another from its work.
 constexpr int kLooks = 2500;
 constexpr int kCrowdedLooks = 500;
 

@@ -1,5 +1,6 @@
 // Finding over shards, a block of neighbouring rows at a time. Readers need no shard to themselves: each thread sorts its
-// block by shard within its cache, asks every shard, and answers in place. No pass over the whole batch, no scratch of its size.
+// block by shard within its cache, asks every shard, and answers in place. No pass over the whole batch, no scratch of
+// its size.
 #include <algorithm>
 #include <array>
 #include <cstring>

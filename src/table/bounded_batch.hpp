@@ -115,8 +115,9 @@ struct Admission {
 /// Room for so many that leave.
 Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows);
 
-/// In two steps, for a caller that changes several tables or none, as Table's: prepare may throw, and then nothing is changed;
-/// finish cannot fail, and writes who leaves to `evicted`, the i-th to row place[i] (null: to row i). The caller ends the batch.
+/// In two steps, for a caller that changes several tables or none, as Table's: prepare may throw, and then nothing is
+/// changed; finish cannot fail, and writes who leaves to `evicted`, the i-th to row place[i] (null: to row i). The caller
+/// ends the batch.
 Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out);
 void cancel_admit(BoundedState const& state, Admission& admission) noexcept;
 void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,

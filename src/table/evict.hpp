@@ -55,8 +55,8 @@ struct Plan {
         arriving;  // rows: the keys now at `replaced`, then those at new numbers in order
 };
 
-/// `where` [distinct keys] says where each is, kNone if nowhere, and is left saying where each ends up. Throws std::bad_alloc,
-/// having changed nothing but `where` and `victims`, which the caller then forgets.
+/// `where` [distinct keys] says where each is, kNone if nowhere, and is left saying where each ends up. Throws
+/// std::bad_alloc, having changed nothing but `where` and `victims`, which the caller then forgets.
 Plan plan_batch(RankedRows const& batch, RankedTable const& table,
                 std::vector<std::uint32_t>& where);
 

@@ -21,7 +21,7 @@ constexpr std::uint64_t kRoundedFrom = std::uint64_t{1} << 18;
 
 [[noreturn]] void fail_too_many(std::uint64_t entries) {
     throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
-                     " entries, this batch would make " + std::to_string(entries));
+                     " entries, this batch would make at least " + std::to_string(entries));
 }
 
 void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
@@ -65,17 +65,18 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-/// What is needed, or twice the capacity if that is more. The index has a power of two of lines; a large table is
-/// rounded up to what they serve, or the next doubling might end just above and double the lines for little.
-std::uint64_t Table::capacity_for(std::uint64_t needed) const {
-    if (needed <= capacity_) {
-        return capacity_;
+/// The index has a power of two of lines; a large table is rounded up to what they serve, or the next doubling might
+/// end just above and double the lines for little. The largest index serves more than
+/// that says.
+std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed) {
+    if (needed <= capacity) {
+        return capacity;
     }
-    std::uint64_t capacity = std::max(2 * capacity_, needed);
-    if (needed <= 2 * capacity_ && capacity >= kRoundedFrom) {
-        capacity = Index::capacity_of(layout_, Index::lines_for(layout_, capacity));
+    std::uint64_t grown = std::max(2 * capacity, needed);
+    if (needed <= 2 * capacity && grown >= kRoundedFrom) {
+        grown = std::max(grown, Index::capacity_of(layout, Index::lines_for(layout, grown)));
     }
-    return std::min(capacity, kMaxEntries);
+    return std::min(grown, kMaxEntries);
 }
 
 Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
@@ -86,7 +87,7 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     Growth growth;
     growth.capacity = capacity_;
     if (needed > capacity_) {
-        growth = grown_to(capacity_for(needed));
+        growth = grown_to(grown_capacity(layout_, capacity_, needed));
     }
     std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
     if (target.lines() != lines) {
@@ -146,20 +147,26 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
     for (;;) {
         // If the guess is right, this is the index that make_room() will ask for.
         std::uint64_t const wanted = std::min(guess, enough);
-        std::uint64_t const sized_for = std::max(capacity_for(wanted), wanted);
+        std::uint64_t const sized_for =
+            std::max(grown_capacity(layout_, capacity_, wanted), wanted);
+        bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
+        bool const is_largest = sized_for >= kMaxEntries;
         replacement.reset();
         replacement.emplace(layout_, Index::lines_for(layout_, sized_for),
                             runtime::Fill::Committed);
         replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
         std::size_t done = 0;
-        while (done < rows && (sized_for >= enough || replacement->room() > sized_for / 8)) {
+        while (done < rows && (all_fit || is_largest || replacement->room() > sized_for / 8)) {
             std::size_t const left = rows - done;
             std::size_t const step =
-                sized_for >= enough ? left : std::min<std::size_t>(left, replacement->room());
+                all_fit ? left : std::min<std::size_t>(left, replacement->room());
             auto const here = replacement->claim(key_buffer(), batch, done, done + step);
             count.claimed += here.claimed;
             done += step;
+            if (size() + count.claimed > kMaxEntries) {
+                fail_too_many(size() + count.claimed);  // the largest index has room for more
+            }
         }
         if (done == rows) {
             return count;

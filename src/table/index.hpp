@@ -64,8 +64,8 @@ public:
     /// Finds, and says where the slots are.
     void locate(unsigned char const* key_buffer, Batch const& batch,
                 std::size_t rows) const noexcept;
-    /// Releases the slots of located rows, if an entry is wanted `twice` by its first row. Mask says who did, returns how
-    /// many.
+    /// Releases the slots of located rows; where an entry is wanted `twice`, its first row does. The mask says which rows
+    /// did, and the sum is returned.
     std::uint64_t release(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,
                           bool twice) noexcept;
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.

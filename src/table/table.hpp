@@ -19,6 +19,10 @@ namespace tensorhash::table {
 /// One table holds at most so many entries: buffer indices are int32.
 inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
 
+/// The capacity that a table grows to when it needs more than it has: what it needs, or twice what it has if that is
+/// more.
+std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed);
+
 using Bytes = unsigned char const*;
 
 /// Keys of this element as the index sees them.
@@ -181,7 +185,6 @@ private:
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
                                     std::uint64_t missing, std::optional<Index>& replacement) const;
     Column enlarged(Column const& column, Growth& growth) const;
-    std::uint64_t capacity_for(std::uint64_t needed) const;
     Growth grown_to(std::uint64_t capacity) const;
     Growth make_room(Index const& target, std::uint64_t fresh) const;
     bool clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept;

@@ -10,13 +10,14 @@ namespace th_test {
 namespace kernel = tensorhash::kernel;
 
 /// A key of eight bytes whose mixed word agrees with its siblings' in the low `bits`: one home line for all of them in
-/// every index of fewer lines, and keys of all classes (the top bits) in it. Numbers below 2^(59 - bits).
+/// every index of up to 2^bits lines, and keys of all classes (the top bits) in it. Numbers below 2^(59 - bits).
 inline void write_same_home_key(void* out, int bits, std::uint64_t number) {
     std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3);
     std::memcpy(out, &word, 8);
 }
 
-/// A key of more than eight bytes with this hash: only comparing tells it from its siblings of other numbers.
+/// A key of more than eight bytes with this hash: only comparing tells it from its siblings of other numbers. Of keys
+/// below 16 bytes the bytes after the eighth are the number.
 inline void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted,
                               std::uint64_t number) {
     auto* bytes = static_cast<unsigned char*>(out);

@@ -35,8 +35,7 @@ struct Level {
 std::vector<Level> levels() {
 #if defined(__x86_64__)
     std::vector<Level> out = {{"v2", cpu::kernels_v2}};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-        out.push_back({"v3", cpu::kernels_v3});
+    if (cpu::has_v3()) out.push_back({"v3", cpu::kernels_v3});
     return out;
 #else
     return {{"generic", cpu::kernels_generic}};

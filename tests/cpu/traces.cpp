@@ -36,8 +36,19 @@ public:
         return static_cast<std::size_t>(std::count(is_live_.begin(), is_live_.end(), true));
     }
 
+    /// An index must keep an empty slot, where walks end: makes tombstones empty if they are too many for these rows.
+    void make_room(std::size_t rows) {
+        std::size_t erased = 0;
+        for (std::uint64_t line = 0; line < lines_; ++line)
+            erased +=
+                static_cast<std::size_t>(__builtin_popcount(index().read_slots(line).erased()));
+        if (live() + erased + rows >= slots()) place_anew();
+        ASSERT_LT(live() + rows, slots());
+    }
+
     /// Every key comes twice, and the later rows are claimed first: the earlier ones must join them and win.
     void insert_new(std::size_t rows) {
+        make_room(rows);
         std::vector<unsigned char> keys = random_keys(rows);
         keys.insert(keys.end(), keys.begin(), keys.end());
         Answers out(2 * rows);
@@ -53,6 +64,7 @@ public:
 
     /// As a batch that fails half way.
     void insert_and_take_back(std::size_t rows) {
+        make_room(rows);
         std::vector<unsigned char> const keys = random_keys(rows);
         Answers out(rows);
         auto const batch = out.batch(keys, top_);
@@ -101,7 +113,8 @@ public:
                 EXPECT_TRUE(!keeps_traces(line) ||
                             (index().traces(line) >> Line::class_of(hash) & 1) != 0);
         }
-        EXPECT_GE(away, lines_ / 8);  // else nothing was tested
+        EXPECT_GE(away,
+                  lines_ / 16);  // else nothing was tested; chance may have it so in 2 or 4 lines
     }
 
     /// A line with room has no trace: nobody had a reason to go past.
@@ -183,7 +196,7 @@ TYPED_TEST(Traces, lie_on_the_way_of_every_key_whatever_was_erased_and_inserted_
         for (bool const shared : {false, true}) {
             SCOPED_TRACE(std::to_string(lines) + (shared ? " lines, shared" : " lines, sole"));
             FullIndex<TypeParam> full(lines, shared);
-            std::size_t const most = full.slots() * 9 / 10;
+            std::size_t const most = full.slots() * 3 / 4;
             full.insert_new(most);
             this->expect_sound(full);
             for (int round = 0; round < 4; ++round) {

@@ -1,8 +1,6 @@
 // Two ways to touch memory of the index: shared with other threads (atomic), or alone (plain).
 #pragma once
 
-#include <cassert>
-
 #include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::kernel {
@@ -43,7 +41,8 @@ struct Shared {
     }
 };
 
-/// One thread has the index to itself, or everybody only reads: the same verbs without the bus.
+/// One thread has the index to itself, everybody only reads, or nobody touches what another writes: the same verbs
+/// without the bus.
 struct Sole {
     static constexpr bool kShared = false;
 

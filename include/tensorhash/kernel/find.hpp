@@ -6,7 +6,7 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-/// Where a key lives: its buffer index, or kNoNumber, and then its slot.
+/// Where a key lives. The position means nothing if the number is kNoNumber.
 struct Located {
     std::uint32_t number;
     Position position;

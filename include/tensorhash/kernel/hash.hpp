@@ -44,8 +44,8 @@ TH_STEP constexpr std::uint64_t first_hash(std::uint64_t key_bytes) {
     return 0x243f6a88u ^ key_bytes;
 }
 
-/// All words but the last: a bijection as well, by itself without avalanche. The first shift lets high bits of the word reach low ones: keys that
-/// differ only there (every 2^24th voxel) would meet in the next word.
+/// All words but the last: a bijection as well, by itself without avalanche. The first shift lets high bits of the word
+/// reach low ones: keys that differ only there (every 2^24th voxel) would meet in the next word.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word) {
     std::uint64_t x = hash ^ word;
     x = (x ^ (x >> 32)) * kFolding;

@@ -1,14 +1,9 @@
 // The one place where kernel bodies learn what compiles them: a host compiler or a CUDA compiler.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
-
-#if defined(__CUDACC__)
-#define TH_HOST_DEVICE __host__ __device__
-#else
-#define TH_HOST_DEVICE
-#endif
 
 // Always inlined: a per-row step is a fragment of its caller's loop, never a call.
 #if defined(__CUDACC__)

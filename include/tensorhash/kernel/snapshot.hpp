@@ -169,7 +169,8 @@ public:
     TH_STEP bool has_fingerprint(std::uint64_t hash) const {
         return FourWords::any_high_half(low_, high_, hash);
     }
-    /// Lanes whose slot has this fingerprint; a trace hides its lane. Empty and erased ones may be among them; their tickets tell.
+    /// Lanes whose slot has this fingerprint; a trace hides its lane. Empty and erased ones may be among them; their
+    /// tickets tell.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
     }

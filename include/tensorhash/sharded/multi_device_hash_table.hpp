@@ -96,8 +96,8 @@ public:
         };
         give(map_.update(key_rows(keys, len), change), status);
     }
-    /// An optimizer's step for each row whose key is there, as ShardedMap::update. Value: a float or a std::array of floats. It
-    /// has no room for state: throws ValueError for all but Sgd without momentum. status: was there.
+    /// An optimizer's step for each row whose key is there, as ShardedMap::update. Value: a float or a std::array of
+    /// floats. It has no room for state: throws ValueError for all but Sgd without momentum. status: was there.
     void update(Key const* keys, Value const* gradients, std::size_t len,
                 Optimizer const& optimizer, Stream_event_resource& resource,
                 bool* status = nullptr) {

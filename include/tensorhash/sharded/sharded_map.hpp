@@ -91,8 +91,8 @@ public:
                    UpdateOptions const& options = {});
     /// Called with a row and the addresses of its key's values, one per column.
     using RowUpdate = std::function<void(std::size_t row, void* const* values)>;
-    /// Calls `change` for each row whose key is there: rows of one key in order, different keys from several threads at once. It
-    /// must not use this table. If it throws, every value is what it was. bool [N]: which rows were there.
+    /// Calls `change` for each row whose key is there: rows of one key in order, different keys from several threads at
+    /// once. It must not use this table. If it throws, every value is what it was. bool [N]: which rows were there.
     Tensor update(Tensor const& keys, RowUpdate const& change);
 
     /// `insert` into one shard. Throws ValueError that names the first row whose key belongs to another shard.
