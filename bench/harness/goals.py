@@ -103,12 +103,12 @@ def best_peer(operation: str, key: str) -> Callable[[Measured], Values]:
     return values
 
 
-def threads_gain(operation: str) -> Callable[[Measured], Values]:
+def threads_gain(operation: str, key: str) -> Callable[[Measured], Values]:
     """Our gain from more threads, as a part of the gather's."""
 
     def values(data: Measured) -> Values:
         for rows in LARGE:
-            where = {"key": "int64", "rows": rows, "operation": operation}
+            where = {"key": key, "rows": rows, "operation": operation}
             one = data.ratio("threads", GATHER, OURS, threads=ONE_THREAD, **where)
             all_ = data.ratio("threads", GATHER, OURS, threads=ALL_THREADS, **where)
             yield rows_text(rows), all_ / one if one and all_ else None
@@ -224,8 +224,11 @@ GOALS = (
         for operation, targets in OPEN3D.items()
         for key, target in zip(("int64", "int32x3"), targets, strict=True)
     ),
-    Goal("find: gain of all threads over one, of the gather's", 0.9, "", threads_gain(HIT)),
-    Goal("insert: gain of all threads over one, of the gather's", 0.9, "", threads_gain(INSERT)),
+    *(
+        Goal(f"{operation}, {key}, gain of all threads, of the gather's", 0.9, "", threads_gain(operation, key))
+        for operation in (HIT, INSERT)
+        for key in ("int64", "int32x3")
+    ),
     Goal("unique of 10^6 int32 x 3, against torch.unique(dim=0)", 50, "x", unique("int32x3", "torch")),
     Goal("unique of 10^6 int32 x 3, against np.unique(axis=0)", 20, "x", unique("int32x3", "np.unique")),
     Goal("unique of 10^6 int64, against torch.unique", 1.5, "x", unique("int64", "torch")),
