@@ -93,7 +93,7 @@ Distinct::Distinct(Dtype dtype, std::size_t columns)
 void Distinct::add(void const* data, std::size_t rows) {
     // Chunk after chunk lands here, most of it known already: probes stay short while half of the slots are free.
     if (2 * table_.size() > table_.slots()) {
-        table_.reserve(2 * table_.capacity());
+        table_.reserve(std::min(2 * table_.capacity(), table::kMaxEntries));
     }
     numbers_.resize(rows);
     mask_.resize(rows);

@@ -23,7 +23,7 @@ constexpr FlatSlot kEmptySlot{kernel::kEmptyKey, kernel::kNoRow, 0};
 }  // namespace
 
 std::uint64_t FlatIndex::capacity_for(std::uint64_t keys) {
-    return std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys));
+    return std::min(std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys)), std::uint64_t{1} << 31);
 }
 
 FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash)

@@ -16,7 +16,7 @@ class FlatIndex {
 public:
     /// So many slots, a power of two up to 2^31. Slots step by 1 or, with `double_hash`, by the key's odd stride.
     explicit FlatIndex(std::uint64_t capacity, bool double_hash = false);
-    /// The slots that n keys get by default: at most half full, at least 16.
+    /// The slots that n keys get by default: at most half full, at least 16; 2^31 are the most.
     static std::uint64_t capacity_for(std::uint64_t keys);
 
     std::uint64_t capacity() const noexcept { return std::uint64_t{view_.mask} + 1; }

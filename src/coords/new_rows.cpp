@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/parallel.hpp"
+#include "table/table.hpp"
 #include "tensorhash/coords/packed_key.hpp"
 #include "tensorhash/error.hpp"
 
@@ -146,6 +147,12 @@ CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows con
         drop_found(rows, columns, known);
         drop_found(rows, columns, index);
         drop_repeats(rows, columns);
+        std::size_t const after = known.rows().rows + (fresh.size() + rows.size()) / columns;
+        if (after > table::kMaxEntries) {
+            throw ValueError("offsets: a table numbers at most " +
+                             std::to_string(table::kMaxEntries) +
+                             " rows, these would make at least " + std::to_string(after));
+        }
         fresh.insert(fresh.end(), rows.begin(), rows.end());
         index.extend(view_of(fresh, columns));
     }

@@ -1,4 +1,8 @@
 // Which instruction-set level of the CPU back end this machine gets.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 #include <string_view>
 
@@ -27,14 +31,17 @@ VectorKernels const& vector_kernels_generic();
 #endif
 
 bool has_v3() noexcept {
-#if !defined(__x86_64__)
-    return false;
-#elif defined(__clang__) || __GNUC__ < 12
-    // They do not know the level's name, nor all of its parts by name.
+#if defined(__x86_64__)
+    // What the level has beyond v2. Not all compilers know the level's name, or the last three by theirs.
+    constexpr unsigned kMovbeAndF16c = 1u << 22 | 1u << 29;
+    constexpr unsigned kLzcnt = 1u << 5;
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
+           __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kMovbeAndF16c) == kMovbeAndF16c &&
+           __get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx) != 0 && (ecx & kLzcnt) != 0;
 #else
-    return __builtin_cpu_supports("x86-64-v3");
+    return false;
 #endif
 }
 

@@ -20,7 +20,7 @@ namespace tensorhash::table {
 inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
 
 /// The capacity that a table grows to when it needs more than it has: what it needs, or twice what it has if that is
-/// more.
+/// more, a large one rounded up to what its index serves. Never more than kMaxEntries, whatever is needed.
 std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed);
 
 using Bytes = unsigned char const*;

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "contract/batches.hpp"
@@ -160,14 +165,14 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
                     };
                     cpu::Kernels const& write = writer.kernels(bench.width, bench.float_bytes);
                     cpu::Kernels const& read = reader.kernels(bench.width, bench.float_bytes);
-                    Rows first = rows(random_ids(800, 600, 1));
+                    Rows first = rows(random_ids(800, 450, 1));  // fewer keys than slots
                     OracleLocated got = bench.insert(write, shared, first),
                                   want = oracle.insert(first, {});
                     ASSERT_EQ(got.indices, want.indices);
                     ASSERT_EQ(got.mask, want.mask);
-                    Rows gone = rows(random_ids(300, 800, 2));
+                    Rows gone = rows(random_ids(300, 600, 2));
                     ASSERT_EQ(bench.erase(write, shared, gone), oracle.erase(gone));
-                    Rows all = rows(sequence(900));
+                    Rows all = rows(sequence(700));
                     got = bench.find(read, all);
                     want = oracle.find(all);
                     ASSERT_EQ(got.indices, want.indices);
@@ -175,9 +180,25 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
                 }
 }
 
-TEST(EngineLevels, the_level_in_use_is_one_of_them) {
-    std::string name = tensorhash::instruction_set();
-    EXPECT_TRUE(name == "x86-64-v2" || name == "x86-64-v3" || name == "generic") << name;
+TEST(EngineLevels, the_best_level_that_the_processor_has_is_in_use) {
+#if defined(__x86_64__)
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(cpuinfo, line) && line.rfind("flags", 0) != 0) {
+    }
+    if (!cpuinfo) GTEST_SKIP() << "/proc/cpuinfo does not say what the processor has";
+    std::istringstream words(line);
+    std::vector<std::string> const flags(std::istream_iterator<std::string>(words), {});
+    bool has_all = true;
+    for (char const* part : {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe"})
+        has_all = has_all && std::count(flags.begin(), flags.end(), part) == 1;
+    EXPECT_EQ(cpu::has_v3(), has_all) << line;
+    char const* const wanted = std::getenv("TENSORHASH_ISA");
+    bool const asked = wanted != nullptr && std::string(wanted) == "x86-64-v2";
+    EXPECT_STREQ(tensorhash::instruction_set(), has_all && !asked ? "x86-64-v3" : "x86-64-v2");
+#else
+    EXPECT_STREQ(tensorhash::instruction_set(), "generic");
+#endif
 }
 
 }  // namespace
