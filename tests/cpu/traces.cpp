@@ -61,7 +61,7 @@ public:
         ASSERT_EQ(write_.claim(view(), batch, 0, rows).claimed, 0u);
         ASSERT_EQ(run_.settle(view(), batch, 0, 2 * rows), rows);
         run_.publish(view(), batch, 0, 2 * rows, 0, nullptr, 0);
-        std::memcpy(&keys_[top_ * kWidth], keys.data(), rows * kWidth);
+        std::copy_n(keys.begin(), rows * kWidth, keys_.begin() + top_ * kWidth);
         top_ += static_cast<std::uint32_t>(rows);
         is_live_.resize(top_, true);
     }
