@@ -91,6 +91,7 @@ function(_tensorhash_add_objects target)
     target_include_directories(${target} PUBLIC
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PUBLIC Threads::Threads)
+    target_compile_options(${target} PRIVATE ${TENSORHASH_LIBRARY_OPTIONS})
     tensorhash_enable_warnings(${target})
 endfunction()
 
@@ -100,9 +101,25 @@ _tensorhash_add_objects(tensorhash_objects ${_core_sources})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set(_isa_levels v2 v3)
     target_compile_options(tensorhash_objects PRIVATE -march=x86-64-v2)
+    if(TENSORHASH_ISA STREQUAL "best")
+        include(CheckCXXSourceRuns)
+        check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx2\") &&
+            __builtin_cpu_supports(\"bmi2\") && __builtin_cpu_supports(\"fma\") ? 0 : 1; }" TENSORHASH_RUNS_V3)
+        if(TENSORHASH_RUNS_V3)
+            set(_isa_levels v3)
+        else()
+            set(_isa_levels v2)
+        endif()
+    endif()
 else()
     set(_isa_levels generic)
 endif()
+# Which levels there are, for the code that picks one and for its tests.
+set(TENSORHASH_LEVEL_DEFINITIONS "")
+foreach(_level IN LISTS _isa_levels)
+    list(APPEND TENSORHASH_LEVEL_DEFINITIONS TH_HAS_LEVEL_${_level})
+endforeach()
+target_compile_definitions(tensorhash_objects PRIVATE ${TENSORHASH_LEVEL_DEFINITIONS})
 
 # Order matters: of an inline function compiled at several levels the linker keeps the first copy, which must be
 # the lowest level's, or a machine without AVX2 would meet AVX2 code outside the engine.

@@ -17,14 +17,18 @@ using KernelsFor = Kernels const& (*)(std::uint32_t key_bytes, std::uint32_t flo
 using FlatKernelsOf = FlatKernels const& (*)();
 using VectorKernelsOf = VectorKernels const& (*)();
 
-#if defined(__x86_64__)
+// The build says by TH_HAS_LEVEL_<level> which levels it compiled.
+#if defined(TH_HAS_LEVEL_v2)
 Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
-Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatKernels const& flat_kernels_v2();
 VectorKernels const& vector_kernels_v2();
+#endif
+#if defined(TH_HAS_LEVEL_v3)
+Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatKernels const& flat_kernels_v3();
 VectorKernels const& vector_kernels_v3();
-#else
+#endif
+#if defined(TH_HAS_LEVEL_generic)
 Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatKernels const& flat_kernels_generic();
 VectorKernels const& vector_kernels_generic();
@@ -54,14 +58,23 @@ struct Level {
     VectorKernelsOf vector_kernels;
 };
 
-Level choose() noexcept {
-#if defined(__x86_64__)
-    // TENSORHASH_ISA=x86-64-v2 asks for the baseline, to compare levels or to rule one out.
+#if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
+/// TENSORHASH_ISA=x86-64-v2 asks for the baseline, to compare levels or to rule one out.
+bool wants_baseline() noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
-    bool const baseline = wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
-    if (!baseline && has_v3()) {
-        return {"x86-64-v3", kernels_v3, flat_kernels_v3, vector_kernels_v3};
+    return wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
+}
+#endif
+
+Level choose() noexcept {
+#if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
+    if (wants_baseline() || !has_v3()) {
+        return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};
     }
+#endif
+#if defined(TH_HAS_LEVEL_v3)
+    return {"x86-64-v3", kernels_v3, flat_kernels_v3, vector_kernels_v3};
+#elif defined(TH_HAS_LEVEL_v2)
     return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};
 #else
     return {"generic", kernels_generic, flat_kernels_generic, vector_kernels_generic};

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

@@ -1,8 +1,8 @@
 // Bounded tables against an oracle that takes one row after the other: who leaves, when, and what is said of it.
 #include <cstdio>
 
-#include "bounded_oracle.hpp"
-#include "support.hpp"
+#include "support/bounded_oracle.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {
@@ -89,7 +89,8 @@ struct Pair {
 };
 
 class Bounded : public EachEviction {};
-INSTANTIATE_TEST_SUITE_P(Evictions, Bounded, EachEviction::all(), EachEviction::name);
+INSTANTIATE_TEST_SUITE_P(Evictions, Bounded, ::testing::ValuesIn(EachEviction::all()),
+                         EachEviction::name);
 
 TEST_P(Bounded, random_programs_agree_with_the_oracle) {
     constexpr Reduce hows[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Max};

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

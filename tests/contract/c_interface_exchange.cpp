@@ -4,7 +4,7 @@
 #include <random>
 #include <thread>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 #include "tensorhash/c.h"
 
 namespace th_test {

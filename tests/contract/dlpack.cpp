@@ -2,7 +2,7 @@
 // deleters run exactly once, a refused tensor stays the producer's.
 #include "tensorhash/dlpack.hpp"
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

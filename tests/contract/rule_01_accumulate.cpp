@@ -1,6 +1,8 @@
 // Contract rule 1 for accumulate: every dtype and every way to join, in row order, bit for bit,
 // against a loop that does one row after the other.
-#include "support.hpp"
+#include <cmath>
+
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

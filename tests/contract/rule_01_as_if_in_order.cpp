@@ -2,7 +2,7 @@
 // Every key width and type against the oracle, in small batches; the sample kinds again in large ones.
 #include <algorithm>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

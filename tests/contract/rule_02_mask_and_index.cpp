@@ -1,6 +1,6 @@
 // Contract rule 2: the mask says what happened to a row, the index says where its key lives, for every row;
 // listings ascend by buffer index.
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

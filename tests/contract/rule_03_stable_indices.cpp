@@ -1,7 +1,7 @@
 // Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct keys;
 // views taken before growth stay safe; compact() alone moves, and returns the map.
-#include "collisions.hpp"
-#include "support.hpp"
+#include "support/collisions.hpp"
+#include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"
 
 namespace th_test {

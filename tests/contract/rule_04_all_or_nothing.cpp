@@ -2,7 +2,7 @@
 // capacity, free stack and bytes included.
 #include <functional>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

@@ -1,6 +1,8 @@
 // Contract rule 5: strides, dtype, shape and device are honoured or refused; no key value is reserved.
 // Refusals are in rule_04; here are the inputs that must simply be right.
-#include "support.hpp"
+#include <cmath>
+
+#include "support/fixtures.hpp"
 #include "tensorhash/kernel/hash.hpp"
 
 namespace th_test {

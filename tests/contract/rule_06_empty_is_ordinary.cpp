@@ -1,6 +1,6 @@
 // Contract rule 6: zero rows in, zero rows out, right dtype and shape, for every operation;
 // an empty table saves, loads, clones.
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

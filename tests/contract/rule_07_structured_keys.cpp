@@ -2,8 +2,8 @@
 // keys made to collide on purpose end in the right answer.
 #include <functional>
 
-#include "collisions.hpp"
-#include "support.hpp"
+#include "support/collisions.hpp"
+#include "support/fixtures.hpp"
 #include "table/table.hpp"
 
 namespace th_test {
@@ -133,13 +133,8 @@ TEST(Rule07Keys, the_lengths_of_colliding_keys_show_that_the_measure_measures) {
     EXPECT_GT(lengths.longest, 150u);
 }
 
-class Rule07Collisions : public ::testing::TestWithParam<int> {
-protected:
-    Rule07Collisions() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
+class Rule07Collisions : public OverThreads {};
+TH_OVER_THREADS(Rule07Collisions);
 
 /// Inserts, erases and re-inserts parts of `keys` in rounds, against the oracle.
 void churn(Twin& twin, std::function<Tensor(std::size_t, std::uint64_t)> keys, std::size_t rows) {
@@ -234,10 +229,6 @@ TEST_P(Rule07Collisions, T17_reinserting_over_a_tombstone_stores_a_key_once) {
         twin.check();
     }
 }
-
-// Named as OverKinds' are: the sanitizers leave out some numbers of threads by name.
-INSTANTIATE_TEST_SUITE_P(Threads, Rule07Collisions, ::testing::ValuesIn(thread_counts),
-                         [](auto const& test) { return "threads" + std::to_string(test.param); });
 
 }  // namespace
 }  // namespace th_test

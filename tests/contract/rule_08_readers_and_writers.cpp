@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define TH_TSAN 1
@@ -45,13 +45,7 @@ void readers_and_one_writer(int n, Read read, Write write) {
     if (error) std::rethrow_exception(error);
 }
 
-class Rule08 : public ::testing::TestWithParam<int> {
-protected:
-    Rule08() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
+class Rule08 : public OverThreads {};
 
 TEST_P(Rule08, T24_readers_see_each_batch_whole_or_not_at_all_through_growth) {
     HashMap map(Capacity{0}, voxel_key(), one_int64());

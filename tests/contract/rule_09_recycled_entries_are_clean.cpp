@@ -1,5 +1,5 @@
 // Contract rule 9: activate of a new key shows zeros, also where an erased key's values were.
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

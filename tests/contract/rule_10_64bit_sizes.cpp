@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include "address_space.hpp"
-#include "support.hpp"
+#include "support/address_space.hpp"
+#include "support/fixtures.hpp"
 #include "table/table.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/kernel/hash.hpp"

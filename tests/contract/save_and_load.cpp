@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

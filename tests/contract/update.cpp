@@ -2,7 +2,8 @@
 #include <cmath>
 #include <map>
 
-#include "support.hpp"
+#include "support/fixtures.hpp"
+#include "support/reduce_oracle.hpp"
 
 namespace th_test {
 namespace {
@@ -135,15 +136,8 @@ void expect_weights(HashMap const& map, Models const& models, double tolerance) 
         }
 }
 
-class Update : public ::testing::TestWithParam<int> {
-protected:
-    Update() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
-INSTANTIATE_TEST_SUITE_P(Threads, Update, ::testing::ValuesIn(thread_counts),
-                         [](auto const& at) { return "threads" + std::to_string(at.param); });
+class Update : public OverThreads {};
+TH_OVER_THREADS(Update);
 
 UpdateOptions inserting(Duplicates duplicates = Duplicates::InOrder) {
     return {Missing::Insert, duplicates, {}};

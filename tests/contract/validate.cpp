@@ -1,6 +1,6 @@
 // validate() proves a healthy table healthy after every kind of history, and finds a table that was damaged
 // through its own memory.
-#include "support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {

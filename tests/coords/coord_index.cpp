@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "coords/support.hpp"
+#include "support/coords.hpp"
 #include "tensorhash/coords/packed_key.hpp"
 #include "tensorhash/error.hpp"
 

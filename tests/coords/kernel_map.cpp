@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "../contract/support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {
@@ -122,10 +122,8 @@ bool takes(Strategy strategy, Kernel const& kernel, Rows const& in) {
     return fits;
 }
 
-class KernelMaps : public ::testing::TestWithParam<int> {
+class KernelMaps : public OverThreads {
 protected:
-    KernelMaps() : threads_(GetParam()) {}
-
     static void check(Rows const& in, Rows const& out, Shape const& stride, Kernel const& kernel,
                       Duplicates duplicates = Duplicates::Refuse) {
         Pairs const want = brute_force(in, out, stride, kernel);
@@ -143,16 +141,8 @@ protected:
                 want);
         }
     }
-
-private:
-    Threads threads_;
 };
-
-std::string threads_name(::testing::TestParamInfo<int> const& threads) {
-    return "threads" + std::to_string(threads.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, KernelMaps, ::testing::ValuesIn(thread_counts), threads_name);
+TH_OVER_THREADS(KernelMaps);
 
 TEST_P(KernelMaps, keys_of_one_three_and_seven_words_give_the_same_pairs) {
     constexpr std::int32_t far = 2147483645;

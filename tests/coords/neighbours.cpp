@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "contract/support.hpp"
 #include "coords/cells.hpp"
+#include "support/fixtures.hpp"
 #include "tensorhash/error.hpp"
 
 namespace {
@@ -97,10 +97,8 @@ void expect_same(Neighbors const& found, Expected const& expected) {
 
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-class NeighboursOverThreads : public ::testing::TestWithParam<int> {
-protected:
-    th_test::Threads threads_{GetParam()};
-};
+class NeighboursOverThreads : public th_test::OverThreads {};
+TH_OVER_THREADS(NeighboursOverThreads);
 
 TEST_P(NeighboursOverThreads, within_a_radius_are_those_of_brute_force) {
     Rows const points = random_rows(500, 1);
@@ -121,11 +119,6 @@ TEST_P(NeighboursOverThreads, the_nearest_are_those_of_brute_force) {
                     brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
     }
 }
-
-INSTANTIATE_TEST_SUITE_P(Threads, NeighboursOverThreads,
-                         ::testing::ValuesIn(th_test::thread_counts), [](auto const& instance) {
-                             return "threads" + std::to_string(instance.param);
-                         });
 
 TEST(Neighbours, cells_are_numbered_without_a_gap_or_an_overflow) {
     using tensorhash::coords::cell_number;

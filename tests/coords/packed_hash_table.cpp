@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "coords/support.hpp"
+#include "support/coords.hpp"
 #include "tensorhash/error.hpp"
 
 namespace {

@@ -4,24 +4,13 @@
 #include <numeric>
 #include <random>
 
-#include "../contract/support.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {
 
-class SortRows : public ::testing::TestWithParam<int> {
-protected:
-    SortRows() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
-
-std::string threads_name(::testing::TestParamInfo<int> const& threads) {
-    return "threads" + std::to_string(threads.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, SortRows, ::testing::ValuesIn(thread_counts), threads_name);
+class SortRows : public OverThreads {};
+TH_OVER_THREADS(SortRows);
 
 void check_sort(std::vector<std::uint64_t> keys) {
     std::vector<std::uint32_t> rows(keys.size());

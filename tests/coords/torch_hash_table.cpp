@@ -1,7 +1,7 @@
 // TorchHashTable against a dictionary, and its hash against golden numbers.
 #include "tensorhash/coords/torch_hash_table.hpp"
 
-#include "coords/support.hpp"
+#include "support/coords.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/kernel/vector_key.hpp"
 

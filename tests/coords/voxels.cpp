@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "support/fixtures.hpp"
 #include "tensorhash/coords/ops.hpp"
 #include "tensorhash/error.hpp"
 
@@ -21,15 +21,8 @@ using tensorhash::Tensor;
 using tensorhash::ValueError;
 namespace coords = tensorhash::coords;
 
-class VoxelsOverThreads : public ::testing::TestWithParam<int> {
-protected:
-    th_test::Threads threads_{GetParam()};
-};
-
-INSTANTIATE_TEST_SUITE_P(Threads, VoxelsOverThreads, ::testing::ValuesIn(th_test::thread_counts),
-                         [](auto const& instance) {
-                             return "threads" + std::to_string(instance.param);
-                         });
+class VoxelsOverThreads : public th_test::OverThreads {};
+TH_OVER_THREADS(VoxelsOverThreads);
 
 TEST_P(VoxelsOverThreads, sums_and_means_are_those_of_a_loop) {
     constexpr std::int64_t rows = 30000;

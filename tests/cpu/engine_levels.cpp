@@ -11,17 +11,20 @@
 #include <string>
 #include <vector>
 
-#include "contract/batches.hpp"
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
+#include "support/batches.hpp"
 #include "tensorhash/kernel/hash.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::cpu {
-#if defined(__x86_64__)
+#if defined(TH_HAS_LEVEL_v2)
 Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+#if defined(TH_HAS_LEVEL_v3)
 Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
-#else
+#endif
+#if defined(TH_HAS_LEVEL_generic)
 Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 }  // namespace tensorhash::cpu
@@ -38,13 +41,17 @@ struct Level {
 };
 
 std::vector<Level> levels() {
-#if defined(__x86_64__)
-    std::vector<Level> out = {{"v2", cpu::kernels_v2}};
-    if (cpu::has_v3()) out.push_back({"v3", cpu::kernels_v3});
-    return out;
-#else
-    return {{"generic", cpu::kernels_generic}};
+    std::vector<Level> out;
+#if defined(TH_HAS_LEVEL_v2)
+    out.push_back({"v2", cpu::kernels_v2});
 #endif
+#if defined(TH_HAS_LEVEL_v3)
+    if (cpu::has_v3()) out.push_back({"v3", cpu::kernels_v3});
+#endif
+#if defined(TH_HAS_LEVEL_generic)
+    out.push_back({"generic", cpu::kernels_generic});
+#endif
+    return out;
 }
 
 /// A small index with a key buffer, driven by hand as the table drives its own. The test's keys fill many of its lines,

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "contract/batches.hpp"
-#include "contract/reduce_oracle.hpp"
+#include "support/batches.hpp"
+#include "support/reduce_oracle.hpp"
 
 namespace th_test {
 namespace {

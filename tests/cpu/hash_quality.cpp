@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "contract/batches.hpp"
+#include "support/batches.hpp"
 #include "tensorhash/kernel/hash.hpp"
 #include "tensorhash/kernel/key.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"
 
 namespace th_test {

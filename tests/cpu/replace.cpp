@@ -1,8 +1,8 @@
 // Replacing entries: new keys at the places of others, and everything as it was if memory runs out half way.
 #include <new>
 
-#include "contract/address_space.hpp"
-#include "contract/support.hpp"
+#include "support/address_space.hpp"
+#include "support/fixtures.hpp"
 #include "table/table.hpp"
 
 namespace th_test {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "contract/support.hpp"
+#include "support/fixtures.hpp"
 #include "tensor/copy.hpp"
 
 namespace th_test {
@@ -63,13 +63,7 @@ Strided random_strided(Random& random, std::int64_t bytes, std::int64_t most_ele
     return out;
 }
 
-class StridedCopy : public ::testing::TestWithParam<int> {
-protected:
-    StridedCopy() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
+class StridedCopy : public OverThreads {};
 INSTANTIATE_TEST_SUITE_P(Threads, StridedCopy, ::testing::Values(1, 2, 8));
 
 TEST_P(StridedCopy, gathers_what_the_naive_loop_gathers) {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "contract/support.hpp"
 #include "runtime/parallel.hpp"
+#include "support/fixtures.hpp"
 
 namespace th_test {
 namespace {
@@ -23,13 +23,7 @@ using tensorhash::runtime::cut;
 using tensorhash::runtime::for_ranges;
 using tensorhash::runtime::run_tasks;
 
-class Pool : public ::testing::TestWithParam<int> {
-protected:
-    Pool() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
+class Pool : public OverThreads {};
 INSTANTIATE_TEST_SUITE_P(Threads, Pool, ::testing::Values(1, 2, 8, 64));
 
 TEST_P(Pool, every_task_runs_exactly_once) {

@@ -3,9 +3,9 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "contract/twin.hpp"
 #include "fuzz.hpp"
 #include "io/checksum.hpp"
+#include "support/twin.hpp"
 
 namespace th_test {
 namespace {

@@ -2,9 +2,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "contract/collisions.hpp"
-#include "contract/twin.hpp"
 #include "fuzz.hpp"
+#include "support/collisions.hpp"
+#include "support/twin.hpp"
 
 namespace th_test {
 namespace {

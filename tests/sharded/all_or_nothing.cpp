@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <numeric>
 
-#include "contract/address_space.hpp"
-#include "sharded/support.hpp"
+#include "support/address_space.hpp"
+#include "support/sharded_twin.hpp"
 #include "table/table.hpp"
 
 namespace th_test {

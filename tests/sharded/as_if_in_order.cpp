@@ -1,7 +1,7 @@
 // Batches over shards give what their rows, one by one in order, would give, on any number of shards and threads.
 #include <map>
 
-#include "sharded/support.hpp"
+#include "support/sharded_twin.hpp"
 
 namespace th_test {
 namespace {

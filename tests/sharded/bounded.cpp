@@ -1,7 +1,7 @@
 // Bounded tables over shards against one row-by-row oracle per shard: who leaves, in which order, and all or nothing.
-#include "contract/address_space.hpp"
-#include "contract/bounded_oracle.hpp"
-#include "sharded/support.hpp"
+#include "support/address_space.hpp"
+#include "support/bounded_oracle.hpp"
+#include "support/sharded_twin.hpp"
 #include "table/bounded_batch.hpp"
 
 namespace th_test {
@@ -135,7 +135,8 @@ private:
 };
 
 class ShardedBounded : public EachEviction {};
-INSTANTIATE_TEST_SUITE_P(Evictions, ShardedBounded, EachEviction::all(), EachEviction::name);
+INSTANTIATE_TEST_SUITE_P(Evictions, ShardedBounded, ::testing::ValuesIn(EachEviction::all()),
+                         EachEviction::name);
 
 TEST_P(ShardedBounded, random_programs_agree_with_an_oracle_for_each_shard) {
     constexpr Reduce hows[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Max};

@@ -1,9 +1,10 @@
 // MultiDeviceHashTable, verb by verb, and the mistakes that tables of its kind are known for.
+#include <cmath>
 #include <limits>
 #include <thread>
 #include <unordered_map>
 
-#include "sharded/multi_device.hpp"
+#include "support/multi_device.hpp"
 
 namespace th_test {
 namespace {

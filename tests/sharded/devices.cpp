@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/parallel.hpp"
-#include "sharded/support.hpp"
+#include "support/sharded_twin.hpp"
 
 namespace th_test {
 namespace {
@@ -15,17 +15,8 @@ namespace {
 using tensorhash::runtime::run_on_devices;
 using tensorhash::runtime::run_tasks;
 
-class Devices : public ::testing::TestWithParam<int> {
-protected:
-    Devices() : threads_(GetParam()) {}
-
-private:
-    Threads threads_;
-};
-std::string threads_name(::testing::TestParamInfo<int> const& test) {
-    return "threads" + std::to_string(test.param);
-}
-INSTANTIATE_TEST_SUITE_P(Pools, Devices, ::testing::Values(1, 2, 5, 8, 64), threads_name);
+class Devices : public OverThreads {};
+INSTANTIATE_TEST_SUITE_P(Pools, Devices, ::testing::Values(1, 2, 5, 8, 64), thread_name);
 
 TEST_P(Devices, every_device_runs_its_task_once_and_what_it_runs_in_parallel_is_complete) {
     std::vector<int> const devices{0, 3, 1, 7};

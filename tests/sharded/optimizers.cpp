@@ -1,7 +1,7 @@
 // MultiDeviceHashTable::update with the library's own optimizers: what one column of values allows.
 #include <array>
 
-#include "sharded/multi_device.hpp"
+#include "support/multi_device.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sharded/support.hpp"
+#include "support/sharded_twin.hpp"
 #include "table/table.hpp"
 #include "tensorhash/kernel/key.hpp"
 

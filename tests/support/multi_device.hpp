@@ -4,7 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "sharded/support.hpp"
+#include "support/sharded_twin.hpp"
+#include "tensorhash/sharded/multi_device_hash_table.hpp"
 
 namespace th_test {
 

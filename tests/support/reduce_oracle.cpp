@@ -1,24 +1,19 @@
-// What one step of accumulate does to one stored value, element by element, without cleverness.
-// Half precision is written out here on its own, through double, so that the core's is not its own judge.
-#pragma once
+#include "support/reduce_oracle.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
-#include "tensorhash/tensorhash.hpp"
-
 namespace th_test {
 
-inline float from_bfloat16(std::uint16_t bits) {
+float from_bfloat16(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// Round to nearest, ties to even; a NaN stays a NaN.
-inline std::uint16_t to_bfloat16(float x) {
+std::uint16_t to_bfloat16(float x) {
     if (std::isnan(x)) return 0x7fc0;
     auto bits = std::bit_cast<std::uint32_t>(x);
     std::uint32_t low = bits & 0xffffu;
@@ -27,7 +22,7 @@ inline std::uint16_t to_bfloat16(float x) {
     return static_cast<std::uint16_t>(high);
 }
 
-inline float from_float16(std::uint16_t bits) {
+float from_float16(std::uint16_t bits) {
     int exponent = (bits >> 10) & 31;
     int fraction = bits & 1023;
     float sign = (bits & 0x8000u) ? -1.0f : 1.0f;
@@ -38,8 +33,7 @@ inline float from_float16(std::uint16_t bits) {
     return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
 
-/// Round to nearest, ties to even, by asking for the nearest multiple of the spacing at x.
-inline std::uint16_t to_float16(float x) {
+std::uint16_t to_float16(float x) {
     std::uint16_t sign = std::signbit(x) ? 0x8000u : 0u;
     if (std::isnan(x)) return 0x7e00u;
     double size = std::fabs(static_cast<double>(x));
@@ -54,6 +48,8 @@ inline std::uint16_t to_float16(float x) {
     if (fraction < 1024) return static_cast<std::uint16_t>(sign | fraction);
     return static_cast<std::uint16_t>(sign | ((exponent + 15) << 10) | (fraction - 1024));
 }
+
+namespace {
 
 template <class T>
 T reduce_element(tensorhash::Reduce how, T stored, T given) {
@@ -73,7 +69,7 @@ T reduce_element(tensorhash::Reduce how, T stored, T given) {
 }
 
 /// Bool as a logic value: sum and max are or, min is and.
-inline std::uint8_t reduce_bool(tensorhash::Reduce how, std::uint8_t stored, std::uint8_t given) {
+std::uint8_t reduce_bool(tensorhash::Reduce how, std::uint8_t stored, std::uint8_t given) {
     using tensorhash::Reduce;
     if (how == Reduce::First) return stored;
     if (how == Reduce::Last) return given;
@@ -91,8 +87,10 @@ void reduce_each(char* stored, char const* given, std::size_t bytes, Step step) 
     }
 }
 
-inline void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored,
-                       char const* given, std::size_t bytes) {
+}  // namespace
+
+void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored, char const* given,
+                std::size_t bytes) {
     using tensorhash::Dtype;
     using tensorhash::Reduce;
     auto plain = [&]<class T>(T) {

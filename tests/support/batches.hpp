@@ -1,0 +1,95 @@
+// Makes batches: keys of any width and dtype from numbers, values from a seed, and their bytes back again.
+// No GoogleTest here, so that the fuzzer can use it too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/oracle.hpp"
+#include "tensorhash/tensorhash.hpp"
+
+namespace th_test {
+
+using tensorhash::Shape;
+using tensorhash::Tensor;
+using Ids = std::vector<std::uint64_t>;
+
+/// Steele, Lea and Flood's generator: enough randomness for tests, the same on every platform.
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() {
+        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+    std::uint64_t below(std::uint64_t n) { return next() % n; }
+    bool one_in(std::uint64_t n) { return below(n) == 0; }
+
+private:
+    std::uint64_t state_;
+};
+
+/// A dtype and element shape under a name that GoogleTest accepts.
+struct KeyKind {
+    std::string name;
+    Element element;
+    std::size_t width() const { return element.bytes(); }
+};
+
+KeyKind bytes_kind(std::int64_t width);
+
+std::vector<KeyKind> typed_kinds();
+
+/// Every width from 1 to 64 bytes, two wider ones, and the typed keys; under sanitizers a sample of them.
+std::vector<KeyKind> all_kinds();
+
+/// One of each way through the engine: in-slot words, the fast wide paths, odd widths, float keys.
+std::vector<KeyKind> sample_kinds();
+
+/// Half of the keys are random bytes; the others differ in one small number that starts at any byte, so that a
+/// comparison or a hash that skips a byte somewhere is caught. Keys of four bytes and more are distinct.
+void write_key(char* out, std::size_t width, std::uint64_t id);
+
+Shape rows_shape(std::size_t rows, Element const& element);
+
+/// Bools hold 0 or 1, whatever byte they were made from.
+void make_legal(char* bytes, std::size_t count, Dtype dtype);
+
+Tensor make_keys(Element const& key, Ids const& ids);
+
+/// Any bits at all: values are copied, not understood, by everything but accumulate.
+Tensor make_values(Element const& value, std::size_t rows, std::uint64_t seed);
+
+/// Floats of very different sizes, so that another order of addition shows in the bits; no NaN, no zero. Other
+/// dtypes: any bits.
+Tensor make_finite_values(Element const& value, std::size_t rows, std::uint64_t seed);
+
+std::vector<Tensor> make_columns(std::vector<Element> const& columns, std::size_t rows,
+                                 std::uint64_t seed);
+
+/// `rows` numbers below `universe`: the smaller the universe, the more duplicates.
+Ids random_ids(std::size_t rows, std::uint64_t universe, std::uint64_t seed);
+
+Ids sequence(std::size_t rows, std::uint64_t first = 0);
+
+std::string bytes_of(Tensor const& tensor);
+
+Rows rows_of(Tensor const& tensor, Element const& element);
+
+std::vector<Rows> rows_of(std::vector<Tensor> const& tensors, std::vector<Element> const& elements);
+
+template <class T>
+std::vector<T> to_vector(Tensor const& tensor) {
+    auto span = tensor.as<T>();
+    return {span.begin(), span.end()};
+}
+
+/// A mask as bytes, so that two of them print and compare plainly.
+std::vector<std::uint8_t> mask_of(Tensor const& tensor);
+
+Tensor int64_keys(std::vector<std::int64_t> const& values);
+
+}  // namespace th_test

@@ -1,0 +1,45 @@
+// What the tests of coordinates share: rows of random numbers, and a dictionary as the oracle.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "support/fixtures.hpp"
+#include "tensorhash/tensor.hpp"
+
+namespace th_test {
+
+using Coord = std::vector<std::int64_t>;
+using Coords = std::vector<Coord>;
+
+/// `count` rows: a batch from 0 to batches - 1, then axes from low to high.
+Coords random_rows(std::size_t count, std::size_t columns, std::int64_t low, std::int64_t high,
+                   unsigned seed, std::int64_t batches = 3);
+
+/// [rows, columns] of Int.
+template <class Int>
+Tensor tensor_of(Coords const& rows, std::size_t columns) {
+    std::vector<Int> flat;
+    for (Coord const& row : rows) {
+        for (std::int64_t const value : row) flat.push_back(static_cast<Int>(value));
+    }
+    if (flat.empty())
+        return Tensor::empty({0, static_cast<std::int64_t>(columns)}, tensorhash::dtype_of<Int>);
+    return Tensor::from(
+        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
+}
+
+/// Coord -> the first number it was inserted with.
+class RowOracle {
+public:
+    void insert(Coords const& rows);
+    std::vector<std::int32_t> find(Coords const& rows) const;
+    std::size_t distinct() const { return first_.size(); }
+
+private:
+    std::map<Coord, std::int32_t> first_;
+    std::int32_t next_ = 0;
+};
+
+}  // namespace th_test

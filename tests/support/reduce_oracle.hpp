@@ -1,0 +1,25 @@
+// What one step of accumulate does to one stored value, element by element, without cleverness.
+// Half precision is written out here on its own, through double, so that the core's is not its own judge.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensorhash/dtype.hpp"
+#include "tensorhash/hash_map.hpp"
+
+namespace th_test {
+
+float from_bfloat16(std::uint16_t bits);
+/// Round to nearest, ties to even; a NaN stays a NaN.
+std::uint16_t to_bfloat16(float x);
+
+float from_float16(std::uint16_t bits);
+/// Round to nearest, ties to even, by asking for the nearest multiple of the spacing at x.
+std::uint16_t to_float16(float x);
+
+/// One row of `bytes` bytes: `stored` becomes what `how` makes of it and `given`.
+void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored, char const* given,
+                std::size_t bytes);
+
+}  // namespace th_test
