@@ -3,23 +3,36 @@
 .DEFAULT_GOAL := help
 # Steps run in the order written, and the first failure stops.
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-quick bench-setup bench-regress mutants lint format clean \
-        test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples
 
 SHELL := /bin/bash
 python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
+# What `make test` runs, in this order: quick and telling steps first.
+test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
+              test-examples test-asan test-tsan
+# What `make test-release` runs after it.
+release_steps := test-asan-all-kinds test-tsan-all-kinds test-wheel-isolated test-repeat mutants bench-regress
+
+.PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
+
 help:  ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-18s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
 demo:  ## voxelise a point cloud through the Python package, and say what happened
 	@tools/setup package
 	@tools/install-package
 	@$(python) examples/01_voxelize.py
 
-test: test-lint test-cpp test-asan test-tsan test-cuda-compile test-install test-wheel test-python test-tensorflow test-examples  ## every test there is
-	$(call step,"all tests passed")
+check:  ## between two edits: release build, C++ tests, Python tests without torch and JAX
+	@tools/setup cpp check
+	@tools/check
+
+test:  ## every test but the slow ones; prints how long each step took
+	@tools/run-steps $(test_steps)
+
+test-release:  ## make test and everything slow; skips what passed on these sources, writes docs/evidence.md
+	@tools/run-steps --keep-going --record docs/evidence.md $(test_steps) $(release_steps)
 
 bench: bench-setup  ## speed beside other libraries: bench/results.md, goals and plots; under 30 minutes (not a test)
 	@$(python) bench/run.py --write
@@ -37,7 +50,7 @@ bench-regress:  ## instructions of fixed workloads under callgrind, against a co
 	@tools/setup regress
 	@tools/bench-regress
 
-mutants:  ## plant mistakes one by one; the tests must notice each (slow, not part of test)
+mutants:  ## plant mistakes one by one; the tests must notice each (slow: part of test-release)
 	@tools/setup cpp
 	@tests/mutants/run.sh
 
@@ -47,17 +60,20 @@ format:  ## put the sources into form
 	@tools/setup lint
 	@tools/lint --fix
 
+test-setup:
+	@tools/setup package lint cpp test tensorflow
+
 test-lint:
 	@tools/setup lint
 	$(call step,"lint: clang-format and ruff")
 	@tools/lint
 
-test-cpp:  ## C++ tests, optimised build
+test-cpp:  ## C++ tests, optimised build, every key kind
 	@tools/setup cpp
 	$(call step,"C++ tests: release build")
 	@tools/test-cpp release
 
-test-asan:  ## the same under AddressSanitizer and UndefinedBehaviorSanitizer
+test-asan:  ## the same under AddressSanitizer and UndefinedBehaviorSanitizer, a sample of key kinds
 	@tools/setup cpp
 	$(call step,"C++ tests: address and undefined-behaviour sanitizers")
 	@tools/test-cpp asan
@@ -66,6 +82,19 @@ test-tsan:  ## the same under ThreadSanitizer
 	@tools/setup cpp
 	$(call step,"C++ tests: thread sanitizer")
 	@tools/test-cpp tsan
+
+test-asan-all-kinds:  ## test-asan with every key kind
+	@tools/setup cpp
+	@TENSORHASH_TEST_ALL_KINDS=1 tools/test-cpp asan
+
+test-tsan-all-kinds:  ## test-tsan with every key kind
+	@tools/setup cpp
+	@TENSORHASH_TEST_ALL_KINDS=1 tools/test-cpp tsan
+
+test-repeat:  ## C++ tests in random order, five times
+	@tools/setup cpp
+	@tools/build release tensorhash_tests
+	@build/release/tests/tensorhash_tests --gtest_brief=1 --gtest_shuffle --gtest_repeat=5
 
 test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present)
 	@tools/setup
@@ -78,21 +107,25 @@ test-install:  ## cmake --install, then a C++ and a C project that use it
 	@tools/test-install
 
 test-wheel:  ## the wheel: small, NumPy only, works alone
-	@tools/setup
-	$(call step,"wheel: built as pip builds it and used in a clean environment")
+	@tools/setup cpp
+	$(call step,"wheel: checked and used in a clean environment")
 	@tools/test-wheel
+
+test-wheel-isolated:  ## the same, built as pip builds it for a user
+	@tools/setup
+	@tools/test-wheel --isolated
 
 test-python:  ## Python tests
 	@tools/setup package test
 	@tools/install-package --strict
 	$(call step,"Python tests")
-	@$(python) -m pytest -q tests/python
+	@tools/test-python $(python) tests/python
 
 test-tensorflow:  ## the TensorFlow tables, with a TensorFlow of their own in .venv-tensorflow
 	@tools/setup package tensorflow
 	@tools/install-tensorflow
 	$(call step,"TensorFlow tests")
-	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 .venv-tensorflow/bin/python -m pytest -q tests/tensorflow
+	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 tools/test-python .venv-tensorflow/bin/python tests/tensorflow
 
 test-examples:  ## the demo and every other example
 	@tools/setup package

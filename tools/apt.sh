@@ -1,19 +1,20 @@
 # Debian packages, installed when something they bring is missing. Source it after common.sh.
 APT_UPDATED=
 
+# may_install: whether this user can install packages without being asked anything.
+may_install() {
+    command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; }
+}
+
 # want_packages PACKAGE...: installs them, or stops with a sentence that names them.
 want_packages() {
     local as_root=()
     if ! command -v apt-get >/dev/null; then
         fail "these are missing and this machine has no apt-get: please install the equivalents of the Debian packages: $*"
     fi
-    if [ "$(id -u)" != 0 ]; then
-        if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-            as_root=(sudo -n)
-        else
-            fail "Debian packages are missing and may not be installed by this user. Please run: apt-get update && apt-get install -y $*"
-        fi
-    fi
+    may_install ||
+        fail "Debian packages are missing and may not be installed by this user. Please run: apt-get update && apt-get install -y $*"
+    [ "$(id -u)" = 0 ] || as_root=(sudo -n)
     say "installing Debian packages: $*"
     if [ -z "$APT_UPDATED" ]; then
         "${as_root[@]}" apt-get update -qq || fail "apt-get update failed; the missing Debian packages are: $*"
@@ -29,6 +30,10 @@ has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/d
 
 need_gtest() {
     [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
+}
+# A build can do without a compiler cache.
+need_ccache() {
+    command -v ccache >/dev/null || ! may_install || (want_packages ccache) || say "the build goes on without ccache"
 }
 need_open3d_libraries() {
     local missing=()

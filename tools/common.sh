@@ -12,11 +12,29 @@ export PATH="$VENV/bin:$PATH"
 # A caller's PYTHONPATH could slip another tensorhash under the tests.
 unset PYTHONPATH PYTHONHOME
 
+# A compiler cache makes a second build of the same sources quick, in another clone too: paths below the
+# tree count as relative. CCACHE_DISABLE=1 does without.
+if command -v ccache >/dev/null; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1
+    # A precompiled header is an input like any other; only its time of making differs between clones.
+    export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+fi
+
 step() { printf '\n=== %s\n' "$*"; }
 say() { printf '    %s\n' "$*"; }
 fail() {
     printf '\nerror: %s\n' "$*" >&2
     exit 1
+}
+
+# timed NAME COMMAND...: runs it and notes its seconds for the table at the end of `make test`.
+timed() {
+    local name=$1 began=$SECONDS
+    shift
+    "$@"
+    mkdir -p build
+    printf '%s\t%s\n' "$name" $((SECONDS - began)) >>build/step-parts
 }
 
 # hash_of PATH...: one number for the contents of these files and folders; missing ones do not count.

@@ -17,6 +17,11 @@ class Mutant(NamedTuple):
     name: str
     tests: str  # a GoogleTest filter
     edits: list[Edit]
+    step: str = "test-cpp"  # the step of `make test` that must notice
+
+
+# Steps that notice mistakes, and the CMake preset that each builds.
+STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
 
 
 INSERT = "include/tensorhash/kernel/insert.hpp"

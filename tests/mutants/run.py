@@ -1,7 +1,12 @@
 """Applies each planted mistake to a copy of the tree, builds the C++ tests and demands that they fail.
 
 usage: run.py SOURCE WORK [PART_OF_A_NAME]
+
+The tests are those of the step that the mutant names, built with that step's preset. The rows of report.md,
+beside this file, are rewritten for the mutants that ran.
 """
+
+from __future__ import annotations
 
 import re
 import resource
@@ -10,18 +15,43 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-from mutants import MUTANTS, Mutant
+from mutants import MUTANTS, STEPS, Mutant
 
 TIMEOUT_SECONDS = 120  # a mistake may also show as an endless probe
 MEMORY_BYTES = 4 << 30
+COPIED = ("cmake", "include", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
 
 
-def build(work: Path) -> None:
-    command = ["cmake", "--build", str(work / "build"), "--target", "tensorhash_tests", "-j2"]
+class Outcome(NamedTuple):
+    mutant: Mutant
+    noticed_by: str  # the test that was running, or nothing
+    seconds: float
+
+
+def build(work: Path, preset: str) -> None:
+    command = ["cmake", "--build", str(work / preset), "--target", "tensorhash_tests", "-j2"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"the tests do not build:\n{done.stdout[-4000:]}")
+
+
+def configure(tree: Path, work: Path, preset: str) -> None:
+    """The step's own flags; only the instruction-set level that runs here, and no Python module."""
+    command = [
+        "cmake",
+        "--preset",
+        preset,
+        "--log-level=ERROR",
+        "-Wno-deprecated",
+        "-S",
+        str(tree),
+        "-B",
+        str(work / preset),
+    ]
+    command += ["-DTENSORHASH_ISA=best", "-DTENSORHASH_BUILD_PYTHON=OFF", "-DTENSORHASH_WERROR=OFF"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=tree)
 
 
 def limit_memory() -> None:
@@ -29,26 +59,28 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def run_tests(work: Path, tests: str) -> tuple[bool, str]:
-    """Whether all passed, and the test that was running when one did not."""
+def run_tests(work: Path, mutant: Mutant) -> str:
+    """The test that was running when one failed; empty if all passed."""
     # The first failure ends the run: what comes after it in a test is no longer worth its time.
-    program = [str(work / "build/tests/tensorhash_tests"), "--gtest_break_on_failure"]
-    how = "failed"
+    preset = STEPS[mutant.step]
+    program = [str(work / preset / "tests/tensorhash_tests"), "--gtest_break_on_failure"]
+    how = ""
     try:
         done = subprocess.run(
-            [*program, f"--gtest_filter={tests}"],
+            [*program, f"--gtest_filter={mutant.tests}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT_SECONDS,
-            preexec_fn=limit_memory,
+            # The sanitizers reserve address space by the terabyte.
+            preexec_fn=limit_memory if preset == "release" else None,
         )
         if done.returncode == 0:
-            return True, ""
+            return ""
         output = done.stdout
     except subprocess.TimeoutExpired as late:
-        output, how = late.stdout or b"", f"still ran after {TIMEOUT_SECONDS} s"
+        output, how = late.stdout or b"", f", still running after {TIMEOUT_SECONDS} s"
     started = [line for line in output.decode(errors="replace").splitlines() if "[ RUN" in line]
-    return False, f"{started[-1].split()[-1]} {how}" if started else "no test was even started"
+    return f"{started[-1].split()[-1]}{how}" if started else "the start of the tests"
 
 
 def pattern_of(code: str) -> re.Pattern[str]:
@@ -73,52 +105,67 @@ def plant(tree: Path, mutant: Mutant) -> dict[Path, str]:
     return before
 
 
-def main() -> None:
-    source, work = Path(sys.argv[1]), Path(sys.argv[2])
-    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
-    tree = work / "tree"
+def copy_tree(source: Path, tree: Path) -> None:
     if tree.exists():
         shutil.rmtree(tree)
     # Times are kept, so that a second run builds only what changed.
-    for part in ("cmake", "include", "src", "tests", "CMakeLists.txt"):
+    for part in COPIED:
         copy = shutil.copytree if (source / part).is_dir() else shutil.copy2
         (tree / part).parent.mkdir(parents=True, exist_ok=True)
         copy(source / part, tree / part)
-    configure = [
-        "cmake",
-        "-S",
-        str(tree),
-        "-B",
-        str(work / "build"),
-        "-G",
-        "Ninja",
-        "-DTENSORHASH_BUILD_TESTS=ON",
+
+
+def try_mutant(tree: Path, work: Path, mutant: Mutant) -> Outcome:
+    start = time.monotonic()
+    before = plant(tree, mutant)
+    build(work, STEPS[mutant.step])
+    noticed_by = run_tests(work, mutant)
+    for path, text in before.items():
+        path.write_text(text)
+    seconds = time.monotonic() - start
+    verdict = f"noticed by {noticed_by}" if noticed_by else "NOT NOTICED"
+    print(f"{mutant.name}: {verdict} ({seconds:.0f} s)", flush=True)
+    return Outcome(mutant, noticed_by, seconds)
+
+
+def write_report(file: Path, outcomes: list[Outcome]) -> None:
+    """One row per mutant, in the order of mutants.py; mutants that did not run keep their row."""
+    old = file.read_text().splitlines() if file.exists() else []
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in old if line.startswith("| ")}
+    for mutant, noticed_by, seconds in outcomes:
+        test = f"`{noticed_by}`" if noticed_by else "NOT NOTICED"
+        rows[mutant.name] = f"| {mutant.name} | `{mutant.step}` | {test} | {seconds:.0f} |"
+    lines = [
+        "# Planted mistakes",
+        "",
+        "Written by `make mutants`: each mistake, the step of `make test` that notices it, the first test that",
+        "failed, and the seconds to build and run.",
+        "",
+        "| mistake | step | test | seconds |",
+        "|---|---|---|--:|",
     ]
-    subprocess.run(
-        [*configure, "-DCMAKE_BUILD_TYPE=Release"], check=True, stdout=subprocess.DEVNULL
-    )
+    lines += [rows[mutant.name] for mutant in MUTANTS if mutant.name in rows]
+    file.write_text("\n".join(lines) + "\n")
 
+
+def main() -> None:
+    source, work = Path(sys.argv[1]), Path(sys.argv[2])
+    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
     chosen = [m for m in MUTANTS if wanted in m.name]
-    build(work)
-    for tests in sorted({m.tests for m in chosen}):
-        passed, why = run_tests(work, tests)
-        if not passed:
-            sys.exit(f"the tests fail without any planted mistake: {why}")
+    tree = work / "tree"
+    copy_tree(source, tree)
+    for preset in sorted({STEPS[m.step] for m in chosen}):
+        configure(tree, work, preset)
+        build(work, preset)
+    for mutant in {(m.step, m.tests): m for m in chosen}.values():
+        if failed := run_tests(work, mutant):
+            sys.exit(f"{failed} fails without any planted mistake")
 
-    missed = []
-    for mutant in chosen:
-        start = time.monotonic()
-        before = plant(tree, mutant)
-        build(work)
-        passed, why = run_tests(work, mutant.tests)
-        for path, text in before.items():
-            path.write_text(text)
-        if passed:
-            missed.append(mutant.name)
-        verdict = "NOT NOTICED" if passed else f"noticed: {why}"
-        print(f"{mutant.name}: {verdict} ({time.monotonic() - start:.0f} s)", flush=True)
+    outcomes = [try_mutant(tree, work, mutant) for mutant in chosen]
+    write_report(source / "tests/mutants/report.md", outcomes)
+    missed = sum(not outcome.noticed_by for outcome in outcomes)
     if missed:
-        sys.exit(f"{len(missed)} of {len(chosen)} planted mistakes were not noticed")
+        sys.exit(f"{missed} of {len(chosen)} planted mistakes were not noticed")
     print(f"all {len(chosen)} planted mistakes were noticed")
 
 

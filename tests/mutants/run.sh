@@ -3,4 +3,5 @@
 # `make test`: `make mutants`. With an argument: only the mistakes whose name holds it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$root/tools/common.sh"
 exec python3 "$root/tests/mutants/run.py" "$root" "${TENSORHASH_MUTANTS_DIR:-$root/build/mutants}" "$@"

@@ -3,7 +3,9 @@
 Tests see the package from outside only: what a user could call.
 """
 
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -20,6 +22,30 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tensorhash")
 
 
+FRAMEWORKS = ("torch", "jax")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--no-frameworks",
+        action="store_true",
+        help="skip the tests that need torch or JAX, which take long to import",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--no-frameworks"):
+        # An import of either fails from now on, so that pytest.importorskip skips.
+        sys.modules.update(dict.fromkeys(FRAMEWORKS))
+
+
+def is_installed(module: str) -> bool:
+    """Whether tests may import it: it is there, and not switched off by --no-frameworks."""
+    return not (module in sys.modules and sys.modules[module] is None) and (
+        importlib.util.find_spec(module) is not None
+    )
+
+
 @pytest.fixture(autouse=True)
 def thread_count_is_restored():
     before = tensorhash.get_num_threads()
@@ -32,6 +58,10 @@ def run_program(tmp_path):
     """Runs a program in a fresh process; fails with its output unless it ends well."""
 
     def run(*sources, arguments=(), **environment):
+        for framework in FRAMEWORKS:
+            pattern = rf"^\s*(import|from) {framework}\b"
+            if not is_installed(framework) and re.search(pattern, "\n".join(sources), re.M):
+                pytest.skip(f"{framework} is not to be imported")
         program = tmp_path / "program.py"
         program.write_text("\n".join(map(textwrap.dedent, sources)))
         done = subprocess.run(

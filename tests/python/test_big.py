@@ -9,6 +9,8 @@ import pytest
 import tensorhash
 import tensorhash.coords as thc
 
+pytestmark = pytest.mark.alone
+
 NEEDED = 4 << 30
 ROW = 2**27 + 64
 ROWS = 17  # the last one begins beyond 2^31 bytes

@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash
 from tensorhash.coords import CoordTable, IntCoords, PackedHashTable, SearchMode
@@ -279,6 +278,7 @@ def test_strides_and_byte_order(make):
 
 @pytest.mark.parametrize("make", TABLES)
 def test_torch_in_torch_out(make):
+    torch = pytest.importorskip("torch")
     rows = torch.from_numpy(random_coords(500, 9))
     table = make.from_coords(rows)
     found = table.search(rows)
@@ -296,6 +296,7 @@ def test_torch_in_torch_out(make):
 
 @pytest.mark.parametrize("make", TABLES)
 def test_what_torch_writes_into_a_result_does_not_reach_the_table(make):
+    torch = pytest.importorskip("torch")
     rows = torch.from_numpy(random_coords(500, 9))
     table = make.from_coords(rows)
     want = expected(first_rows(rows), rows)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash
 from tensorhash.coords import TorchHashTable
@@ -138,6 +137,7 @@ def test_wrong_arguments_are_named():
 
 
 def test_a_dict_brings_its_framework_along():
+    torch = pytest.importorskip("torch")
     rows = random_keys(20, 3)
     for array in (torch.from_numpy(rows), rows):
         twin = TorchHashTable(1).from_dict(TorchHashTable.from_keys(array).to_dict())
@@ -153,6 +153,7 @@ def test_a_dict_brings_its_framework_along():
 
 
 def test_torch_in_torch_out():
+    torch = pytest.importorskip("torch")
     rows = torch.from_numpy(random_keys(100, 3, 5, 3))
     table = TorchHashTable.from_keys(rows)
     assert isinstance(table.search(rows), torch.Tensor)

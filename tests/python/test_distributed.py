@@ -16,6 +16,9 @@ if not distributed.is_available():
 
 import distributed_checks  # noqa: E402
 
+# One process of pytest-xdist runs them all, because starting the ranks takes longest.
+pytestmark = pytest.mark.xdist_group("distributed")
+
 RANKS = max(distributed_checks.GROUP_SIZES)
 ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "2", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 

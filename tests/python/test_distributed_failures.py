@@ -6,6 +6,8 @@ torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():
     pytest.skip("this torch has no torch.distributed", allow_module_level=True)
 
+pytestmark = pytest.mark.alone
+
 RANKS = """
 import datetime, os, signal, sys, time, traceback
 import numpy as np

@@ -1,8 +1,7 @@
 """T43, rule 8: imports in any order, with real work on both sides; nothing heavy comes along."""
 
-import importlib.util
-
 import pytest
+from conftest import is_installed
 
 WORK = """
 import numpy as np
@@ -36,7 +35,7 @@ def use_scipy():
 @pytest.mark.parametrize("other", ["torch", "jax", "scipy"])
 @pytest.mark.parametrize("first", ["tensorhash", "other"])
 def test_t43_rule_08_both_import_orders_work(run_program, other, first):
-    if importlib.util.find_spec(other) is None:
+    if not is_installed(other):
         pytest.skip(f"{other} is not installed")
     names = ["tensorhash", other] if first == "tensorhash" else [other, "tensorhash"]
     calls = [f"use_{name}()" for name in names]

@@ -13,6 +13,13 @@ sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 RUNNER = runpy.run_path(str(ROOT / "tests" / "mutants" / "run.py"))
 
 
+def test_the_report_is_about_these_mistakes_and_each_was_noticed():
+    lines = (ROOT / "tests" / "mutants" / "report.md").read_text().splitlines()
+    rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert [row[0].removeprefix("| ") for row in rows] == [m.name for m in RUNNER["MUTANTS"]]
+    assert not [row[0] for row in rows if "NOT NOTICED" in row[2]]
+
+
 @pytest.mark.parametrize("mutant", RUNNER["MUTANTS"], ids=lambda mutant: mutant.name)
 def test_the_code_to_replace_occurs_once(mutant):
     for edit in mutant.edits:

@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tensorhash
+
+pytestmark = pytest.mark.alone
 
 
 def resident_bytes() -> int:
