@@ -7,6 +7,7 @@
 #include "support/coords.hpp"
 #include "tensorhash/coords/packed_key.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/kernel/flat.hpp"
 
 namespace {
 
@@ -168,6 +169,18 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
             for (std::size_t i = 0; i < asked; ++i) EXPECT_EQ(missing[i], -1);
         }
     }
+}
+
+// Two threads seldom meet at one key, so this calls the step itself, out of row order.
+TEST(FlatIndexSlots, TheSmallestRowStaysWhicheverComesFirst) {
+    namespace kernel = tensorhash::kernel;
+    std::vector<kernel::FlatSlot> slots(8, {kernel::kEmptyKey, kernel::kNoRow, 0});
+    kernel::FlatView const view{slots.data(), 7, 0, false};
+    std::uint32_t position = 0;
+    for (std::uint32_t row : {5u, 3u, 4u})
+        position = kernel::flat_claim<kernel::Shared>(view, 77, row).position;
+    EXPECT_EQ(slots[position].key, 77u);
+    EXPECT_EQ(slots[position].row, 3u);
 }
 
 // The slots are shared with views; whoever writes there gets errors and wrong answers, but nothing undefined.

@@ -310,7 +310,7 @@ MUTANTS = [
     ),
     Mutant(
         "of equal coordinates the thread that comes first wins",
-        "*PackedTable*:*CoordIndex*",
+        "*PackedTable*:*CoordIndex*:FlatIndexSlots*",
         [
             Edit(
                 "include/tensorhash/kernel/flat.hpp",
