@@ -17,6 +17,8 @@ unset PYTHONPATH PYTHONHOME
 if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
     export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1
+    # The compiler's own list of headers takes the place of a second run of the preprocessor.
+    export CCACHE_DEPEND=1
     # A precompiled header is an input like any other; only its time of making differs between clones.
     export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 fi
