@@ -96,6 +96,11 @@ function(_tensorhash_add_objects target)
 endfunction()
 
 _tensorhash_add_objects(tensorhash_objects ${_core_sources})
+if(TENSORHASH_PRECOMPILE)
+    target_precompile_headers(tensorhash_objects PRIVATE src/precompiled.hpp)
+    # Its options are not those of the precompiled header.
+    set_source_files_properties(src/table/steps.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 # The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")

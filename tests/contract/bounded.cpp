@@ -159,7 +159,7 @@ TEST_P(Bounded, clones_files_and_compact_go_on_as_the_table_would) {
 TEST(BoundedBits, are_the_same_on_any_number_of_threads) {
     for (Eviction eviction : {Eviction::Lru, Eviction::Score}) {
         std::string first;
-        for (int n : thread_counts) {
+        for (int n : looped_thread_counts()) {
             Threads threads(n);
             BoundedHashMap table(Capacity{20000}, {Dtype::Int32, {3}}, {{Dtype::Float32, {2}}},
                                  eviction);

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, Rule01Accumulate,
                          });
 
 TEST(Rule01AccumulateColumns, one_reduce_a_column) {
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int64, {1}},
                   {{Dtype::Float32, {}},
@@ -81,7 +81,7 @@ TEST(Rule01AccumulateColumns, every_key_kind_sums_its_own_rows) {
 }
 
 TEST(Rule01AccumulateColumns, one_hot_key_among_many_rows_adds_in_row_order) {
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Float32, {}}});
         Ids ids(many_rows, 5);

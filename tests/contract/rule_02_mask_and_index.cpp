@@ -110,7 +110,7 @@ TEST(Rule02Erase, T18_a_table_with_everything_erased_answers_and_fills_again) {
 }
 
 TEST(Rule02Erase, erase_of_one_key_in_a_large_batch_is_true_at_its_first_row) {
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int64, {1}}, {});
         twin.insert(sequence(100));

@@ -50,7 +50,7 @@ TEST_P(Rule09, accumulate_on_a_recycled_entry_starts_from_its_first_row) {
 TH_OVER_KINDS(Rule09, all_kinds());
 
 TEST(Rule09Large, activate_into_a_large_recycled_table_shows_zeros) {
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(many_rows, {Dtype::Int64, {1}}, {{Dtype::Float32, {7}}, {Dtype::UInt8, {}}});
         twin.insert(sequence(many_rows), 1);

@@ -202,7 +202,7 @@ TEST(FromParts, entries_sit_where_they_are_told) {
 }
 
 TEST(FromParts, a_large_table_comes_back_from_its_listings) {
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int32, {3}}, {{Dtype::Float32, {}}});
         twin.insert(random_ids(many_rows, many_rows, 1));

@@ -251,7 +251,7 @@ TEST(UpdateBits, are_the_same_on_any_number_of_threads) {
     for (auto const& [name, optimizer] : optimizers())
         for (Duplicates duplicates : {Duplicates::InOrder, Duplicates::Sum}) {
             std::string first;
-            for (int n : thread_counts) {
+            for (int n : looped_thread_counts()) {
                 Threads threads(n);
                 HashMap map = map_for(optimizer, Dtype::Float32);
                 for (std::uint64_t round = 0; round < 2; ++round)

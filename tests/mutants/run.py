@@ -51,6 +51,8 @@ def configure(tree: Path, work: Path, preset: str) -> None:
         str(work / preset),
     ]
     command += ["-DTENSORHASH_ISA=best", "-DTENSORHASH_BUILD_PYTHON=OFF", "-DTENSORHASH_WERROR=OFF"]
+    # A precompiled header would make every source depend on every public header.
+    command += ["-DTENSORHASH_PRECOMPILE=OFF"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=tree)
 
 

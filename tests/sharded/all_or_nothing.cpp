@@ -28,7 +28,7 @@ TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
-    for (int n : thread_counts) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         // Values of 2 MB: a few are fine for shard 0, the 2000 of shard 1 are more than there is.
         ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 18}}}, cpus(2),

@@ -10,17 +10,16 @@
 #include "support/reduce_oracle.hpp"
 
 namespace th_test {
-namespace {
 
-/// Sanitizers make the tests ten times slower, so their builds take a sample of the key kinds.
-/// TENSORHASH_TEST_ALL_KINDS=1 asks them for every kind (make test-release).
-bool takes_every_kind() {
+bool runs_in_full() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    return std::getenv("TENSORHASH_TEST_ALL_KINDS") != nullptr;
+    return std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
 #else
     return true;
 #endif
 }
+
+namespace {
 
 /// The widths around each change of path (in-slot keys, whole words, tails), and the types that are
 /// compared otherwise than byte by byte.
@@ -58,7 +57,7 @@ std::vector<KeyKind> all_kinds() {
     kinds.push_back(bytes_kind(100));
     kinds.push_back(bytes_kind(256));
     for (KeyKind& kind : typed_kinds()) kinds.push_back(std::move(kind));
-    if (takes_every_kind()) return kinds;
+    if (runs_in_full()) return kinds;
     std::erase_if(kinds, [](KeyKind const& kind) { return !is_sampled(kind); });
     return kinds;
 }

@@ -32,6 +32,10 @@ private:
     std::uint64_t state_;
 };
 
+/// Sanitizers make tests ten times slower, so their builds take a sample of key kinds, thread counts
+/// and sizes. TENSORHASH_TEST_IN_FULL=1 asks for all of them (make test-release).
+bool runs_in_full();
+
 /// A dtype and element shape under a name that GoogleTest accepts.
 struct KeyKind {
     std::string name;

@@ -5,6 +5,10 @@
 
 namespace th_test {
 
+std::vector<int> looped_thread_counts() {
+    return runs_in_full() ? std::vector<int>{1, 2, 8} : std::vector<int>{1, 8};
+}
+
 std::vector<KindAndThreads> with_threads(std::vector<KeyKind> const& kinds) {
     std::vector<KindAndThreads> out;
     for (KeyKind const& kind : kinds)

@@ -28,6 +28,8 @@ private:
 };
 
 inline constexpr int thread_counts[] = {1, 2, 8};
+/// The same for a loop within one test; under sanitizers 1 and 8.
+std::vector<int> looped_thread_counts();
 
 /// Rows that no pool can leave to one thread, and rows that it should.
 inline constexpr std::size_t many_rows = 40000;
