@@ -306,7 +306,7 @@ void expect_numbers(HashMap const& map, std::int64_t rows) {
 
 TEST(Rule03Views, large_tables_grow_and_keep_everything) {
     constexpr std::int64_t rows = 300000;
-    for (int n : {1, 2, 8}) {
+    for (int n : looped_thread_counts()) {
         Threads threads(n);
         tensorhash::release_memory();
         HashMap map = large_map(rows, rows);
