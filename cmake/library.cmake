@@ -41,6 +41,7 @@ set(_core_sources
     src/io/file.cpp
     src/io/format.cpp
     src/runtime/bytes.cpp
+    src/runtime/cgroup.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
