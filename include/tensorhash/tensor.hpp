@@ -37,7 +37,7 @@ public:
                                  Device device = {});
 
     /// A copy of `values`; without a shape, one dimension.
-    template <class T>
+    template <HasDtype T>
     static Tensor from(std::vector<T> const& values, Shape shape = {}) {
         return from_bytes(values.data(), values.size(), shape, dtype_of<T>);
     }
@@ -51,17 +51,22 @@ public:
 
     void* data() noexcept { return data_; }
     void const* data() const noexcept { return data_; }
-    /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise.
-    template <class T>
-    std::span<T const> as() const {
+    /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise. The span lives as long as
+    /// the memory. So a temporary has no span: name the result first, `auto const found = map.find(keys);`.
+    template <HasDtype T>
+    std::span<T const> as() const& {
         require_typed(dtype_of<T>);
         return {static_cast<T const*>(data_), static_cast<std::size_t>(size())};
     }
     template <class T>
-    std::span<T> as_mutable() {
+    std::span<T const> as() const&& = delete;
+    template <HasDtype T>
+    std::span<T> as_mutable() & {
         require_typed(dtype_of<T>);
         return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
     }
+    template <class T>
+    std::span<T> as_mutable() && = delete;
 
     Shape const& shape() const noexcept { return shape_; }
     Shape const& byte_strides() const noexcept { return byte_strides_; }

@@ -81,7 +81,7 @@ Answer by_blocks(Question const& question) {
     if (auto answer = blocks_kernel_map(question)) return std::move(*answer);
     throw ValueError(
         "in_coords: the blocks path takes coordinates that fill more of their bounding box; use "
-        "strategy=\"merge\" or None");
+        "the strategy merge or the fastest");
 }
 
 PathAnswer answer_by(Question const& question, Strategy wish) {
@@ -158,8 +158,7 @@ Strategy strategy_from_name(std::string_view name) {
         }
     }
     throw ValueError(
-        "strategy: expected \"blocks\", \"flat\", \"hierarchical\", \"merge\", \"seed\" or None, "
-        "got \"" +
+        "strategy: expected \"blocks\", \"flat\", \"hierarchical\", \"merge\" or \"seed\", got \"" +
         std::string(name) + "\"");
 }
 

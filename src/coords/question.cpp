@@ -134,7 +134,7 @@ Shift Question::shift(std::size_t k) const noexcept {
 
 void fail_repeated(std::size_t row, std::size_t first) {
     throw ValueError("in_coords: row " + std::to_string(row) + " repeats row " +
-                     std::to_string(first) + "; drop repeated rows, or pass duplicates=\"first\"");
+                     std::to_string(first) + "; drop repeated rows, or set duplicates to first");
 }
 
 Tensor kernel_offsets_from_size(Kernel const& kernel) {

@@ -103,9 +103,8 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
     if (options.missing == Missing::Error) {
         // In the caller's order, so that the row it names is the caller's.
         Tensor const mask = answers.mask();
-        table::require_found(
-            static_cast<unsigned char const*>(mask.data()), batch.rows,
-            impl_->is_bounded() ? "missing=\"skip\"" : "missing=\"skip\" or \"insert\"");
+        table::require_found(static_cast<unsigned char const*>(mask.data()), batch.rows,
+                             impl_->is_bounded() ? "skip" : "skip or insert");
     }
     impl_->finish_shards([&](std::size_t shard) {
         table::Table& here = impl_->tables[shard];

@@ -13,10 +13,8 @@ namespace {
 std::string text(std::string_view view) { return std::string(view); }
 
 [[noreturn]] void fail_dtype(std::string_view argument, Dtype want, Dtype got) {
-    std::string const wanted = text(name(want));
-    throw TypeError(text(argument) + ": expected " + wanted + ", got " + text(name(got)) +
-                    "; cast it first, with " + text(argument) + ".astype(\"" + wanted + "\") or " +
-                    text(argument) + ".to(torch." + wanted + ")");
+    throw DtypeError(text(argument) + ": expected " + text(name(want)) + ", got " + text(name(got)),
+                     text(argument), want);
 }
 
 [[noreturn]] void fail_shape(std::string_view argument, Shape const& want, Shape const& got) {

@@ -131,7 +131,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
     table::UsedRows const used(impl_->ledger, key_batch.rows, nullptr);
     impl_->table().find(key_batch.data(), key_batch.rows, out);
     if (options.missing == Missing::Error) {
-        table::require_found(out.mask, key_batch.rows, "missing=\"skip\"");
+        table::require_found(out.mask, key_batch.rows, "skip");
     }
     steps.apply(impl_->table(), out.numbers, step);
     table::touch(impl_->state(), used, out.numbers, key_batch.rows, false);
@@ -189,7 +189,10 @@ Tensor BoundedHashMap::active_buf_indices() const {
     return table::listed(impl_->table());
 }
 
-Tensor BoundedHashMap::keys() const { return items().keys; }
+Tensor BoundedHashMap::keys() const {
+    Reading const guard(impl_->lock);
+    return table::gathered(impl_->table().keys(), impl_->key, table::listed(impl_->table()));
+}
 
 Items BoundedHashMap::items() const {
     Reading const guard(impl_->lock);

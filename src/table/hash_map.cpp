@@ -116,7 +116,10 @@ Tensor HashMap::active_buf_indices() const {
     return listed(impl_->table);
 }
 
-Tensor HashMap::keys() const { return items().keys; }
+Tensor HashMap::keys() const {
+    Reading const guard(impl_->lock);
+    return gathered(impl_->table.keys(), impl_->key, listed(impl_->table));
+}
 
 Items HashMap::items() const {
     Reading const guard(impl_->lock);
@@ -245,7 +248,8 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
         throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) +
                          " rows, as many as keys, got " + std::to_string(places.rows));
     }
-    auto const numbers = places.tensor.reshape(with_rows(places.rows, {})).as<std::int32_t>();
+    Tensor const flat = places.tensor.reshape(with_rows(places.rows, {}));
+    auto const numbers = flat.as<std::int32_t>();
     std::int32_t top = 0;
     for (std::int32_t const number : numbers) {
         if (number < 0 || number == INT32_MAX) {

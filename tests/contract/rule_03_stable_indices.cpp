@@ -315,7 +315,7 @@ TEST(Rule03Views, large_tables_grow_and_keep_everything) {
             expect_numbers(map, rows);
         }
         map.insert(int64_keys({-1}), {int64_keys({-1})});
-        EXPECT_EQ(map.find(int64_keys({-1})).indices.as<std::int32_t>()[0], rows);
+        EXPECT_EQ(indices_of(map.find(int64_keys({-1}))).at(0), rows);
     }
 }
 
