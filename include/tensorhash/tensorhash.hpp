@@ -15,6 +15,7 @@
 #include "tensorhash/memory.hpp"
 #include "tensorhash/optimizer.hpp"
 #include "tensorhash/sharded/multi_device_hash_table.hpp"
+#include "tensorhash/sharded/nvidia_hash_table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 #include "tensorhash/tensor.hpp"
 #include "tensorhash/threads.hpp"
