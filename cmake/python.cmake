@@ -1,5 +1,9 @@
 # The extension tensorhash._core, its stub, and beside them the shared library: what goes into the wheel.
 # Only the component `python` is installed there; headers and the CMake package stay out.
+if(NOT TENSORHASH_IS_SHARED)
+    message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON needs the shared library, which the module and the TensorFlow ops "
+                        "share; BUILD_SHARED_LIBS is ${BUILD_SHARED_LIBS}")
+endif()
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
     COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir

@@ -28,6 +28,8 @@ HEADERS = PACKAGE / "include"
 UNITS = ("ops.cc", "kernels.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
+# As cmake/flags.cmake hardens the other libraries.
+HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 
 
 def import_tensorflow() -> ModuleType:
@@ -86,7 +88,7 @@ def compile_flags(tf: ModuleType) -> list[str]:
     flags: list[str] = []
     for flag in tf.sysconfig.get_compile_flags():
         flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
-    return [*flags, "-O2", "-fPIC", f"-I{HEADERS}"]
+    return [*flags, "-O2", "-fPIC", *HARDENED, f"-I{HEADERS}"]
 
 
 def link_flags(tf: ModuleType) -> list[str]:
@@ -96,6 +98,7 @@ def link_flags(tf: ModuleType) -> list[str]:
         f"-L{library.parent}",
         f"-l:{library.name}",
         f"-Wl,-rpath,{library.parent}",
+        "-Wl,-z,relro,-z,now,-z,noexecstack",
     ]
 
 
