@@ -68,8 +68,9 @@ std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
         cells[axis] =
             static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
     }
-    std::stable_sort(axes.begin(), axes.end(),
-                     [&](std::size_t a, std::size_t b) { return cells[a] > cells[b]; });
+    std::sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) {
+        return cells[a] != cells[b] ? cells[a] > cells[b] : a < b;
+    });
     axes.resize(kMaxAxes);
     return axes;
 }

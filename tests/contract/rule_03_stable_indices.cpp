@@ -156,7 +156,7 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
     for (int threads : thread_counts) {
         Threads scope(threads);
         // One home line for all: they run over every cut between threads, and 6000 are more than are put off to the end.
-        for (std::size_t rows : {300, 6000}) {
+        for (std::size_t rows : {300u, 6000u}) {
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(rows, 24), {});
             twin.insert(sequence(20'000), 1);
@@ -176,7 +176,7 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
 TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_much_larger) {
     for (int threads : thread_counts) {
         Threads scope(threads);
-        for (std::size_t more : {40'000, 100'000, 200'000, 500'000}) {
+        for (std::size_t more : {40'000u, 100'000u, 200'000u, 500'000u}) {
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(300, 24), {});
             twin.insert(sequence(25'000), 1);

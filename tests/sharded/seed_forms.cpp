@@ -139,7 +139,7 @@ TEST(NvidiaTable, readers_see_the_old_table_or_the_new_one) {
     for (int round = 0; round < 50; ++round) {
         Floats const seen = to_vector<float>(table.find(keys, -1));
         EXPECT_EQ(seen, Floats(64, seen[0]));
-        EXPECT_GE(seen[0], 0);
+        EXPECT_GE(seen[0], 0.0f);
     }
     writer.join();
     EXPECT_EQ(to_vector<float>(table.find(keys)), Floats(64, 50));

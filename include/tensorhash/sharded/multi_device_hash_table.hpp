@@ -294,7 +294,9 @@ private:
     }
     template <class T>
     static void copy_out(Tensor const& tensor, T* to) {
-        if (tensor.bytes() > 0) std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
+        // Null only where there are no rows; said again for compilers that warn about a literal nullptr.
+        if (to == nullptr || tensor.bytes() == 0) return;
+        std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
     }
 
     ShardedMap map_;
