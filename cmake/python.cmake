@@ -12,7 +12,7 @@ find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB _binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
 
-nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NB_DOMAIN tensorhash ${_binding_sources})
+nanobind_add_module(_core NB_STATIC PROTECT_STACK NB_SUPPRESS_WARNINGS NB_DOMAIN tensorhash ${_binding_sources})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(_core PRIVATE tensorhash::tensorhash)
 tensorhash_enable_warnings(_core)

@@ -164,7 +164,7 @@ bool is_float(Dtype dtype) noexcept {
 
 RowStep make_step(Optimizer const& optimizer, std::vector<Element> const& columns) {
     Slots const slots = std::visit([](auto const& one) { return slots_of(one); }, optimizer);
-    std::string const made = "; make the table with the columns that the optimizer lists";
+    std::string const made = "; make the table with the optimizer's columns";
     if (columns.empty()) {
         throw ValueError(std::string("optimizer: ") + slots.name + " needs value columns (" +
                          slots.columns + "), this table has none" + made);

@@ -288,7 +288,7 @@ TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
                                                     {{3, 3}}, options);
         });
         EXPECT_EQ(message, "in_coords: row " + std::to_string(rows.size()) +
-                               " repeats row 5; drop repeated rows, or pass duplicates=\"first\"");
+                               " repeats row 5; drop repeated rows, or set duplicates to first");
     }
 }
 
