@@ -22,7 +22,8 @@ public:
     using Error::Error;
 };
 
-/// An array of another dtype than the table's or the function's. Python: TypeError that says how to cast.
+/// An array of another dtype than the table's or the function's. Python: TypeError that says how to
+/// cast.
 class TH_API DtypeError : public TypeError {
 public:
     DtypeError(std::string const& what, std::string argument, Dtype expected)

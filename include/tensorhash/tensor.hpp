@@ -51,8 +51,9 @@ public:
 
     void* data() noexcept { return data_; }
     void const* data() const noexcept { return data_; }
-    /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise. The span lives as long as
-    /// the memory. So a temporary has no span: name the result first, `auto const found = map.find(keys);`.
+    /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise.
+    /// The span lives as long as the memory. So a temporary has no span: name the result first,
+    /// `auto const found = map.find(keys);`.
     template <HasDtype T>
     std::span<T const> as() const& {
         require_typed(dtype_of<T>);

@@ -1,4 +1,5 @@
-// Reads /proc/self/cgroup for the group, /proc/self/mountinfo for where groups are files, then the limits there.
+// Reads /proc/self/cgroup for the group, /proc/self/mountinfo for where groups are files, then the
+// limits there.
 #include "runtime/cgroup.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// A mounted hierarchy of groups: `top` is the group whose files are at `folder`.
+/// A mounted hierarchy of groups: the files of the group `top` are at `folder`.
 struct Mount {
     std::string top;
     std::string folder;
@@ -89,8 +90,8 @@ std::optional<std::string> find_group(std::string const& root, bool version2) {
     return std::nullopt;
 }
 
-/// A group's path below the mounted one. A container may see its group's path on the host, or one outside of what is
-/// mounted: then the mounted group is all that can be read.
+/// A group's path below the mounted one. A container may see its group's path on the host, or one
+/// outside of what is mounted: then the mounted group is all that can be read.
 std::string below(Mount const& mount, std::string const& group) {
     std::string const top = mount.top == "/" ? "" : mount.top;
     bool const inside = group.starts_with(top) &&

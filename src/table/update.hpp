@@ -33,7 +33,8 @@ private:
 /// Gradients as a batch of so many rows, aligned; throws otherwise.
 Batch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
 
-/// Throws KeyError that names the first row of the mask that is 0, and what `missing` may be for this to be no error.
+/// Throws KeyError that names the first row of the mask that is 0, and what `missing` may be for
+/// this to be no error.
 void require_found(unsigned char const* mask, std::size_t rows,
                    char const* otherwise = "skip or insert");
 

@@ -1,4 +1,5 @@
-// What a C++ user meets: code that would be wrong does not compile, errors speak C++, listings copy what was asked for.
+// What a C++ user meets: code that would be wrong does not compile, errors speak C++, listings copy
+// what was asked for.
 #include <complex>
 #include <string>
 #include <type_traits>

@@ -1,5 +1,6 @@
-// Distances, reductions and optimizer steps, bit for bit as an x86-64 machine gave them: recorded_bits.inc has its numbers.
-// Another compiler, instruction set or processor must come to the same.
+// Distances, reductions and optimizer steps, bit for bit as an x86-64 machine gave them:
+// recorded_bits.inc has its numbers. Another compiler, instruction set or processor must come to
+// the same.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -64,7 +65,8 @@ std::uint64_t random_word(std::uint64_t seed, std::uint64_t i) {
     return x ^ x >> 31;
 }
 
-/// Numbers between -8 and 8 that float holds exactly; made of integers, so that no arithmetic of floats is involved.
+/// Numbers between -8 and 8 that float holds exactly; made of integers, so that no arithmetic of
+/// floats is involved.
 Tensor floats(Dtype dtype, Shape const& shape, std::uint64_t seed) {
     Tensor out = Tensor::empty(shape, dtype);
     for (std::int64_t i = 0; i < out.size(); ++i) {

@@ -1,4 +1,5 @@
-// The radix sort against the standard library's: any number of bits, any order before, equal keys in their order.
+// The radix sort against the standard library's: any number of bits, any order before, equal keys
+// in their order.
 #include "coords/sort.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The limit of a process's control group, read from trees as Linux, containers and systemd lay them out.
+// The limit of a process's control group, read from trees as Linux, containers and systemd lay them
+// out.
 #include "runtime/cgroup.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Code as it is written for the GPU class: lengths by address, its spelling of a name, the typed lookup table.
+// Code as it is written for the GPU class: lengths by address, its spelling of a name, the typed
+// lookup table.
 #include <cstddef>
 #include <numeric>
 #include <string>

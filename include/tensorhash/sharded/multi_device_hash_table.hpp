@@ -165,8 +165,8 @@ public:
         dump_to_device(device_id, keys, vals, len);
     }
 
-    /// The dumps with the address of a length: `*len` is the room of `keys` and `vals`, and then the rows that were
-    /// written. Throws ValueError, nothing written, if the room is too small.
+    /// The dumps with the address of a length: `*len` is the room of `keys` and `vals`, and then
+    /// the rows that were written. Throws ValueError, nothing written, if the room is too small.
     template <std::same_as<std::size_t> Length>
     void dump_to_cpu(int device_id, Key* keys, Value* vals, Length* len, std::size_t buffer_len,
                      int buffer_count = 2) const {
@@ -294,7 +294,8 @@ private:
     }
     template <class T>
     static void copy_out(Tensor const& tensor, T* to) {
-        // Null only where there are no rows; said again for compilers that warn about a literal nullptr.
+        // Null only where there are no rows; said again for compilers that warn about a literal
+        // nullptr.
         if (to == nullptr || tensor.bytes() == 0) return;
         std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
     }

@@ -1,4 +1,5 @@
-// MutableNvidiaHashTableOfScalarsT: the verbs of a TensorFlow lookup table on a multi-device table, without TensorFlow.
+// MutableNvidiaHashTableOfScalarsT: the verbs of a TensorFlow lookup table on a multi-device table,
+// without TensorFlow.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,10 @@
 
 namespace tensorhash {
 
-/// Scalar keys to scalar values over several devices. Keys have any shape, values the same one. As in TensorFlow,
-/// `insert` overwrites and the last of equal keys wins. A call that throws changes nothing, and any thread may call.
-/// The table that it holds, `table()`, has all verbs of MultiDeviceHashTable.
+/// Scalar keys to scalar values over several devices. Keys have any shape, values the same one. As
+/// in TensorFlow, `insert` overwrites and the last of equal keys wins. A call that throws changes
+/// nothing, and any thread may call. The table that it holds, `table()`, has all verbs of
+/// MultiDeviceHashTable.
 template <class K, class V>
 class MutableNvidiaHashTableOfScalarsT {
     static_assert(HasDtype<K> && HasDtype<V>, "K and V must be numbers that are a dtype");
@@ -33,7 +35,8 @@ public:
     static constexpr Dtype key_dtype() noexcept { return dtype_of<K>; }
     static constexpr Dtype value_dtype() noexcept { return dtype_of<V>; }
 
-    /// The value of each key, in the shape of `keys`; `default_value` where a key is missing: a scalar, or one per key.
+    /// The value of each key, in the shape of `keys`; `default_value` where a key is missing: a
+    /// scalar, or one per key.
     Tensor find(Tensor const& keys, Tensor const& default_value) const {
         Tensor const fill =
             default_value.rank() == 0 ? default_value : rows(default_value, keys, "default_value");
