@@ -136,7 +136,7 @@ else()
         COMMAND "${CMAKE_LINKER}" -r -o "${_all_objects}" ${TENSORHASH_OBJECT_FILES}
         DEPENDS ${TENSORHASH_OBJECT_FILES}
         COMMENT "Joining the objects of tensorhash" COMMAND_EXPAND_LISTS VERBATIM)
-    add_library(tensorhash STATIC "${_all_objects}")
+    add_library(tensorhash STATIC cmake/static_library.cpp "${_all_objects}")
 endif()
 add_library(tensorhash::tensorhash ALIAS tensorhash)
 # SOVERSION without VERSION: one file, libtensorhash.so.0, since a wheel cannot hold the usual chain of links.
