@@ -36,6 +36,9 @@ public:
     /// All or nothing. `keys`: the packed keys of the new rows, if the caller has them already.
     void extend(CoordRows rows, std::uint64_t const* keys = nullptr);
 
+    /// An index of fixed capacity grows from here on.
+    void grow_on_demand() noexcept { capacity_.reset(); }
+
     CoordKey kind() const noexcept { return kind_; }
     std::uint32_t columns() const noexcept { return rows_.columns; }
     CoordRows const& rows() const noexcept { return rows_; }

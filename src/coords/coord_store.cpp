@@ -2,6 +2,7 @@
 #include "coords/coord_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "coords/new_rows.hpp"
+#include "runtime/parallel.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -51,24 +53,44 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
         }
         return;
     }
-    if (!rules_.packed_only) {
-        append(narrowed(rows, argument), nullptr);
+    if (rules_.range != RowRange::Packed64) {
+        CoordRows const narrow = narrowed(rows, argument);
+        if (rules_.range == RowRange::Packed128 && !all_in_range(narrow, rules_.range)) {
+            fail_range(narrow, argument, rules_.range);
+        }
+        append(narrow, nullptr);
         return;
     }
     // Packed from what came: an int64 out of range is seen before it is narrowed.
     Block scratch(rows.rows * sizeof(std::uint64_t));
     auto* const keys = reinterpret_cast<std::uint64_t*>(scratch.data());
     if (pack_rows(rows.flat(), rows.rows, keys) != 0) {
-        fail_range(rows, argument);
+        fail_range(rows, argument, rules_.range);
     }
     append(narrowed(rows, argument), keys);
 }
 
 void CoordStore::settle(std::uint32_t columns) {
     RowBuffer none(columns);
-    index_.emplace(none.rows(), rules_.double_hash, rules_.capacity);
+    CoordIndex index(none.rows(), rules_.double_hash, rules_.capacity);
+    index_.emplace(std::move(index));
     buffer_ = std::move(none);
     columns_ = columns;
+}
+
+void CoordStore::clear() {
+    Writing const guard(lock_);
+    if (index_) {
+        settle(columns_);
+    }
+}
+
+void CoordStore::grow_on_demand() noexcept {
+    Writing const guard(lock_);
+    rules_.capacity.reset();
+    if (index_) {
+        index_->grow_on_demand();
+    }
 }
 
 void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
@@ -92,7 +114,7 @@ void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
     }
     CoordIndex const nothing(RowBuffer(from.columns).rows());
     append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base"), narrowed(by, "offsets"),
-                    rules_.packed_only),
+                    rules_.range),
            nullptr);
 }
 
@@ -107,6 +129,55 @@ Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {
         std::fill(out, out + rows.rows, -1);
     }
     return found;
+}
+
+Tensor CoordStore::batched_search(Tensor const& queries, Tensor const& offsets) const {
+    Reading const guard(lock_);
+    CoordRows const rows = checked(queries, "queries");
+    CoordRows const given =
+        rows.rows == 0 ? checked(offsets, "offsets") : check_rows(offsets, "offsets", rows.columns);
+    CoordRows const by = narrowed(given, "offsets");
+    Tensor found = Tensor::empty(
+        {static_cast<std::int64_t>(by.rows), static_cast<std::int64_t>(rows.rows)}, Dtype::Int32);
+    auto* const out = static_cast<std::int32_t*>(found.data());
+    if (!index_) {
+        std::fill(out, out + by.rows * rows.rows, -1);
+        return found;
+    }
+    NarrowQueries const narrow = narrow_queries(rows);
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t k = 0; k < by.rows; ++k) {
+            Shift shift;
+            std::copy_n(by.data() + k * by.columns, by.columns, shift.offset.begin());
+            index_->find_shifted(narrow.rows.data(), begin, end, shift,
+                                 out + k * rows.rows + begin);
+        }
+    });
+    for (std::size_t const row : narrow.outside) {
+        find_outside(rows, row, by, out);
+    }
+    return found;
+}
+
+void CoordStore::find_outside(CoordRows const& queries, std::size_t row, CoordRows const& offsets,
+                              std::int32_t* out) const {
+    // Farther out than this no int32 offset leads back, and sums cannot overflow.
+    constexpr Limits kNear{-(std::int64_t{1} << 33), std::int64_t{1} << 33};
+    for (std::size_t k = 0; k < offsets.rows; ++k) {
+        std::array<std::int32_t, kMaxColumns> sum{};
+        bool fits = true;
+        for (std::uint32_t c = 0; c < queries.columns; ++c) {
+            std::int64_t const value = value_at(queries, row, c);
+            std::int64_t const moved = kNear.has(value) ? value + value_at(offsets, k, c) : value;
+            sum[c] = static_cast<std::int32_t>(moved);
+            fits = fits && sum[c] == moved;
+        }
+        std::int32_t& place = out[k * queries.rows + row];
+        place = -1;
+        if (fits) {
+            index_->find_shifted(sum.data(), 0, 1, Shift{}, &place);
+        }
+    }
 }
 
 Tensor CoordStore::vector_keys() const {
@@ -165,6 +236,11 @@ std::int64_t CoordStore::capacity() const {
     return static_cast<std::int64_t>(
         flat ? index_->packed()->capacity()
              : FlatIndex::capacity_for(index_ ? index_->distinct() : 0));
+}
+
+bool CoordStore::grows() const {
+    Reading const guard(lock_);
+    return !rules_.capacity;
 }
 
 std::uint32_t CoordStore::columns() const {

@@ -189,6 +189,14 @@ KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
     return finish(question, std::move(answer), strategy);
 }
 
+KernelMap kernel_map_from_offsets(Tensor const& in_coords, Tensor const& out_coords,
+                                  Shape const& stride, Tensor const& kernel_offsets,
+                                  Duplicates duplicates) {
+    Question const question =
+        check_offsets_question(in_coords, out_coords, stride, kernel_offsets, duplicates);
+    return finish(question, probe(question, Strategy::Flat), Strategy::Flat);
+}
+
 KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
                                             Tensor const& query_coords, Shape const& kernel_size,
                                             std::int64_t stride) {

@@ -22,9 +22,9 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
 }
 
 std::unique_ptr<CoordStore> make_store(std::optional<Capacity> capacity, Device device,
-                                       bool double_hash, bool packed_only, std::uint32_t columns) {
+                                       bool double_hash, RowRange range, std::uint32_t columns) {
     require_usable(device, "device");
-    StoreRules const rules{slots_for(capacity), double_hash, packed_only};
+    StoreRules const rules{slots_for(capacity), double_hash, range};
     return std::make_unique<CoordStore>(rules, columns);
 }
 
@@ -54,6 +54,14 @@ Tensor CoordTableBase::search(Tensor const& query, SearchMode mode) const {
         query, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines : cpu::FlatWindow::Line);
 }
 
+Tensor CoordTableBase::batched_search(Tensor const& queries, Tensor const& offsets) const {
+    return store_->batched_search(queries, offsets);
+}
+
+void CoordTableBase::clear() { store_->clear(); }
+void CoordTableBase::grow_on_demand() { store_->grow_on_demand(); }
+bool CoordTableBase::grows() const { return store_->grows(); }
+
 void CoordTableBase::expand_with_offsets(Tensor const& base, Tensor const& offsets) {
     store_->expand(base, offsets);
 }
@@ -71,7 +79,7 @@ CoordKey CoordTableBase::key() const { return store_->key(); }
 
 PackedHashTable::PackedHashTable(std::optional<Capacity> capacity, Device device,
                                  bool use_double_hash)
-    : CoordTableBase(make_store(capacity, device, use_double_hash, true, 4)) {}
+    : CoordTableBase(make_store(capacity, device, use_double_hash, RowRange::Packed64, 4)) {}
 
 PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                              bool use_double_hash) {
@@ -82,12 +90,24 @@ PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional
 
 CoordTable::CoordTable(std::optional<Capacity> capacity, Device device, bool use_double_hash,
                        std::optional<int> key_dim)
-    : CoordTableBase(make_store(capacity, device, use_double_hash, false, check_key_dim(key_dim))) {
-}
+    : CoordTableBase(
+          make_store(capacity, device, use_double_hash, RowRange::Int32, check_key_dim(key_dim))) {}
 
 CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                    bool use_double_hash) {
     CoordTable made(capacity, coords.device(), use_double_hash);
+    made.insert(coords);
+    return made;
+}
+
+PackedHashTable128::PackedHashTable128(std::optional<Capacity> capacity, Device device,
+                                       std::optional<int> key_dim)
+    : CoordTableBase(
+          make_store(capacity, device, false, RowRange::Packed128, check_key_dim(key_dim))) {}
+
+PackedHashTable128 PackedHashTable128::from_keys(Tensor const& coords,
+                                                 std::optional<Capacity> capacity) {
+    PackedHashTable128 made(capacity, coords.device());
     made.insert(coords);
     return made;
 }
