@@ -26,6 +26,10 @@ class Framework(abc.ABC):
     name: str
     cast: str  # how its users write a cast; {0} is the argument, {1} the dtype
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name: pickles and copies hold the one that there is."""
+        return framework, (self.name,)
+
     @abc.abstractmethod
     def take(self, array: Any, argument: str) -> Any:
         """What the core reads: a NumPy array, anything with a buffer, or a core tensor."""
