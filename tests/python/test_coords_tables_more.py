@@ -39,7 +39,7 @@ def same(got, want):
 TABLES = {
     "packed": lambda rows: PackedHashTable.from_coords(rows),
     "packed, double": lambda rows: PackedHashTable.from_coords(rows, use_double_hash=True),
-    "packed, fixed": lambda rows: PackedHashTable.from_coords(rows, capacity=8192),
+    "packed, fixed": lambda rows: PackedHashTable.from_coords(rows, capacity=16384),
     "coord": lambda rows: CoordTable.from_coords(rows),
     "128": lambda rows: PackedHashTable128.from_keys(rows),
 }
@@ -65,8 +65,8 @@ def test_a_cleared_table_begins_again(make):
     same(table.vector_keys, others)
     fresh = make(others)
     assert table.capacity == fresh.capacity
-    if capacity == 8192:
-        assert table.capacity == 8192
+    if capacity == 16384:
+        assert table.capacity == 16384
     table.clear()
     table.clear()
     assert table.num_entries == 0
@@ -102,14 +102,14 @@ def test_replacing_is_clear_and_insert_as_the_porting_table_says():
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_batched_search_is_a_search_for_every_offset(make, threads):
     tensorhash.set_num_threads(threads)
-    rows, queries = random_rows(3000), random_rows(9000, seed=2)
+    rows, queries = random_rows(2000), random_rows(5000, seed=2)
     table = make(rows)
-    for count in (0, 1, 6, 40):
+    for count in (0, 1, 12):
         offsets = random_rows(count, seed=3, low=-2, high=2)
         want = batched(rows, queries, offsets)
         same(table.batched_search(queries, offsets), want)
         same(table.batched_search(queries.astype(np.int64), offsets.tolist() or offsets), want)
-    assert table.batched_search(queries[:0], offsets).shape == (40, 0)
+    assert table.batched_search(queries[:0], offsets).shape == (12, 0)
     got = table.batched_search(torch.from_numpy(queries), torch.from_numpy(offsets))
     assert isinstance(got, torch.Tensor)
     same(got, want)
@@ -132,11 +132,12 @@ def test_sums_beyond_int32_are_not_there_and_sums_from_beyond_are():
         [0, most + 1, least - 1, 0],
         [0, 2**62, 0, 0],
         [0, -(2**63), 2**63 - 1, 0],
-        [0, 1, 0, 0],
+        [0, most, 0, 0],
     ]
     offsets = [[0, 0, 0, 0], [0, -1, 1, 0], [0, 1, 0, 0], [0, -most, 0, 0]]
     want = batched(rows, queries, offsets)
-    assert want[1, 1] == 0 and want[1, 4] == 2
+    assert want[1, 1] == 0
+    assert (want >= 0).sum() == 3
     same(table.batched_search(np.array(queries), offsets), want)
     packed = PackedHashTable.from_coords(np.int32([[0, 131071, 0, 0]]))
     edge = np.int32([[0, 131071, 0, 0], [0, -131072, 0, 0], [511, 131071, 0, 0]])

@@ -163,17 +163,18 @@ def test_pickles_and_copies_of_a_table_are_equal_and_apart(make, home, double_ha
 
 
 @pytest.mark.parametrize(
-    "table",
+    "make",
     [
-        thc.PackedHashTable(4),
-        thc.CoordTable(),
-        thc.CoordTable(key_dim=3),
-        thc.CoordTable.from_coords(np.int32([[-(2**31), 2**31 - 1]])),
-        thc.PackedHashTable128(4, key_dim=5),
-        thc.TorchHashTable.from_keys(np.int32([[1, 2], [3, 4]])),
+        lambda: thc.PackedHashTable(4),
+        lambda: thc.CoordTable(),
+        lambda: thc.CoordTable(key_dim=3),
+        lambda: thc.CoordTable.from_coords(np.int32([[-(2**31), 2**31 - 1]])),
+        lambda: thc.PackedHashTable128(4, key_dim=5),
+        lambda: thc.TorchHashTable.from_keys(np.int32([[1, 2], [3, 4]])),
     ],
 )
-def test_pickles_keep_capacity_columns_and_limits(table):
+def test_pickles_keep_capacity_columns_and_limits(make):
+    table = make()
     made = pickle.loads(pickle.dumps(table))
     assert repr(made) == repr(table)
     same(made.vector_keys, table.vector_keys)
