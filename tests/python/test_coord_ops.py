@@ -378,7 +378,7 @@ def test_int_coords_share_no_memory():
             TypeError,
             r"coords\[1\]: expected int32, got int64",
         ),
-        ((np.zeros((3, 1), int), None, 0), ValueError, "tensor_stride: expected 1 to"),
+        ((np.zeros((3, 1), int), None, None, 0), ValueError, "tensor_stride: expected 1 to"),
     ],
 )
 def test_bad_int_coords_are_refused(arguments, error, message):
