@@ -54,14 +54,14 @@ class Repeats:
         again, equal ones with equal pairs. No group joins every row with itself.
         """
         kept = self._in if out is self._in.rows else self._out
-        ins, outs, bounds = made.__getstate__()["maps"]
+        ins, outs, bounds = made._maps()
         ins = self._in.first[ins]
         if kept is not None:
             out, offsets = kept.all, None
             ins, outs, bounds = _for_each(kept.which, ins, outs, bounds)
         rows = len(self._in.all), len(out)
-        known = {"strategy": made.strategy, "probes": made.probes}
-        return out, offsets, KernelMap._of_parts((ins, outs, bounds), rows, NUMPY, **known)
+        parts = (ins, outs, bounds), rows, NUMPY, made.strategy, made.probes
+        return out, offsets, KernelMap._of_parts(*parts)
 
 
 def _for_each(which: Any, ins: Any, outs: Any, bounds: Any) -> tuple[Any, Any, Any]:

@@ -41,25 +41,32 @@ class KernelMap:
 
     @classmethod
     def _of_parts(
-        cls, maps: tuple[Any, Any, Any], rows: tuple[int, int], source: Framework, **more: Any
+        cls,
+        maps: tuple[Any, Any, Any],
+        rows: tuple[int, int],
+        source: Framework,
+        strategy: str,
+        probes: tuple[int, int],
+        identity_map_index: int | None = None,
     ) -> KernelMap:
         """A map from (in_maps, out_maps, offsets) of NumPy and (num_in, num_out)."""
         arrays = [np.ascontiguousarray(part, kind) for part, kind in zip(maps, _KINDS, strict=True)]
-        known = {"identity_map_index": None, "strategy": "flat", "probes": (0, 0)} | more
-        made = _core.kernel_map_from_parts(
-            *arrays, *rows, known["identity_map_index"], known["strategy"], *known["probes"]
-        )
+        made = _core.kernel_map_from_parts(*arrays, *rows, identity_map_index, strategy, *probes)
         return cls(made, source)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _maps(self) -> tuple[Any, Any, Any]:
+        """Copies of (in_maps, out_maps, offsets), of NumPy."""
         made = self._made
+        return np.array(made.in_maps), np.array(made.out_maps), np.array(made.offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
         return {
-            "maps": tuple(np.array(part) for part in (made.in_maps, made.out_maps, made.offsets)),
+            "maps": self._maps(),
             "rows": (self.num_in, self.num_out),
             "source": self._source,
-            "identity_map_index": self.identity_map_index,
             "strategy": self.strategy,
             "probes": self.probes,
+            "identity_map_index": self.identity_map_index,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
