@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import pathlib
 import pickle
 
 import numpy as np
@@ -272,3 +273,14 @@ def test_neighbour_counts_per_output():
     pairs.out_maps[0] = -1
     with pytest.raises(ValueError, match="this map was written to"):
         pairs.neighbor_count_per_output()
+
+
+def test_the_porting_table_begins_with_what_would_lose_rows():
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "coords.md").read_text()
+    table = text.split("## Coming from WarpConvNet")[1].split("|---|---|\n")[1]
+    theirs, here = table.splitlines()[0].strip("|").split("|")
+    assert "insert" in theirs and "replaces" in theirs
+    assert "appends" in here and "clear()" in here
+    table = thc.PackedHashTable.from_coords(COORDS[:2])
+    table.insert(COORDS[2:])
+    assert table.search(COORDS).tolist() == [0, 1, 2, 3]
