@@ -18,7 +18,7 @@ RUNS = int(os.environ.get("TENSORHASH_END_RUNS", "4"))
 ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 BEGIN = """
-import gc, sys, weakref
+import gc, os, sys, time, weakref
 import numpy as np
 import torch, torch.distributed as dist
 from tensorhash.distributed import DistributedHashMap
@@ -35,6 +35,13 @@ def filled(group=None):
     made.insert(keys, keys)
     return made
 
+def destroy(moment):
+    # Both ranks are done with their messages: one that closes earlier could cut the other off.
+    open(f"{folder}/{moment}-{rank}", "w").close()
+    while not all(os.path.exists(f"{folder}/{moment}-{r}") for r in range(2)):
+        time.sleep(0.01)
+    dist.destroy_process_group()
+
 begin("store")
 """
 
@@ -42,7 +49,7 @@ begin("store")
 WITH_A_TABLE = """
 table = filled()
 assert table.size() == 1000
-dist.destroy_process_group()
+destroy("end")
 """
 
 AFTERWARDS = """
@@ -61,7 +68,7 @@ other = filled(small)
 groups = [weakref.ref(dist.group.WORLD), weakref.ref(small)]
 del small
 owned = table.local_size()
-dist.destroy_process_group()
+destroy("first")
 gc.collect()
 assert [group() for group in groups] == [None, None]
 for one in (table, other):
@@ -75,7 +82,7 @@ begin("again")
 again = filled()
 again.insert(*table.items())
 assert again.size() == 1000
-dist.destroy_process_group()
+destroy("end")
 """
 
 
