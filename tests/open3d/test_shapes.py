@@ -165,3 +165,19 @@ def test_linear_algebra(dtype):
     for bad in (tall, square[0], square[:0]):
         agree(lambda o3c, a=bad: o3c.Tensor(a).inv(), note=f"inv {bad.shape}")
     agree(lambda o3c: o3c.Tensor(np.zeros((3, 3), dtype)).inv(), note="inv of a singular matrix")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_products_of_geometry_have_the_same_bits(dtype):
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        inner, many = int(rng.integers(1, 8)), int(rng.integers(1, 3000))
+        few_rows, few_columns = int(rng.integers(1, 4)), int(rng.integers(1, 12))
+        for rows, columns in ((few_rows, many), (many, few_columns)):
+            left = random_array(rng, dtype, (rows, inner), special=False)
+            right = random_array(rng, dtype, (inner, columns), special=False)
+            agree(lambda o3c, a=left, b=right: o3c.Tensor(a) @ o3c.Tensor(b), note=f"{left.shape}")
+            agree(
+                lambda o3c, a=left, b=right: o3c.Tensor(a) @ o3c.Tensor(b.T.copy()).T(),
+                note=f"{left.shape}, strided",
+            )

@@ -30,8 +30,12 @@ def near(got, expected, dtype):
 def test_products(dtype):
     a, b = random_matrix((3, 4), dtype), random_matrix((4, 5), dtype, 1)
     near(a @ b, a.numpy() @ b.numpy(), dtype)
-    near(a.matmul(b[:, 0]), a.numpy() @ b.numpy()[:, 0], dtype)
+    # A vector counts as a matrix of one column, on both sides of the `=`.
+    near(a.matmul(b[:, 0]), a.numpy() @ b.numpy()[:, :1], dtype)
     near(o3c.matmul(a, b), a.numpy() @ b.numpy(), dtype)
+    same(Tensor([[1, 2], [3, 4]]) @ Tensor([[1], [2]]), np.array([[5], [11]]))
+    assert (a[:0] @ b).shape == (0, 5)
+    same(a[:, :0] @ b[:0], np.zeros((3, 5), dtype))
     for bad in (a, a[0, :2], Tensor(np.zeros((4, 2, 2), dtype))):
         assert isinstance(refused(lambda bad=bad: a @ bad, "other"), ValueError)
 
@@ -42,7 +46,10 @@ def test_inverse_determinant_and_solutions(dtype):
     near(a @ a.inv(), identity, dtype)
     near(o3c.inv(a).numpy(), a.inv().numpy(), dtype)
     near(a @ a.solve(b), b.numpy(), dtype)
-    near(a @ o3c.solve(a, b[:, 0]), b.numpy()[:, 0], dtype)
+    assert a.solve(b[:, 0]).shape == (4,)
+    near(a @ o3c.solve(a, b[:, 0]), b.numpy()[:, :1], dtype)
+    near(Tensor([[0, 1], [1, 0]]).to(a.dtype).inv(), [[0, 1], [1, 0]], dtype)
+    assert Tensor([[0.0, 1.0], [1.0, 0.0]]).det() == -1
     assert a.det() == pytest.approx(np.linalg.det(a.numpy()), rel=1e-5)
     assert isinstance(o3c.det(a), float)
     for call in (a[:3].inv, a[:3].det, Tensor(np.zeros((2, 2), dtype)).inv):
@@ -85,15 +92,38 @@ def test_svd(dtype):
     near(o3c.svd(a)[1], s.numpy(), dtype)
 
 
+def test_products_of_geometry_are_added_in_order(dtype):
+    rng = np.random.default_rng(2)
+    for rows, inner, columns in ((3, 3, 500), (3, 4, 500), (500, 4, 4), (1, 7, 20), (4, 4, 11)):
+        a, b = (rng.normal(size=s).astype(dtype) for s in ((rows, inner), (inner, columns)))
+        total = np.zeros((rows, columns), dtype)
+        for k in range(inner):
+            total = total + a[:, k : k + 1] * b[k : k + 1]
+        same(Tensor(a) @ Tensor(b), total)
+        same(Tensor(a) @ Tensor(b.T.copy()).T(), total)
+
+
+def test_cross_products_and_addmm(dtype):
+    a, b = random_matrix((5, 3), dtype), random_matrix((1, 3), dtype, 1)
+    near(a.cross(b), np.cross(a.numpy(), b.numpy()), dtype)
+    near(a.T().cross(b.T(), 0), np.cross(a.numpy(), b.numpy()).T, dtype)
+    same(Tensor([1, 2, 3]).cross(Tensor([1, 0, 2])), np.array([4, 1, -2]))
+    assert isinstance(refused(lambda: a.cross(b, 0), "expected 3 along axis 0"), ValueError)
+    square = random_matrix((3, 3), dtype, 2)
+    near(o3c.addmm(b, a, square, 2.0, 0.5), 2 * a.numpy() @ square.numpy() + b.numpy() / 2, dtype)
+    bad = lambda: o3c.addmm(a.T(), a, square, 1.0, 1.0)  # noqa: E731
+    assert isinstance(refused(bad, "shape"), ValueError)
+
+
 def test_triangles():
     a = Tensor(np.arange(1, 13).reshape(4, 3))
-    for diagonal in range(-4, 4):
+    for diagonal in range(-3, 3):
         same(a.triu(diagonal), np.triu(a.numpy(), diagonal))
         same(o3c.tril(a, diagonal), np.tril(a.numpy(), diagonal))
     upper, lower = a.triul()
     same(upper, np.triu(a.numpy()))
     same(lower, np.array([[1, 0, 0], [4, 1, 0], [7, 8, 1], [10, 11, 12]]))
-    for bad in (-5, 4):
+    for bad in (-4, 3):
         assert isinstance(refused(lambda bad=bad: a.triu(bad), "diagonal"), ValueError)
 
 

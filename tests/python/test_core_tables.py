@@ -48,8 +48,14 @@ def test_a_mask_that_came_from_numpy_keys_selects_rows():
 
 # Of Open3D 0.20: (blocks, voxels that were seen, SHA-256 of keys, values and weights).
 TSDF = {
-    "float32": (0, 0, ""),
-    "float64": (0, 0, ""),
+    "float32": (
+        *(173, 51725),
+        "7cebf9a7d63e6f6b5865d411464cd4a0f1a3f119e9dc6da292d466f365fb877a",
+    ),
+    "float64": (
+        *(173, 51757),
+        "529e1bf2b2c65f63d8d55e2abb5a0c28bc555bec6bea139e4bab15f257cad5bc",
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from tensorhash import _core
 from tensorhash._arrays import framework_of, to_numpy
 from tensorhash._device import usable_device
 from tensorhash._dtypes import core_dtype, name_of, numpy_dtype, parse_dtype
+from tensorhash._lists import natural_array
 from tensorhash.core.size_vector import SizeVector
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def as_numpy(value: Any, argument: str) -> Any:
         return value._array
     source = framework_of(type(value))
     if source is None:
-        array = np.asarray(value)
+        array = natural_array(value, argument)
         if array.dtype.kind == "O":
-            raise TypeError(f"{argument}: expected numbers, got {type(value).__name__}")
+            raise TypeError(f"{argument}: expected numbers that one dtype holds, got {value!r}")
         return array
     taken = source.take(value, argument)
     return to_numpy(taken) if isinstance(taken, _core.Tensor) else np.asarray(taken)

@@ -75,7 +75,7 @@ class Exchange(Base):
         if name_of(self._array.dtype) == "bfloat16":
             raise TypeError(f"{path}: .npy has no bfloat16; convert with .to(o3c.float32)")
         with _replacing(path) as file:
-            np.lib.format.write_array(file, np.ascontiguousarray(self._array), allow_pickle=False)
+            np.lib.format.write_array(file, np.asarray(self._array, order="C"), allow_pickle=False)
 
     @classmethod
     def load(cls, file_name: str | os.PathLike[str]) -> Self:

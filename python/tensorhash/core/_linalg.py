@@ -44,19 +44,22 @@ def _right_side(matrix: Any, value: Any) -> Any:
     return right
 
 
-# Inner dimensions of geometry. Sums this short are added in order, without fused steps: then the
-# bits are the same on every machine, and for three rows or columns they are Open3D's.
-_IN_ORDER = 4
+def _is_small(left: Any, right: Any) -> bool:
+    """Products of geometry, as 3x3 by 3xN or Nx4 by 4x4.
+
+    They are added in order, without fused steps: so does Open3D's wheel for these sizes, and the
+    bits are the same on every machine. The limits were measured; see decision 60.
+    """
+    return 0 < left.shape[1] <= 7 and (left.shape[0] <= 3 or right.shape[1] <= 11)
 
 
 def _product(left: Any, right: Any) -> Any:
     """The product of two matrices."""
-    inner = left.shape[1]
-    if not 0 < inner <= _IN_ORDER:
+    if not _is_small(left, right):
         return np.matmul(left, right)
     with np.errstate(all="ignore"):
         total = left[:, 0, None] * right[0]
-        for k in range(1, inner):
+        for k in range(1, left.shape[1]):
             total += left[:, k, None] * right[k]
     return total
 
