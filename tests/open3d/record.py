@@ -7,8 +7,8 @@ import sys
 FOLDER = pathlib.Path(__file__).parent.parent / "python"
 sys.path.insert(0, str(FOLDER))
 
-import open3d.core
-from core_cases import answer, cases
+import open3d.core  # noqa: E402
+from core_cases import answer, cases  # noqa: E402
 
 
 def recorded():

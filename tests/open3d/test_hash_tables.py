@@ -1,15 +1,15 @@
 """HashMap and HashSet of Open3D's wheel and ours, side by side."""
 
 import numpy as np
-import open3d.core
 import pytest
-
-import tensorhash.core
 
 pytest.importorskip("open3d")
 
+import open3d.core
 import tsdf_loop
 from agreement import agree
+
+import tensorhash.core
 
 KEYS = [
     (dtype, shape) for dtype in ("int16", "int32", "int64") for shape in ((), (1,), (3,), (2, 3))

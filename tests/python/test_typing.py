@@ -36,6 +36,7 @@ def test_the_stub_of_the_extension_lists_its_methods():
         tensorhash.optim.Adam,
         o3c.HashMap,
         o3c.HashSet,
+        o3c.Tensor,
     ],
 )
 def test_every_public_method_has_hints_and_a_docstring(cls):
@@ -52,9 +53,10 @@ def test_every_public_method_has_hints_and_a_docstring(cls):
                 assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
 
 
-def test_public_functions_have_hints_and_docstrings():
-    for name in tensorhash.__all__:
-        member = getattr(tensorhash, name)
+@pytest.mark.parametrize("module", [tensorhash, o3c])
+def test_public_functions_have_hints_and_docstrings(module):
+    for name in module.__all__:
+        member = getattr(module, name)
         if inspect.isfunction(member):
             assert inspect.getdoc(member)
             assert "return" in typing.get_type_hints(member) or member.__annotations__

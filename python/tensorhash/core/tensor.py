@@ -125,6 +125,8 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return len(self._array)
 
     def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError(f"truth of a Tensor: expected one element, got shape {self.shape}")
         return bool(self._array)
 
     def __int__(self) -> int:
