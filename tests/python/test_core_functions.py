@@ -80,6 +80,15 @@ def test_closeness_and_sameness():
     assert t.issame(t[::2]) is False
 
 
+def test_casts_from_floats_do_not_depend_on_the_layout():
+    values = np.array([np.nan, -1.0, 3e9, 5e9, 1e20, -np.inf, 2.9] * 5)
+    for name in ("int8", "int32", "int64", "uint8", "uint32", "uint64"):
+        whole = Tensor(values).to(getattr(o3c, name)).numpy()
+        strided = Tensor(np.stack([values, values], 1))[:, 0].to(getattr(o3c, name))
+        same(strided, whole)
+        assert whole[6] == 2
+
+
 def test_the_larger_and_the_smaller():
     left, right = tensor([[1, 5]], "int32"), tensor([[3], [2]], "int32")
     same(o3c.maximum(left, right), np.int32([[3, 5], [2, 5]]))

@@ -14,7 +14,7 @@ from tensorhash._arrays import Framework, to_numpy
 from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of
 from tensorhash.core._arithmetic import Arithmetic
-from tensorhash.core._base import as_numpy, new_shape, parse
+from tensorhash.core._base import as_numpy, is_float, new_shape, parse
 from tensorhash.core._creation import Creation
 from tensorhash.core._elementwise import Elementwise
 from tensorhash.core._exchange import Exchange
@@ -244,8 +244,11 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
 
 def _cast(array: Any, dtype: Any, copy: bool) -> Any:
-    """The array as another dtype, as C++ casts: fractions go, NaN and what is too big is not told."""
+    """The array as another dtype, as C++ casts: fractions go, and nothing is said of NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
+        if dtype == np.uint32 and is_float(array.dtype):
+            # NumPy's own cast depends on the layout for numbers out of range.
+            array, copy = array.astype(np.int64), False
         return array.astype(dtype, copy=copy)
 
 
