@@ -1,4 +1,4 @@
-"""Lines of `core` whose results are recorded from Open3D: operators and functions, all dtypes."""
+"""Lines of `core` with results recorded from Open3D: operators and functions, all dtypes."""
 
 import operator
 
