@@ -192,3 +192,25 @@ def test_npy_files_that_are_none_are_refused_before_memory_is_taken(tmp_path):
         Tensor.load(tmp_path / "none.npy")
     with pytest.raises(ValueError, match="expected a file"):
         Tensor.load(tmp_path)
+
+
+def test_bad_shapes_and_dimensions_are_named():
+    t, empty = Tensor(np.arange(6).reshape(2, 3)), Tensor(np.zeros((0, 3)))
+    for call, part in (
+        (
+            lambda: t + Tensor([1, 2]),
+            "other: expected a shape that broadcasts with (2, 3), got (2,)",
+        ),
+        (lambda: o3c.minimum(t, Tensor([1, 2])), "other: expected a shape that broadcasts"),
+        (lambda: t.sum(2), "dim: expected dimensions of a tensor of 2, got 2"),
+        (lambda: t.max((0, 0)), "dim: expected each dimension once"),
+        (lambda: Tensor(5).sum(0), "dim: expected dimensions of a tensor of 0"),
+        (lambda: t.argmax((0, 2)), "dim: expected dimensions"),
+        (lambda: empty.min(), "min: expected elements, got shape (0, 3)"),
+        (lambda: empty.argmax(1), "argmax: expected elements"),
+        (lambda: o3c.concatenate((t, t[0])), "tensors: expected shapes that join"),
+        (lambda: t.append(t[:, :2], 0), "values: expected a shape that joins on"),
+    ):
+        assert isinstance(refused(call, part), ValueError)
+    same(empty.sum(0), np.zeros(3))
+    assert empty.mean().isnan()

@@ -68,7 +68,9 @@ def _solved(function: Any, *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except np.linalg.LinAlgError as error:
-        raise ValueError(f"A: this matrix cannot be taken: {error}") from error
+        raise ValueError(
+            f"A: expected a matrix that this works for, NumPy says: {error}"
+        ) from error
 
 
 def packed_lu(matrix: Any) -> tuple[Any, Any]:

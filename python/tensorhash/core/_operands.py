@@ -63,7 +63,18 @@ def operand(array: Any, value: Any, argument: str = "other") -> Any:
     """The other operand of an operator on `array`, in its dtype; a number takes that dtype."""
     if is_number(value):
         return scalar_like(value, array.dtype, argument)
-    return same_dtype(array, value, argument)
+    return broadcasting(array, same_dtype(array, value, argument), argument)
+
+
+def broadcasting(array: Any, other: Any, argument: str = "other") -> Any:
+    """`other` itself; ValueError unless its shape broadcasts with that of `array`."""
+    try:
+        np.broadcast_shapes(array.shape, other.shape)
+    except ValueError:
+        raise ValueError(
+            f"{argument}: expected a shape that broadcasts with {array.shape}, got {other.shape}"
+        ) from None
+    return other
 
 
 def same_dtype(array: Any, value: Any, argument: str = "other") -> Any:

@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-def _axes(dim: Any) -> tuple[int, ...] | None:
-    return None if dim is None else tuple(SizeVector(dim))
+def _axes(dim: Any, dims: int) -> tuple[int, ...] | None:
+    """The dimensions to reduce; None for all."""
+    if dim is None:
+        return None
+    axes = tuple(SizeVector(dim))
+    if not all(-dims <= axis < dims for axis in axes):
+        raise ValueError(f"dim: expected dimensions of a tensor of {dims}, got {dim}")
+    if len({axis % dims for axis in axes}) != len(axes):
+        raise ValueError(f"dim: expected each dimension once, got {dim}")
+    return axes
 
 
 class Reductions(Base):
@@ -34,7 +42,9 @@ class Reductions(Base):
         self._require_numbers(name)
         function: Callable[..., Any] = getattr(np, name)
         with np.errstate(all="ignore"):
-            result = function(self._array, axis=_axes(dim), keepdims=keepdim, **options)
+            result = function(
+                self._array, axis=_axes(dim, self._array.ndim), keepdims=keepdim, **options
+            )
         return self._wrap(np.asarray(result))
 
     def sum(self, dim: Any = None, keepdim: bool = False) -> Self:
@@ -45,12 +55,18 @@ class Reductions(Base):
         """The product, in the tensor's dtype."""
         return self._reduce("prod", dim, keepdim, dtype=self._array.dtype)
 
+    def _require_elements(self, name: str) -> None:
+        if self._array.size == 0:
+            raise ValueError(f"{name}: expected elements, got shape {self._array.shape}")
+
     def min(self, dim: Any = None, keepdim: bool = False) -> Self:
         """The smallest element; NaN if there is one."""
+        self._require_elements("min")
         return self._reduce("min", dim, keepdim)
 
     def max(self, dim: Any = None, keepdim: bool = False) -> Self:
         """The largest element; NaN if there is one."""
+        self._require_elements("max")
         return self._reduce("max", dim, keepdim)
 
     def mean(self, dim: Any = None, keepdim: bool = False) -> Self:
@@ -68,10 +84,11 @@ class Reductions(Base):
 
     def _place(self, name: str, dim: Any) -> Self:
         self._require_numbers(name)
+        self._require_elements(name)
         function: Callable[..., Any] = getattr(np, name)
-        axes = _axes(dim)
+        axes = _axes(dim, self._array.ndim)
         if axes is not None and len(axes) != 1:
-            if len({axis % self._array.ndim for axis in axes}) != self._array.ndim:
+            if len(axes) != self._array.ndim:
                 raise ValueError(f"dim: expected one dimension or all of them, got {dim}")
             axes = None
         axis = axes if axes is None else axes[0]
@@ -92,7 +109,9 @@ class Reductions(Base):
                 f"compare first, for example t != 0"
             )
         function: Callable[..., Any] = getattr(np, name)
-        return self._wrap(np.asarray(function(self._array, axis=_axes(dim), keepdims=keepdim)))
+        return self._wrap(
+            np.asarray(function(self._array, axis=_axes(dim, self._array.ndim), keepdims=keepdim))
+        )
 
     def all(self, dim: Any = None, keepdim: bool = False) -> Self:
         """Bool: whether all elements are True; True over no elements."""

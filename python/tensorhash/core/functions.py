@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash.core._base import as_numpy, is_float
-from tensorhash.core._operands import same_dtype
+from tensorhash.core._operands import broadcasting, same_dtype
 from tensorhash.core.tensor import Tensor
 
 
@@ -24,7 +24,10 @@ def concatenate(tensors: Iterable[Any], axis: int | None = 0) -> Tensor:
     if len(arrays) == 1:
         arrays = list(arrays[0])
     same = [same_dtype(arrays[0], array, f"tensors[{i}]") for i, array in enumerate(arrays)]
-    return Tensor._wrap(np.concatenate(same, axis=axis or 0))
+    try:
+        return Tensor._wrap(np.concatenate(same, axis=axis or 0))
+    except ValueError as error:
+        raise ValueError(f"tensors: expected shapes that join along {axis}: {error}") from None
 
 
 def append(self: Any, values: Any, axis: int | None = None) -> Tensor:
@@ -35,14 +38,14 @@ def append(self: Any, values: Any, axis: int | None = None) -> Tensor:
 def maximum(input: Any, other: Any) -> Tensor:
     """The larger of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
     left = as_numpy(input, "input")
-    right = same_dtype(left, other)
+    right = broadcasting(left, same_dtype(left, other))
     return Tensor._wrap(np.where(np.less(left, right), right, left))
 
 
 def minimum(input: Any, other: Any) -> Tensor:
     """The smaller of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
     left = as_numpy(input, "input")
-    right = same_dtype(left, other)
+    right = broadcasting(left, same_dtype(left, other))
     return Tensor._wrap(np.where(np.less(right, left), right, left))
 
 
@@ -52,6 +55,7 @@ def addmm(input: Any, A: Any, B: Any, alpha: float, beta: float) -> Tensor:
     if not is_float(product._array.dtype):
         raise TypeError(f"A: expected Float32 or Float64, got {product.dtype}")
     added = same_dtype(product._array, input, "input")
+    broadcasting(product._array, added, "input")
     if np.broadcast_shapes(added.shape, product._array.shape) != product._array.shape:
         raise ValueError(f"input: expected to broadcast to {product.shape}, got {added.shape}")
     return product.mul_(alpha).add_(Tensor._wrap(added) * beta)
