@@ -238,9 +238,11 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
     def append(self, values: Any, axis: int | None = None) -> Self:
         """A copy with `values` joined on along `axis`; without an axis, flattened."""
-        return self._wrap(
-            np.append(self._array, same_dtype(self._array, values, "values"), axis=axis)
-        )
+        added = same_dtype(self._array, values, "values")
+        try:
+            return self._wrap(np.append(self._array, added, axis=axis))
+        except ValueError as error:
+            raise ValueError(f"values: expected a shape that joins on: {error}") from None
 
 
 def _cast(array: Any, dtype: Any, copy: bool) -> Any:
