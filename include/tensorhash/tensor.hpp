@@ -27,6 +27,7 @@ public:
     static Tensor zeros(Shape shape, Dtype dtype, Device device = {});
 
     /// Memory that somebody else owns; `owner` is held as long as any copy of the tensor lives.
+    /// ValueError if `data` is null and there are elements.
     static Tensor borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {},
                          Device device = {});
     static Tensor borrow(void const* data, Shape shape, Dtype dtype,
@@ -42,7 +43,8 @@ public:
         return from_bytes(values.data(), values.size(), shape, dtype_of<T>);
     }
 
-    /// Takes the memory over, strides and read-only flag kept; throws TypeError or DeviceError, then the producer keeps it.
+    /// Takes the memory over, strides and read-only flag kept. The producer keeps it if this throws
+    /// TypeError, DeviceError, or ValueError (null memory, shapes that cannot be).
     static Tensor from_dlpack(DLManagedTensor* managed);
     static Tensor from_dlpack(DLManagedTensorVersioned* managed);
     /// Shares the memory; the consumer calls the deleter. Throws ValueError if byte strides are not whole elements.

@@ -21,6 +21,11 @@ Shape contiguous_strides(Shape const& shape, Dtype dtype) {
     return strides;
 }
 
+[[noreturn]] void fail_no_memory(std::int64_t elements, Dtype dtype) {
+    throw ValueError("data: expected memory for " + std::to_string(elements) + " elements of " +
+                     std::string(name(dtype)) + ", got a null pointer");
+}
+
 }  // namespace
 
 Tensor Tensor::empty(Shape shape, Dtype dtype, Device device) {
@@ -61,7 +66,10 @@ Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype
     if (byte_size(dtype) == 0) {
         throw TypeError("dtype: a tensor cannot be of undefined dtype");
     }
-    (void)num_elements(shape);  // throws on negative sizes and overflow
+    std::int64_t const elements = num_elements(shape);  // throws on negative sizes and overflow
+    if (data == nullptr && elements > 0) {
+        fail_no_memory(elements, dtype);
+    }
     Tensor tensor;
     tensor.data_ = data;
     tensor.shape_ = std::move(shape);
