@@ -20,7 +20,8 @@ from tensorhash._lists import array_of, rows_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a list.
+#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a column
+#: or frame of pandas, polars or Arrow without nulls; a tuple of 1-D arrays, one per column; a list.
 ArrayLike: TypeAlias = Any
 #: An array of the framework that the documentation of the call names.
 Array: TypeAlias = Any
@@ -35,9 +36,13 @@ def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
     """An element shape: 3, (3,), [3] and () are all legal."""
     try:
         extents = shape if hasattr(shape, "__len__") else (shape,)
-        return tuple(operator.index(extent) for extent in extents)
+        numbers = tuple(operator.index(extent) for extent in extents)
     except TypeError:
         raise TypeError(f"{argument}: expected an int or a tuple of ints, got {shape!r}") from None
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{argument}: expected extents that fit 64 bits, got {number}")
+    return numbers
 
 
 def element_text(element: tuple[str, Sequence[int]]) -> str:
@@ -124,7 +129,8 @@ class Table:
             raise ValueError(
                 f"{argument}: expected a batch of rows, got the number {array}; write [{array}]"
             )
-        return rows_of(array, dtype, shape, argument), self._framework.give
+        exact = element is self._key  # no two keys of a list become one
+        return rows_of(array, dtype, shape, argument, exact), self._framework.give
 
     def find(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Where each key lives: (int32 [N] buffer indices, -1 if missing; bool [N] found).
@@ -158,7 +164,7 @@ class Table:
         if isinstance(key, np.generic):
             key = key.item()
         taken = take_array(key, dtype, "key")
-        row = np.asarray(array_of(key, dtype, "key") if taken is None else taken[0])
+        row = np.asarray(array_of(key, dtype, "key", exact=True) if taken is None else taken[0])
         if row.size != math.prod(shape):
             raise ValueError(f"key: expected one key of shape {shape}, got shape {row.shape}")
         return row.reshape(1, *shape)

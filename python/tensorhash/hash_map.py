@@ -279,7 +279,7 @@ def value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[
         if one[0] is None or one[1] is None:
             raise TypeError(
                 "value_dtype: expected value_dtype and value_element_shape, "
-                "or value_dtypes and value_element_shapes"
+                "or value_dtypes and value_element_shapes; for keys without values use HashSet"
             )
         return [one]
     if one[0] is not None or one[1] is not None or None in several:

@@ -16,10 +16,7 @@ def take_numbers(array: Any, argument: str) -> tuple[Any, Framework]:
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
-    natural = natural_array(array, argument)
-    if natural.dtype.kind == "O":
-        raise ValueError(f"{argument}: expected numbers that fit 64 bits, got {array!r}")
-    return natural, NUMPY
+    return natural_array(array, argument), NUMPY
 
 
 def take_optional(array: Any, argument: str) -> Any:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, framework_of, to_numpy
+from tensorhash._arrays import Framework, is_number, take_array, to_numpy, without_arrays
 from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of, numpy_dtype, parse_dtype
+from tensorhash._table import parse_shape
 from tensorhash.core._format import tensor_text
 from tensorhash.core._operators import Operators
 from tensorhash.core.size_vector import SizeVector
@@ -26,11 +27,11 @@ def _as_numpy(value: Any, argument: str) -> Any:
     """The array of a Tensor, another framework's array or a list; shares memory where it can."""
     if isinstance(value, Tensor):
         return value._array
-    source = framework_of(type(value))
-    if source is None:
-        return np.asarray(value)
-    taken = source.take(value, argument)
-    return to_numpy(taken) if isinstance(taken, _core.Tensor) else np.asarray(taken)
+    if isinstance(value, (list, tuple, range)) or is_number(value):
+        return np.asarray(without_arrays(value, argument))
+    taken = take_array(value, None, argument)
+    rows = value if taken is None else taken[0]
+    return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
 
 
 def _parse(dtype: Any) -> Any:
@@ -52,7 +53,7 @@ def _require_fit(array: Any, wanted: Any) -> None:
 
 
 def _new_shape(shape: Any) -> tuple[int, ...]:
-    return tuple(SizeVector(shape))
+    return parse_shape(SizeVector(shape), "shape")
 
 
 class Tensor(Operators):
