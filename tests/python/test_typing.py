@@ -1,5 +1,6 @@
 """Type hints: the installed package has a marker, a stub and annotated signatures."""
 
+import ast
 import inspect
 import pathlib
 import typing
@@ -58,6 +59,17 @@ def test_public_functions_have_hints_and_docstrings():
         if inspect.isfunction(member):
             assert inspect.getdoc(member)
             assert "return" in typing.get_type_hints(member) or member.__annotations__
+
+
+def test_type_checkers_see_the_parts_that_load_on_first_access():
+    tree = ast.parse((FOLDER / "__init__.py").read_text())
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(checked.test) == "TYPE_CHECKING"
+    # `from tensorhash import x as x`: the form that makes a name part of a module's interface.
+    seen = {name.name for node in checked.body for name in node.names if name.asname == name.name}
+    assert seen == {"coords", "core", "distributed", "tensorflow", "torch"}
+    # Outside of it a checker would take any attribute for granted.
+    assert not [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"]
 
 
 def test_all_lists_what_is_there():
