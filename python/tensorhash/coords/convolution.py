@@ -11,7 +11,12 @@ from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework, framework_of
 from tensorhash._table import Array, ArrayLike
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
-from tensorhash.coords.kernel_map import KernelMap, axes_of, generate_kernel_map
+from tensorhash.coords.kernel_map import (
+    KernelMap,
+    axes_of,
+    generate_kernel_map,
+    require_batch_column,
+)
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 STRIDE_MODES = ("stride_only", "reduce_and_stride")
@@ -135,6 +140,8 @@ def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, An
     """(rows, given out rows or None, both NumPy's, and the framework of the results)."""
     rows, source = take_rows(coords, "coords", NUMPY)
     given = None if out_coords is None else take_rows(out_coords, "out_coords", NUMPY)[0]
+    require_batch_column(rows, numbers[0], "coords", source)
+    require_batch_column(given, numbers[0], "out_coords", source)
     # An empty list has the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows) or axes_of(given)
     like = [0] * axes if axes else next(filter(is_sequence, numbers), 0)

@@ -165,6 +165,20 @@ def axes_of(rows: Any) -> int:
     return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
 
+def require_batch_column(rows: Any, kernel_size: Any, argument: str, source: Framework) -> None:
+    """ValueError if the rows have a column for each axis of the kernel, and none for the batch."""
+    shape = tuple(getattr(rows, "shape", ()))
+    if len(shape) != 2 or not is_sequence(kernel_size) or len(kernel_size) != shape[1]:
+        return
+    pad = "torch.nn.functional.pad({}, (1, 0))" if source.name == "torch" else ""
+    pad = pad or "np.pad({}, ((0, 0), (1, 0)))"
+    raise ValueError(
+        f"{argument}: expected shape (N, {shape[1] + 1}), the batch in column 0 and then the "
+        f"{shape[1]} axes of kernel_size, got {shape}: there is no batch column; "
+        f"{pad.format(argument)} adds batch 0"
+    )
+
+
 def kernel_offsets_from_size(
     kernel_size: Any, kernel_dilation: Any = 1, center_offset: Any = None
 ) -> Array:
@@ -212,6 +226,8 @@ def generate_kernel_map(
     """
     rows_in, source = take_rows(in_coords, "in_coords", NUMPY)
     rows_out, _ = take_rows(out_coords, "out_coords", NUMPY)
+    require_batch_column(rows_in, kernel_size, "in_coords", source)
+    require_batch_column(rows_out, kernel_size, "out_coords", source)
     # An empty list has the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows_in) or axes_of(rows_out)
     wanted = (in_to_out_stride_ratio, kernel_size, kernel_dilation, kernel_center_offset)

@@ -185,14 +185,19 @@ def _read_manifest(path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             facts = json.load(file)
         good = facts["format"] == 1 and facts["crc32"] == _manifest_sum(facts)
-        # Never a file outside the folder, whoever wrote the manifest.
-        good = good and all(os.path.basename(f["name"]) == f["name"] for f in facts["files"])
     except FileNotFoundError:
         raise ValueError(f"{path}: missing; this folder holds no complete checkpoint") from None
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):  # the last one: brackets in brackets
         good = False
     if not good:
         raise ValueError(f"{path}: damaged, or of a later version: its checksum does not fit")
+    shard_file.require_fields(facts, {"id": str, "count": int, "files": list}, path)
+    for number, entry in enumerate(facts["files"]):
+        where = f"{path}: files[{number}]"
+        shard_file.require_fields(entry, {"name": str, "count": int}, where)
+        # Never a file outside the folder, whatever wrote the manifest.
+        if os.path.basename(entry["name"]) != entry["name"]:
+            raise ValueError(f"{where}: expected a name without folders, got {entry['name']!r}")
     return dict(facts)
 
 

@@ -9,7 +9,6 @@ Numbers are little-endian. The header has dtypes, shapes, count, policy, and a C
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 import zlib
@@ -93,8 +92,17 @@ class ShardFile:
         text = file.read(min(length, size))
         if len(text) != length or zlib.crc32(text) != checksum:
             raise ValueError(f"{self.path}: the header is damaged: its checksum does not fit")
-        self.header: dict[str, Any] = json.loads(text)
+        try:
+            self.header: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:  # no JSON, or brackets in brackets
+            raise ValueError(f"{self.path}: expected a JSON header: {error}") from error
+        require_fields(self.header, {"id": str, "count": int, "crc32": list}, self.path)
         self.key, self.values = elements_of(self.header, self.path)
+        if len(self.header["crc32"]) != 1 + len(self.values):
+            raise ValueError(
+                f"{self.path}: crc32: expected {1 + len(self.values)} checksums, "
+                f"got {len(self.header['crc32'])}"
+            )
         self.count: int = self.header["count"]
         self._start = _PREFIX.size + length
         expected = self._start + self.count * sum(map(width_of, (self.key, *self.values)))
@@ -141,11 +149,26 @@ class ShardFile:
                 raise ValueError(f"{self.path}: {name} are damaged: the checksum does not fit")
 
 
+def require_fields(facts: Any, fields: dict[str, type], where: str) -> None:
+    """ValueError unless `facts` has these fields, each of its type, and counts of 0 or more."""
+    if not isinstance(facts, dict):
+        raise ValueError(f"{where}: expected named fields, got {type(facts).__name__}")
+    for name, kind in fields.items():
+        if name not in facts:
+            raise ValueError(f"{where}: the field {name!r} is missing")
+        value: Any = facts[name]
+        if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < 0):
+            wanted = "a count of 0 or more" if kind is int else f"a {kind.__name__}"
+            raise ValueError(f"{where}: {name}: expected {wanted}, got {value!r}")
+
+
 def elements_of(facts: dict[str, Any], path: str) -> tuple[Element, list[Element]]:
     """(key, values) as `describe` wrote them."""
     try:
         elements = [(str(dtype), tuple(shape)) for dtype, shape in (facts["key"], *facts["values"])]
-        known = all(dtype in NAMES and math.prod(shape) >= 0 for dtype, shape in elements)
+        extents = [extent for _, shape in elements for extent in shape]
+        known = all(dtype in NAMES for dtype, _ in elements)
+        known = known and all(type(extent) is int and 0 <= extent < 2**63 for extent in extents)
     except (KeyError, TypeError, ValueError):
         known = False
     if not known:
