@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/capi/sharded.cpp
+    src/capi/support.cpp
     src/coords/cells.cpp
     src/coords/coord_index.cpp
     src/coords/coord_store.cpp
@@ -44,6 +46,7 @@ set(_core_sources
     src/runtime/memory.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
+    src/sharded/exchange.cpp
     src/sharded/files.cpp
     src/sharded/find.cpp
     src/sharded/grouped.cpp

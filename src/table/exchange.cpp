@@ -1,6 +1,5 @@
 // HashMap's calls that work in the caller's memory: values out, everything out in chunks, everything replaced.
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "table/get.hpp"
@@ -10,29 +9,9 @@
 namespace tensorhash {
 
 using table::Batch;
+using table::live_from;
 using table::Reading;
 using table::Writing;
-
-namespace {
-
-/// The first `limit` live indices from `begin` on.
-std::vector<std::int32_t> live_from(std::vector<std::uint64_t> const& live, std::uint64_t begin,
-                                    std::uint64_t limit) {
-    std::vector<std::int32_t> found;
-    for (std::uint64_t word = begin / 64; word < live.size() && found.size() < limit; ++word) {
-        std::uint64_t bits = live[word];
-        if (word == begin / 64) {
-            bits &= ~std::uint64_t{0} << (begin % 64);
-        }
-        for (; bits != 0 && found.size() < limit; bits &= bits - 1) {
-            found.push_back(static_cast<std::int32_t>(
-                word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits))));
-        }
-    }
-    return found;
-}
-
-}  // namespace
 
 void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                        std::vector<void*> const& out, bool* found) const {

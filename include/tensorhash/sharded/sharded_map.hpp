@@ -28,6 +28,13 @@ struct Bound {
     Eviction eviction = Eviction::Lru;
 };
 
+/// ExportRoom with the indices of a sharded table.
+struct ShardedRoom {
+    void* keys = nullptr;
+    std::vector<void*> values;
+    std::int64_t* indices = nullptr;
+};
+
 /// A table cut into shards. The policy says which shard a key belongs to; each shard is a table on a device of its own,
 /// "cpu:0", "cpu:1", …, with threads of its own.
 ///
@@ -83,6 +90,17 @@ public:
         Tensor mask;
     };
     Found get_with_mask(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+
+    // Into and out of memory of the caller's, as HashMap's.
+    void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                  std::vector<void*> const& out, bool* found) const;
+    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table
+    /// or the new one.
+    void replace(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Up to `limit` live entries at global indices begin <= index < end; returns where to go on,
+    /// or -1.
+    std::int64_t export_from(std::int64_t begin, std::int64_t end, std::int64_t limit,
+                             std::function<ShardedRoom(std::int64_t rows)> const& make_room) const;
 
     /// Overwrites the values of keys that are there, the last of equal keys wins. bool [N]: which rows were there.
     Tensor assign(Tensor const& keys, std::vector<Tensor> const& values);
