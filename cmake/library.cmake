@@ -40,6 +40,7 @@ set(_core_sources
     src/io/bounded_format.cpp
     src/io/file.cpp
     src/io/format.cpp
+    src/io/replacement.cpp
     src/runtime/bytes.cpp
     src/runtime/memory.cpp
     src/runtime/threads.cpp

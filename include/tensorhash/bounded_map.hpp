@@ -92,12 +92,17 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
+    /// As HashMap's; also, uses are distinct and in the past, and with Eviction::Lru scores are the
+    /// clock of these uses.
     void validate() const;
 
     void save(std::string const& file_name) const;
-    static BoundedHashMap load(std::string const& file_name);
+    /// As HashMap's. A max_capacity that takes more memory than load_limit() says is refused.
+    static BoundedHashMap load(std::string const& file_name,
+                               std::optional<std::uint64_t> max_bytes = {});
     Tensor to_bytes() const;
-    static BoundedHashMap from_bytes(Tensor const& bytes);
+    static BoundedHashMap from_bytes(Tensor const& bytes,
+                                     std::optional<std::uint64_t> max_bytes = {});
 
 private:
     struct Impl;

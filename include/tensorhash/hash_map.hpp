@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -139,15 +140,22 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Throws CorruptTable unless every live key is found at its index and live and free indices are all indices.
+    /// Bytes that a new table of this capacity takes: memory_usage() but for rounding up to pages.
+    static std::uint64_t memory_for(Capacity capacity, Element const& key,
+                                    std::vector<Element> const& values);
+    /// Throws CorruptTable unless every live key is found at its index, live and free indices are
+    /// all indices, and bool keys are 0 or 1.
     void validate() const;
 
     /// Writes the native file: a temporary file beside it, synced, then renamed over it.
     void save(std::string const& file_name) const;
-    static HashMap load(std::string const& file_name);
+    /// Reads any file without harm: it takes no more memory than load_limit() says. A capacity
+    /// beyond that is not restored: the table has the rows that it uses, and grows. FormatError if
+    /// these are too many.
+    static HashMap load(std::string const& file_name, std::optional<std::uint64_t> max_bytes = {});
     /// The same bytes in memory, uint8 [n].
     Tensor to_bytes() const;
-    static HashMap from_bytes(Tensor const& bytes);
+    static HashMap from_bytes(Tensor const& bytes, std::optional<std::uint64_t> max_bytes = {});
     /// A table whose live entries sit at the given indices, int32 [n], distinct; capacity is the largest + 1.
     static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values,
                               Tensor const& buf_indices);
@@ -183,7 +191,9 @@ public:
     MemoryUsage memory_usage() const { return map_.memory_usage(); }
     void validate() const { map_.validate(); }
     void save(std::string const& file_name) const { map_.save(file_name); }
-    static HashSet load(std::string const& file_name) { return HashSet(HashMap::load(file_name)); }
+    static HashSet load(std::string const& file_name, std::optional<std::uint64_t> max_bytes = {}) {
+        return HashSet(HashMap::load(file_name, max_bytes));
+    }
 
 private:
     HashMap map_;

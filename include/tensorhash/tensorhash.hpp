@@ -11,6 +11,7 @@
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 #include "tensorhash/hash_map.hpp"
 #include "tensorhash/memory.hpp"
 #include "tensorhash/optimizer.hpp"

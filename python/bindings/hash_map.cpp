@@ -79,6 +79,14 @@ void bind_hash_map(nb::module_& m) {
             },
             nb::arg("capacity"))
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
+        .def_static(
+            "memory_for",
+            [](std::int64_t capacity, ElementSpec const& key,
+               std::vector<ElementSpec> const& values) {
+                return HashMap::memory_for(Capacity{capacity}, to_element(key),
+                                           to_elements(values));
+            },
+            nb::arg("capacity"), nb::arg("key"), nb::arg("values"))
         .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"),
                     nb::arg("buf_indices"));
     bind_readers(table);

@@ -183,15 +183,17 @@ std::optional<ShardPolicy> to_optional_policy(nb::handle policy) {
 ShardedMap from_bytes(nb::handle bytes, Names const& devices, nb::handle policy) {
     Tensor const image = to_tensor(bytes, "bytes");
     auto rule = to_optional_policy(policy);
-    return without_gil(
-        [&] { return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule)); });
+    return without_gil([&] {
+        return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule), kNoLimit);
+    });
 }
 
-ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy) {
+ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy,
+                std::optional<std::uint64_t> max_bytes) {
     std::string const path = path_of(file_name);
     auto rule = to_optional_policy(policy);
     return without_gil(
-        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule)); });
+        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule), max_bytes); });
 }
 
 Names device_names(ShardedMap const& self) {
@@ -289,7 +291,7 @@ void bind_shard_storage(nb::class_<ShardedMap>& table) {
         .def("to_bytes",
              [](ShardedMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static("load", &load, nb::arg("file_name"), nb::arg("devices"),
-                    nb::arg("policy").none())
+                    nb::arg("policy").none(), nb::arg("max_bytes").none())
         .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("devices"),
                     nb::arg("policy").none())
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"),

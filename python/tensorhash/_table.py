@@ -271,18 +271,22 @@ class Table:
 
     # Files.
 
-    def save(self, file_name: str | os.PathLike[str]) -> None:
+    def save(self, file_name: str | os.PathLike[str]) -> str:
         """Writes a file: the old one or the new one stands at `file_name`, whatever happens.
 
         ".thash" is the native format, ".npz" Open3D's; another name gets the suffix of the package:
-        ".thash" in tensorhash, ".npz" in tensorhash.core.
+        ".thash" in tensorhash, ".npz" in tensorhash.core. Returns the name of the file.
         """
-        _files.save(self._table, file_name, self._suffix)
+        return _files.save(self._table, file_name, self._suffix)
 
     @classmethod
-    def load(cls, file_name: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote, indices included; ValueError says what is wrong with a file."""
-        table = _files.load(file_name, cls._suffix)
+    def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
+        """Reads what `save` wrote, indices included; ValueError says what is wrong with a file.
+
+        Any file may be given: neither its arrays nor the table take more than `max_bytes`, by
+        default 64 MiB and 32 for each byte of the file. A capacity beyond that is not restored.
+        """
+        table = _files.load(file_name, cls._suffix, max_bytes)
         cls._require_kind(table, file_name)
         return cls._of(table, framework(cls._default_framework))
 

@@ -80,6 +80,8 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
         file_name: str | os.PathLike[str],
         devices: Sequence[Any] | None = None,
         policy: Policy | None = None,
+        *,
+        max_bytes: int | None = None,
     ) -> Self:
         """Reads what `save` wrote, onto as many devices; the next eviction would have been the same."""
-        return super(BoundedHashMap, cls).load(file_name, devices, policy)
+        return super(BoundedHashMap, cls).load(file_name, devices, policy, max_bytes=max_bytes)

@@ -98,10 +98,7 @@ void ShardedMap::Impl::check_shard(std::size_t shard) const {
 
 void sharded::check_elements(Element const& key, std::vector<Element> const& values,
                              ShardPolicy const& policy, std::size_t shards) {
-    table::check_key_element(key);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        table::check_value_element(values[i], i);
-    }
+    table::check_elements(key, values);
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }

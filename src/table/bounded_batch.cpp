@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "io/bounded_format.hpp"
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
 #include "table/results.hpp"
@@ -266,22 +266,34 @@ void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const*
 }
 
 void validate_uses(BoundedState const& state) {
-    std::vector<std::uint64_t> uses;
+    Ledger const& ledger = state.ledger;
+    if (ledger.clock > kLastCount || ledger.uses > kLastCount) {
+        throw CorruptTable("table: a clock of " + std::to_string(ledger.clock) + " and " +
+                           std::to_string(ledger.uses) + " uses are more than can be");
+    }
+    bool const by_use = ledger.eviction == Eviction::Lru;
+    std::vector<std::pair<std::uint64_t, std::int64_t>> uses;  // with their scores
     for (std::uint32_t number = 0; number < state.table.top(); ++number) {
         if ((state.table.live()[number / 64] >> (number % 64) & 1) == 0) {
             continue;
         }
-        uses.push_back(state.last_uses()[number]);
-        bool const late = state.ledger.eviction == Eviction::Lru &&
-                          static_cast<std::uint64_t>(state.scores()[number]) > state.ledger.clock;
-        if (uses.back() >= state.ledger.uses || late) {
+        auto const [use, score] =
+            uses.emplace_back(state.last_uses()[number], state.scores()[number]);
+        bool const impossible =
+            by_use && (score < 1 || static_cast<std::uint64_t>(score) > ledger.clock);
+        if (use >= ledger.uses || ledger.clock == 0 || impossible) {
             throw CorruptTable("table: the entry at index " + std::to_string(number) +
-                               " was used in the future");
+                               " was used before the first batch or in the future");
         }
     }
     std::sort(uses.begin(), uses.end());
-    if (std::adjacent_find(uses.begin(), uses.end()) != uses.end()) {
-        throw CorruptTable("table: two entries have the same last use");
+    for (std::size_t i = 1; i < uses.size(); ++i) {
+        if (uses[i - 1].first == uses[i].first) {
+            throw CorruptTable("table: two entries have the same last use");
+        }
+        if (by_use && uses[i - 1].second > uses[i].second) {
+            throw CorruptTable("table: scores and last uses are not in the same order");
+        }
     }
 }
 
@@ -291,19 +303,30 @@ void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> cons
     io::write_table(sink, key, elements, state.table);
 }
 
-RestoredBounded read_bounded(unsigned char const* bytes, std::size_t count) {
+BoundedImage read_bounded(unsigned char const* bytes, std::size_t count) {
     io::BoundedHead const head = io::read_head(bytes, count);
-    io::Restored restored = io::read_table(bytes, count);
-    std::vector<Element>& values = restored.values;
+    if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {
+        throw FormatError("not a sound file of a bounded table: it has a clock of " +
+                          std::to_string(head.clock) + " and " + std::to_string(head.uses) +
+                          " uses, more than can be");
+    }
+    BoundedImage image{head, io::read_image(bytes, count)};
+    std::vector<Element> const& values = image.table.values;
     if (values.size() < 2 || values[values.size() - 2] != kScore || values.back() != kUse ||
-        restored.table.capacity() == 0) {
+        image.table.capacity == 0) {
         throw FormatError("not a sound file of a bounded table: it has no scores");
     }
-    values.resize(values.size() - 2);
-    RestoredBounded made{std::move(restored.key), std::move(values), std::move(restored.table),
-                         Ledger(head.eviction)};
-    made.ledger.clock = head.clock;
-    made.ledger.uses = head.uses;
+    return image;
+}
+
+RestoredBounded build_bounded(BoundedImage&& image) {
+    std::uint64_t const rows = image.table.capacity;
+    io::Restored restored = io::build_table(std::move(image.table), rows);
+    restored.values.resize(restored.values.size() - 2);
+    RestoredBounded made{std::move(restored.key), std::move(restored.values),
+                         std::move(restored.table), Ledger(image.head.eviction)};
+    made.ledger.clock = image.head.clock;
+    made.ledger.uses = image.head.uses;
     try {
         validate_uses({made.table, made.ledger});
     } catch (CorruptTable const& error) {

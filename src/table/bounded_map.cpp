@@ -12,6 +12,7 @@
 #include "table/steps.hpp"
 #include "table/update.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 
 namespace tensorhash {
 
@@ -42,10 +43,7 @@ struct BoundedHashMap::Impl {
 BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
                                Eviction eviction, Device device) {
     require_usable(device, "device");
-    table::check_key_element(key);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        table::check_value_element(values[i], i);
-    }
+    table::check_elements(key, values);
     std::int64_t const rows = max_capacity.rows;
     if (rows < 1 || rows > static_cast<std::int64_t>(table::kMaxEntries)) {
         throw ValueError("max_capacity: expected 1 to " + std::to_string(table::kMaxEntries) +
@@ -291,18 +289,23 @@ Tensor BoundedHashMap::to_bytes() const {
     return sink.take();
 }
 
-BoundedHashMap BoundedHashMap::load(std::string const& file_name) {
+BoundedHashMap BoundedHashMap::load(std::string const& file_name,
+                                    std::optional<std::uint64_t> max_bytes) {
     try {
-        return from_bytes(io::read_file(file_name));
+        return from_bytes(io::read_file(file_name, max_bytes), max_bytes);
     } catch (FormatError const& error) {
         throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
     }
 }
 
-BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes) {
-    Tensor const image = table::check_bytes(bytes);
-    table::RestoredBounded made = table::read_bounded(
-        static_cast<unsigned char const*>(image.data()), static_cast<std::size_t>(image.size()));
+BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes,
+                                          std::optional<std::uint64_t> max_bytes) {
+    Tensor const file = table::check_bytes(bytes);
+    auto const count = static_cast<std::size_t>(file.size());
+    table::BoundedImage image =
+        table::read_bounded(static_cast<unsigned char const*>(file.data()), count);
+    io::require_within(io::memory_of({&image.table, 1}), load_limit(count, max_bytes));
+    table::RestoredBounded made = table::build_bounded(std::move(image));
     return BoundedHashMap(std::make_unique<Impl>(std::move(made.key), std::move(made.values),
                                                  std::move(made.table), std::move(made.ledger)));
 }

@@ -112,6 +112,11 @@ public:
     Table(Table&&) noexcept = default;
     Table& operator=(Table&&) noexcept = default;
 
+    /// Bytes that a table of this capacity takes when it is new; the largest number if they are
+    /// more.
+    static std::uint64_t memory_for(Element const& key, std::vector<Element> const& values,
+                                    std::uint64_t capacity);
+
     std::uint64_t size() const noexcept { return top_ - free_.size(); }
     std::uint64_t capacity() const noexcept { return capacity_; }
     std::uint64_t slots() const noexcept { return index_.slots(); }
@@ -195,6 +200,7 @@ private:
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;
+    bool bool_keys_;
     std::vector<Element> elements_;  // of the value columns
     std::uint64_t capacity_;
     Column keys_;

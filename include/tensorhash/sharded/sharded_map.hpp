@@ -129,7 +129,8 @@ public:
     std::size_t shard_on(Device device) const;
     ShardPolicy const& policy() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Throws CorruptTable unless every shard is sound and holds only keys of its own.
+    /// Throws CorruptTable unless every shard is sound and holds only keys of its own, and all of a
+    /// bounded table's have the same clock.
     void validate() const;
 
     /// One file with all shards.
@@ -139,10 +140,13 @@ public:
     /// Reads what save() or HashMap::save() wrote onto `devices` (none: "cpu:0", …, as many as were saved). Where shards
     /// and policy are the saved ones, indices are too; otherwise keys are routed anew. Without a policy the saved one is
     /// used; a policy that has no name of ours must be given.
+    /// `max_bytes` is HashMap's, for all shards together; a bounded table's file may need it.
     static ShardedMap load(std::string const& file_name, std::vector<Device> devices = {},
-                           std::optional<ShardPolicy> policy = {});
+                           std::optional<ShardPolicy> policy = {},
+                           std::optional<std::uint64_t> max_bytes = {});
     static ShardedMap from_bytes(Tensor const& bytes, std::vector<Device> devices = {},
-                                 std::optional<ShardPolicy> policy = {});
+                                 std::optional<ShardPolicy> policy = {},
+                                 std::optional<std::uint64_t> max_bytes = {});
 
 private:
     struct Impl;
