@@ -266,6 +266,50 @@ MUTANTS = [
         ],
     ),
     Mutant(
+        "the capacity that a file claims is allocated",
+        "UntrustedFiles.*",
+        [
+            Edit(
+                "src/io/format.cpp",
+                "return memory_of(images) <= limit;",
+                "return memory_of(images) >= 1;",
+            )
+        ],
+    ),
+    Mutant(
+        "bools of a file stay as they are",
+        "UntrustedFiles.*",
+        [
+            Edit(
+                "src/io/format.cpp",
+                "if (element.dtype == Dtype::Bool) {",
+                "if (element.dtype == Dtype::Undefined) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a bounded table's clock may be anything",
+        "ClockAndUses*",
+        [
+            Edit(
+                "src/table/bounded_batch.cpp",
+                "if (ledger.clock > kLastCount || ledger.uses > kLastCount) {",
+                "if (ledger.clock > kLastCount && ledger.uses > kLastCount) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a save removes the file that another is writing",
+        "*ReplacingFiles*",
+        [
+            Edit(
+                "src/io/replacement.cpp",
+                "::flock(file.get(), LOCK_EX | LOCK_NB) == 0",
+                "::flock(file.get(), LOCK_EX | LOCK_NB) <= 0",
+            )
+        ],
+    ),
+    Mutant(
         "what was used since leaves all the same",
         "*Bounded*",
         [
