@@ -42,6 +42,7 @@ set(_core_sources
     src/io/format.cpp
     src/runtime/bytes.cpp
     src/runtime/memory.cpp
+    src/runtime/seed.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
     src/sharded/files.cpp

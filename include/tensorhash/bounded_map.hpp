@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,8 +44,10 @@ struct Admitted {
 /// The rest is HashMap's contract. Buffers are allocated once: views stay the table's, and indices below max_capacity.
 class TH_API BoundedHashMap {
 public:
+    /// The seed is as HashMap's.
     BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
-                   Eviction eviction = Eviction::Lru, Device device = {});
+                   Eviction eviction = Eviction::Lru, Device device = {},
+                   std::optional<std::uint64_t> seed = {});
     BoundedHashMap(BoundedHashMap&&) noexcept;
     BoundedHashMap& operator=(BoundedHashMap&&) noexcept;
     /// Copying a table is never an accident: call clone().

@@ -18,8 +18,9 @@ extern "C" {
 /* Raised whenever a signature or a meaning below changes. Check th_abi_version() == TH_ABI_VERSION after loading.
  * 2: th_map_get has `mask` and writes in place; th_map_gather, th_map_replace,
  * th_map_export, th_map_memory.
- * 3: th_memory_take, th_memory_give, th_memory_release. */
-#define TH_ABI_VERSION 3
+ * 3: th_memory_take, th_memory_give, th_memory_release.
+ * 4: th_new_seed. */
+#define TH_ABI_VERSION 4
 
 typedef enum th_status {
     TH_OK = 0,
@@ -63,6 +64,10 @@ TH_API th_status th_memory_take(int64_t bytes, th_memory* memory);
 TH_API void th_memory_give(th_memory memory);
 /* Returns what is kept for later to the system; returns the number of bytes. */
 TH_API int64_t th_memory_release(void);
+
+/* A seed for a hash of the caller's own, as every table draws one: TENSORHASH_SEED if that is set,
+ * else random bits. */
+TH_API th_status th_new_seed(uint64_t* seed);
 
 TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
                                int32_t value_count, th_map** map);

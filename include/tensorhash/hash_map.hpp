@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,10 @@ struct MemoryUsage {
 /// at once; a writer waits for them and excludes them. docs/contract.md has the rules and their tests.
 class TH_API HashMap {
 public:
-    HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {});
+    /// The seed says where keys lie inside the index, and nothing else: no result depends on it.
+    /// Without one the table draws its own, so that keys cannot be chosen to collide.
+    HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {},
+            std::optional<std::uint64_t> seed = {});
     /// Dtypes and element shapes from the arrays: row i of each is one item; of equal keys the first wins.
     static HashMap from_items(Tensor const& keys, std::vector<Tensor> const& values);
 
@@ -130,7 +134,7 @@ public:
                              MakeRoom const& make_room) const;
     /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
     Tensor compact();
-    /// An independent copy, indices and free stack included.
+    /// An independent copy: indices, free stack and seed included.
     HashMap clone() const;
 
     std::int64_t size() const;
@@ -161,8 +165,9 @@ private:
 /// A HashMap without value columns, less the verbs that need them.
 class TH_API HashSet {
 public:
-    HashSet(Capacity init_capacity, Element key, Device device = {})
-        : map_(init_capacity, std::move(key), {}, device) {}
+    HashSet(Capacity init_capacity, Element key, Device device = {},
+            std::optional<std::uint64_t> seed = {})
+        : map_(init_capacity, std::move(key), {}, device, seed) {}
     explicit HashSet(HashMap map);  ///< throws ValueError if the map has value columns
 
     Located insert(Tensor const& keys) { return map_.insert(keys, {}); }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lock.h"
+#include "string_hash.h"
 #include "table.h"
-#include "tensorflow/core/platform/hash.h"
 #include "tensorflow/core/platform/tstring.h"
 #include "tensorflow/core/util/work_sharder.h"
 
@@ -44,6 +44,9 @@ public:
 
     absl::Status create(Element const& value, std::int64_t capacity, int hash_bits) {
         mask_ = hash_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
+        std::uint64_t seed = 0;
+        TF_RETURN_IF_ERROR(to_status(th_new_seed(&seed)));
+        secret_ = tensorhash::kernel::secret_of(seed);
         return map_.create({tf::DT_UINT64, {}}, value, capacity);
     }
 
@@ -148,7 +151,7 @@ private:
         std::vector<std::uint64_t> keys(static_cast<size_t>(batch.rows));
         batch.for_rows(100, [&](size_t row) {
             tf::tstring const& string = batch.strings[row];
-            keys[row] = tf::Hash64(string.data(), string.size()) & mask_;
+            keys[row] = string_hash(view(string), secret_) & mask_;
             if (!strays_.empty()) {
                 auto const stray = strays_.find(view(string));
                 keys[row] = stray == strays_.end() ? keys[row] : stray->second;
@@ -236,6 +239,7 @@ private:
     std::vector<tf::tstring> bytes_;  // by buffer index
     Strays strays_;
     std::uint64_t mask_ = ~std::uint64_t{0};
+    tensorhash::kernel::HashSecret secret_;
 };
 
 /// The store behind a lock: readers together, writers alone.

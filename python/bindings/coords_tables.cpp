@@ -91,14 +91,15 @@ void bind_packed(nb::module_& m) {
         .def(
             "__init__",
             [](CoordTable* self, std::optional<std::int64_t> capacity, std::string const& device,
-               bool use_double_hash, std::optional<int> key_dim) {
+               bool use_double_hash, std::optional<int> key_dim,
+               std::optional<std::uint64_t> seed) {
                 without_gil([&] {
                     new (self) CoordTable(to_capacity(capacity), Device::parse(device),
-                                          use_double_hash, key_dim);
+                                          use_double_hash, key_dim, seed);
                 });
             },
             nb::arg("capacity").none(), nb::arg("device"), nb::arg("use_double_hash"),
-            nb::arg("key_dim").none());
+            nb::arg("key_dim").none(), nb::arg("seed").none() = nb::none());
 }
 
 void bind_torch(nb::module_& m) {

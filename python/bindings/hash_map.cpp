@@ -7,11 +7,12 @@ namespace tensorhash::bindings {
 namespace {
 
 void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key,
-               std::vector<ElementSpec> const& values, std::string const& device) {
+               std::vector<ElementSpec> const& values, std::string const& device,
+               std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     without_gil([&] {
         new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
-                           Device::parse(device));
+                           Device::parse(device), seed);
     });
 }
 
@@ -66,7 +67,7 @@ void bind_hash_map(nb::module_& m) {
                               "The table itself; a HashSet is one without value columns.");
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("device"))
+             nb::arg("device"), nb::arg("seed").none() = nb::none())
         .def("insert", &keys_and_values<&HashMap::insert>, nb::arg("keys"), nb::arg("values"))
         .def("insert_or_assign", &keys_and_values<&HashMap::insert_or_assign>, nb::arg("keys"),
              nb::arg("values"))

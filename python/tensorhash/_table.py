@@ -61,6 +61,16 @@ def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
     return number
 
 
+def seed_of(seed: Any) -> int | None:
+    """The seed of a table's hash; None: the table draws its own."""
+    if seed is None:
+        return None
+    number = integer(seed, "seed", None)
+    if not 0 <= number < 2**64:
+        raise ValueError(f"seed: expected None or 0 to 2**64 - 1, got {number}")
+    return number
+
+
 class Table:
     """A set of keys with a buffer index each; the base of HashMap and HashSet."""
 
@@ -77,6 +87,7 @@ class Table:
         key: tuple[DtypeLike, ShapeLike],
         values: list[tuple[DtypeLike, ShapeLike]],
         device: Any,
+        seed: int | None = None,
     ) -> None:
         homes: set[str | None] = set()
 
@@ -88,13 +99,15 @@ class Table:
         rows = integer(init_capacity, "init_capacity")
         key_element = element(*key, "key")
         value_elements = [element(*value, "value") for value in values]
-        table = self._make(rows, key_element, value_elements, device)
+        table = self._make(rows, key_element, value_elements, device, seed_of(seed))
         home = next((name for name in ("torch", "core") if name in homes), self._default_framework)
         self._hold(table, framework(home))
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
         """The core's table."""
-        return _core.HashMap(rows, key, values, usable_device(device))
+        return _core.HashMap(rows, key, values, usable_device(device), seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
         self._table = table

@@ -62,15 +62,18 @@ class BoundedHashMap(HashMap):
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
         eviction: str = "lru",
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._how = word(eviction, "eviction")
         rows = integer(max_capacity, "max_capacity")
-        self._create(rows, (key_dtype, key_element_shape), columns, device)
+        self._create(rows, (key_dtype, key_element_shape), columns, device, seed)
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
-        return _core.BoundedHashMap(rows, key, values, self._how, usable_device(device))
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
+        return _core.BoundedHashMap(rows, key, values, self._how, usable_device(device), seed)
 
     @classmethod
     def _from_bytes(cls, payload: Any) -> Any:

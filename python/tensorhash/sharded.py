@@ -66,15 +66,18 @@ class ShardedHashMap(HashMap):
         value_element_shapes: Sequence[ShapeLike] | None = None,
         devices: Sequence[Any],
         policy: Policy = "hash",
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._policy = policy
-        self._create(init_capacity, (key_dtype, key_element_shape), columns, devices)
+        self._create(init_capacity, (key_dtype, key_element_shape), columns, devices, seed)
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
         policy = _core_policy(self._policy)
-        return _core.ShardedMap(rows, key, values, _device_names(device), policy)
+        return _core.ShardedMap(rows, key, values, _device_names(device), policy, seed)
 
     @classmethod
     def _with_policy(cls, table: Any, home: Framework, policy: Policy | None) -> Self:

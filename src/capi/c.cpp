@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/memory.hpp"
+#include "runtime/seed.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
 #include "tensorhash/memory.hpp"
@@ -156,6 +157,13 @@ void th_memory_give(th_memory memory) {
         {static_cast<unsigned char*>(memory.data), static_cast<std::size_t>(memory.bytes)});
 }
 int64_t th_memory_release(void) { return static_cast<int64_t>(release_memory()); }
+
+th_status th_new_seed(uint64_t* seed) {
+    return guarded([&] {
+        require(seed, "seed");
+        *seed = runtime::new_seed();
+    });
+}
 
 th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
                         int32_t value_count, th_map** map) {

@@ -66,7 +66,7 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
 
 void CoordStore::settle(std::uint32_t columns) {
     RowBuffer none(columns);
-    index_.emplace(none.rows(), rules_.double_hash, rules_.capacity);
+    index_.emplace(none.rows(), rules_.index);
     buffer_ = std::move(none);
     columns_ = columns;
 }
@@ -76,7 +76,7 @@ void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
     if (index_) {
         index_->extend(all.rows, keys);
     } else {
-        index_.emplace(all.rows, rules_.double_hash, rules_.capacity);
+        index_.emplace(all.rows, rules_.index);
     }
     columns_ = fresh.columns;
     buffer_.adopt(std::move(all));
@@ -126,8 +126,8 @@ Tensor CoordStore::unique_index() const {
 Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) const {
     Reading const guard(lock_);
     if (!index_) {
-        return slots_of(FlatIndex(rules_.capacity.value_or(FlatIndex::capacity_for(0))), offset,
-                        dtype);
+        std::uint64_t const empty = rules_.index.capacity.value_or(FlatIndex::capacity_for(0));
+        return slots_of(FlatIndex(empty, false, {}), offset, dtype);
     }
     if (index_->packed() == nullptr) {
         throw ValueError(
@@ -158,8 +158,8 @@ std::int64_t CoordStore::num_distinct() const {
 
 std::int64_t CoordStore::capacity() const {
     Reading const guard(lock_);
-    if (rules_.capacity) {
-        return static_cast<std::int64_t>(*rules_.capacity);
+    if (rules_.index.capacity) {
+        return static_cast<std::int64_t>(*rules_.index.capacity);
     }
     bool const flat = index_ && index_->packed() != nullptr;
     return static_cast<std::int64_t>(

@@ -18,8 +18,7 @@ namespace tensorhash::coords {
 
 /// How a store differs from another; fixed for its life.
 struct StoreRules {
-    std::optional<std::uint64_t> capacity;  // distinct keys that fit; without one the store grows
-    bool double_hash = false;
+    CoordRules index;
     bool packed_only =
         false;  // a row out of the packed key's range is an error, no reason to widen
 };
@@ -57,7 +56,7 @@ public:
     /// 0 as long as nobody said.
     std::uint32_t columns() const;
     CoordKey key() const;
-    bool double_hash() const noexcept { return rules_.double_hash; }
+    bool double_hash() const noexcept { return rules_.index.double_hash; }
 
 private:
     CoordRows checked(Tensor const& tensor, std::string_view argument) const;

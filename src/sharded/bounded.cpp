@@ -57,7 +57,8 @@ private:
 }  // namespace
 
 ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
+                       std::vector<Device> devices, ShardPolicy policy,
+                       std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::size_t const shards = devices.size();
@@ -71,7 +72,8 @@ ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < shards; ++i) {
         tables.emplace_back(key, table::with_hidden(values),
-                            share(static_cast<std::uint64_t>(rows), shards, i));
+                            share(static_cast<std::uint64_t>(rows), shards, i),
+                            sharded::seed_of_shard(seed, i));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),

@@ -29,6 +29,12 @@ void check_elements(Element const& key, std::vector<Element> const& values,
 /// Rows for one of so many shards, when `capacity` keys fall on them at random.
 std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
 
+/// The seed of one shard's table, if the caller fixed the seed of all.
+inline std::optional<std::uint64_t> seed_of_shard(std::optional<std::uint64_t> seed,
+                                                  std::size_t shard) {
+    return seed ? std::optional(*seed + shard) : std::nullopt;
+}
+
 /// The tensors of all shards, one behind the other.
 Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 

@@ -110,14 +110,15 @@ void sharded::check_elements(Element const& key, std::vector<Element> const& val
 }
 
 ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
+                       std::vector<Device> devices, ShardPolicy policy,
+                       std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < devices.size(); ++i) {
-        tables.emplace_back(key, values, capacity);
+        tables.emplace_back(key, values, capacity, sharded::seed_of_shard(seed, i));
     }
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
                                    std::move(policy), std::move(tables));

@@ -40,7 +40,8 @@ struct BoundedHashMap::Impl {
 };
 
 BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
-                               Eviction eviction, Device device) {
+                               Eviction eviction, Device device,
+                               std::optional<std::uint64_t> seed) {
     require_usable(device, "device");
     table::check_key_element(key);
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -51,7 +52,7 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
         throw ValueError("max_capacity: expected 1 to " + std::to_string(table::kMaxEntries) +
                          " entries, got " + std::to_string(rows));
     }
-    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows));
+    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows), seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
                                    table::Ledger(eviction));
 }

@@ -129,7 +129,8 @@ void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     runtime::Block numbers(key_batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(key_batch.rows);
     // A table of its own, swapped in when it is whole: a failure costs nothing, and readers wait for the swap only.
-    table::Table made(impl_->key, impl_->values, static_cast<std::uint64_t>(capacity()));
+    table::Table made(impl_->key, impl_->values, static_cast<std::uint64_t>(capacity()),
+                      impl_->table.seed());
     made.upsert(key_batch.data(), key_batch.rows, rows, last,
                 {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
     Writing const guard(impl_->lock);

@@ -91,7 +91,7 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     }
     std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
     if (target.lines() != lines) {
-        growth.index.emplace(layout_, lines, runtime::Fill::Committed);
+        growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
     }
     return growth;
 }
@@ -152,7 +152,7 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
         bool const is_largest = sized_for >= kMaxEntries;
         replacement.reset();
-        replacement.emplace(layout_, Index::lines_for(layout_, sized_for),
+        replacement.emplace(layout_, Index::lines_for(layout_, sized_for), seed(),
                             runtime::Fill::Committed);
         replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
@@ -259,7 +259,7 @@ Growth Table::prepare_reserve(std::uint64_t capacity) {
             growth.extensions.push_back(std::move(extension));
             growth.lines = lines;
         } else {
-            growth.index.emplace(layout_, lines, runtime::Fill::Committed);
+            growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
         }
     }
     return growth;

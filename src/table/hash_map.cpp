@@ -25,13 +25,14 @@ using table::Table;
 using table::with_rows;
 using table::Writing;
 
-HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device) {
+HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device,
+                 std::optional<std::uint64_t> seed) {
     require_usable(device, "device");
     table::check_key_element(key);
     for (std::size_t i = 0; i < values.size(); ++i) {
         table::check_value_element(values[i], i);
     }
-    Table made(key, values, table::check_capacity(init_capacity, "init_capacity"));
+    Table made(key, values, table::check_capacity(init_capacity, "init_capacity"), seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made));
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 
@@ -49,10 +50,12 @@ Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capac
     return copy;
 }
 
-Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity)
+Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
+             std::optional<std::uint64_t> seed)
     : layout_(layout_of(key)), elements_(values), capacity_(capacity),
       keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
-      index_(layout_, Index::lines_for(layout_, capacity)), live_((capacity + 63) / 64, 0) {}
+      index_(layout_, Index::lines_for(layout_, capacity), seed ? *seed : runtime::new_seed()),
+      live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
     : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_),
@@ -207,7 +210,7 @@ Compacted Table::prepare_compact(std::int32_t* old_to_new) const {
         compacted.live[i / 64] |= std::uint64_t{1} << (i % 64);
     }
     compacted.count = count;
-    compacted.index.emplace(layout_, index_.lines());
+    compacted.index.emplace(layout_, index_.lines(), seed());
     return compacted;
 }
 

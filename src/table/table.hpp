@@ -106,8 +106,10 @@ using RowVisit = std::function<void(std::size_t row, void* const* values)>;
 
 class Table {
 public:
-    Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity);
-    /// A copy of everything, indices and free stack included.
+    /// Without a seed the table draws one.
+    Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
+          std::optional<std::uint64_t> seed = {});
+    /// A copy of everything: indices, free stack and seed included.
     Table(Table const& other);
     Table(Table&&) noexcept = default;
     Table& operator=(Table&&) noexcept = default;
@@ -115,6 +117,7 @@ public:
     std::uint64_t size() const noexcept { return top_ - free_.size(); }
     std::uint64_t capacity() const noexcept { return capacity_; }
     std::uint64_t slots() const noexcept { return index_.slots(); }
+    std::uint64_t seed() const noexcept { return index_.seed(); }
     std::uint32_t top() const noexcept { return top_; }
     Column const& keys() const noexcept { return keys_; }
     std::vector<Column> const& values() const noexcept { return values_; }

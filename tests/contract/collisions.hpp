@@ -1,6 +1,8 @@
 // Keys that collide on purpose: the engine's hash run backwards. Rule 7 promises the right answer for them.
 #pragma once
 
+#include <cstdlib>
+
 #include "batches.hpp"
 #include "tensorhash/kernel/hash.hpp"
 #include "tensorhash/kernel/key.hpp"
@@ -9,17 +11,27 @@ namespace th_test {
 
 namespace kernel = tensorhash::kernel;
 
+/// The seed of all tables that are not given one, in every test program that includes this file:
+/// tests that craft collisions must know it. TENSORHASH_SEED=n runs the tests under another one.
+inline std::uint64_t const test_seed = [] {
+    setenv("TENSORHASH_SEED", "1", 0);
+    return static_cast<std::uint64_t>(std::strtoull(std::getenv("TENSORHASH_SEED"), nullptr, 0));
+}();
+inline kernel::HashSecret const test_secret = kernel::secret_of(test_seed);
+
 /// A key of eight bytes whose mixed word agrees with its siblings' in the low `bits`: one home line for all of them in
 /// every index of up to 2^bits lines, and keys of all classes (the top bits) in it. Numbers below 2^(59 - bits).
-inline void write_same_home_key(void* out, int bits, std::uint64_t number) {
-    std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3);
+inline void write_same_home_key(void* out, int bits, std::uint64_t number,
+                                kernel::HashSecret const& secret = test_secret) {
+    std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3, secret);
     std::memcpy(out, &word, 8);
 }
 
 /// A key of more than eight bytes with this hash: only comparing tells it from its siblings of other numbers. Of keys
 /// below 16 bytes the bytes after the eighth are the number.
 inline void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted,
-                              std::uint64_t number) {
+                              std::uint64_t number,
+                              kernel::HashSecret const& secret = test_secret) {
     auto* bytes = static_cast<unsigned char*>(out);
     std::size_t whole = width / 8 * 8;
     // The tail is the number; the words after the first are arbitrary; the first makes up for all of them.
@@ -29,24 +41,27 @@ inline void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted
         std::memcpy(bytes + at, &word, 8);
     }
     std::size_t const last = (width - 1) / 8 * 8;
-    std::uint64_t hash = kernel::unavalanche(wanted) ^
+    std::uint64_t hash = kernel::unavalanche(wanted, secret) ^
                          kernel::load_bytes(bytes + last, static_cast<std::uint32_t>(width - last));
     for (std::size_t at = last - 8; at >= 8; at -= 8) {
-        hash = kernel::fold_out(hash, kernel::load_word(bytes + at));
+        hash = kernel::fold_out(hash, kernel::load_word(bytes + at), secret);
     }
-    std::uint64_t const first = kernel::fold_out(hash, kernel::first_hash(width));
+    std::uint64_t const first = kernel::fold_out(hash, secret.start, secret);
     std::memcpy(bytes, &first, 8);
 }
 
 /// One of eight hashes, which differ in the class alone: one home line.
-inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t number) {
-    write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number);
+inline void write_same_hash_key(void* out, std::size_t width, std::uint64_t number,
+                                kernel::HashSecret const& secret = test_secret) {
+    write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number, secret);
 }
 
-inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1) {
+inline Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1,
+                             kernel::HashSecret const& secret = test_secret) {
     Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), 1}, Dtype::Int64);
     auto* bytes = static_cast<char*>(out.data());
-    for (std::size_t i = 0; i < rows; ++i) write_same_home_key(bytes + 8 * i, bits, first + i);
+    for (std::size_t i = 0; i < rows; ++i)
+        write_same_home_key(bytes + 8 * i, bits, first + i, secret);
     return out;
 }
 
@@ -60,9 +75,11 @@ Tensor wide_keys(std::size_t width, std::size_t rows, Write const& write) {
     return out;
 }
 
-inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1) {
-    return wide_keys(width, rows,
-                     [=](void* out, std::size_t i) { write_same_hash_key(out, width, first + i); });
+inline Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first = 1,
+                             kernel::HashSecret const& secret = test_secret) {
+    return wide_keys(width, rows, [=](void* out, std::size_t i) {
+        write_same_hash_key(out, width, first + i, secret);
+    });
 }
 
 }  // namespace th_test

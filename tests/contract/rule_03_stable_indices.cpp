@@ -160,8 +160,8 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(rows, 24), {});
             twin.insert(sequence(20'000), 1);
-            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0)),
-                                    static_cast<std::int64_t>(kernel::unmix(1))}),
+            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0, test_secret)),
+                                    static_cast<std::int64_t>(kernel::unmix(1, test_secret))}),
                         {});
             twin.erase(sequence(5000, 3000));
             twin.reserve(100'000);
@@ -180,8 +180,8 @@ TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_muc
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(300, 24), {});
             twin.insert(sequence(25'000), 1);
-            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0)),
-                                    static_cast<std::int64_t>(kernel::unmix(1))}),
+            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0, test_secret)),
+                                    static_cast<std::int64_t>(kernel::unmix(1, test_secret))}),
                         {});
             twin.erase(sequence(5000, 3000));
             twin.insert(sequence(more, 20'000),

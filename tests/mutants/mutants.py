@@ -380,4 +380,48 @@ MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "all indices have the published hash, whatever their seed",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/table/index.cpp",
+                "secret_(kernel::secret_of(seed))",
+                "secret_()",
+            )
+        ],
+    ),
+    Mutant(
+        "a flip of the top bit passes from word to word",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "include/tensorhash/kernel/hash.hpp",
+                "return (x << 32 | x >> 32) * secret.second;",
+                "return x << 32 | x >> 32;",
+            )
+        ],
+    ),
+    Mutant(
+        "packed coordinates have the published hash, whatever their seed",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/coords/coord_index.cpp",
+                "rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_)",
+                "kernel::HashSecret{}",
+            )
+        ],
+    ),
+    Mutant(
+        "a table forgets its seed when it is compacted",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/table/table.cpp",
+                "compacted.index.emplace(layout_, index_.lines(), seed());",
+                "compacted.index.emplace(layout_, index_.lines(), 0);",
+            )
+        ],
+    ),
 ]

@@ -69,6 +69,8 @@ private:
 };
 
 /// Coordinates (b, x, y, z), b from 0 to kBatchMax, the others from kCoordMin to kCoordMax; ValueError for others.
+/// The hash is Splitmix64Hash, which is published. For coordinates from strangers use CoordTable,
+/// which has a random seed.
 class TH_API PackedHashTable : public CoordTableBase {
 public:
     /// Takes `capacity` distinct keys, rounded up to a power of two, and refuses more. Without one the table grows, and
@@ -82,11 +84,15 @@ public:
 /// Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
 class TH_API CoordTable : public CoordTableBase {
 public:
-    /// Without a capacity the table grows. Without `key_dim` the first batch says how many columns there are.
+    /// Without a capacity the table grows. Without `key_dim` the first batch says how many columns
+    /// there are. The seed is as HashMap's: it says which slots keys get, and no answer depends on
+    /// it.
     explicit CoordTable(std::optional<Capacity> capacity = {}, Device device = {},
-                        bool use_double_hash = false, std::optional<int> key_dim = {});
+                        bool use_double_hash = false, std::optional<int> key_dim = {},
+                        std::optional<std::uint64_t> seed = {});
     static CoordTable from_coords(Tensor const& coords, std::optional<Capacity> capacity = {},
-                                  bool use_double_hash = false);
+                                  bool use_double_hash = false,
+                                  std::optional<std::uint64_t> seed = {});
 };
 
 }  // namespace tensorhash::coords

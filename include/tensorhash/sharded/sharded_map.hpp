@@ -35,12 +35,15 @@ struct Bound {
 /// throws changed no shard; many may read, a writer is alone. Indices are int64, see global_index().
 class TH_API ShardedMap {
 public:
-    /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys fit without growth.
+    /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys
+    /// fit without growth. The seed is as HashMap's, another one for each shard. Which shard a key
+    /// belongs to is the policy's choice alone.
     ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-               std::vector<Device> devices, ShardPolicy policy = hash_policy());
+               std::vector<Device> devices, ShardPolicy policy = hash_policy(),
+               std::optional<std::uint64_t> seed = {});
     /// Bounded: keys come in through admit(), and the verbs that would add or overwrite without it are refused.
     ShardedMap(Bound bound, Element key, std::vector<Element> values, std::vector<Device> devices,
-               ShardPolicy policy = hash_policy());
+               ShardPolicy policy = hash_policy(), std::optional<std::uint64_t> seed = {});
     static ShardedMap from_items(Tensor const& keys, std::vector<Tensor> const& values,
                                  std::vector<Device> devices, ShardPolicy policy = hash_policy());
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tensorhash import _core
 from tensorhash._arrays import NUMPY
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._table import Array, ArrayLike, integer, seed_of
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import take_rows
 
@@ -119,7 +119,7 @@ def _capacity(capacity: Any) -> int | None:
 
 
 class PackedHashTable(_CoordTable):
-    """Coordinates (b, x, y, z), each a 64-bit key.
+    """Coordinates (b, x, y, z), each a 64-bit key. Its hash is published and has no seed.
 
     `BATCH_MAX`, `COORD_MIN` and `COORD_MAX` are the limits; ValueError names the row, column and
     value that is beyond. A table made with a capacity takes that many distinct keys, rounded up to
@@ -143,6 +143,7 @@ class CoordTable(_CoordTable):
 
     64 bits while everything fits PackedHashTable's limits, else 128 bits for four columns, else
     the engine's wide keys. Without `key_dim` the first batch says how many columns there are.
+    Which slots keys get follows from `seed`, a random one unless it is given; no answer does.
     """
 
     def __init__(
@@ -151,11 +152,13 @@ class CoordTable(_CoordTable):
         device: Any = "cpu",
         use_double_hash: bool = False,
         key_dim: int | None = None,
+        *,
+        seed: int | None = None,
     ) -> None:
         columns = None if key_dim is None else integer(key_dim, "key_dim", None)
         if columns is not None and not 1 <= columns <= 7:
             raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
-        self._make(_capacity(capacity), device, use_double_hash, columns)
+        self._make(_capacity(capacity), device, use_double_hash, columns, seed_of(seed))
 
     def _make(
         self,
@@ -163,9 +166,10 @@ class CoordTable(_CoordTable):
         device: Any,
         use_double_hash: bool,
         key_dim: int | None = None,
+        seed: int | None = None,
     ) -> None:
         self._table = _core.CoordTable(
-            capacity, usable_device(device), bool(use_double_hash), key_dim
+            capacity, usable_device(device), bool(use_double_hash), key_dim, seed
         )
         self._framework = NUMPY
 
