@@ -22,6 +22,8 @@ Tensor int32_vector(std::size_t rows) {
     return Tensor::empty({static_cast<std::int64_t>(rows)}, Dtype::Int32);
 }
 
+std::uint64_t* keys_in(Block& scratch) { return reinterpret_cast<std::uint64_t*>(scratch.data()); }
+
 /// One member of every slot; the view keeps the slots alive.
 Tensor slots_of(FlatIndex const& flat, std::size_t offset, Dtype dtype) {
     return Tensor::borrow_strided(
@@ -51,17 +53,14 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
         }
         return;
     }
-    if (!rules_.packed_only) {
-        append(narrowed(rows, argument), nullptr);
-        return;
+    if (rules_.packed_only && rows.wide()) {
+        // An int64 out of range is seen before it is narrowed.
+        Block scratch(rows.rows * sizeof(std::uint64_t));
+        if (pack_rows(rows.flat(), rows.rows, keys_in(scratch)) != 0) {
+            fail_range(rows, argument);
+        }
     }
-    // Packed from what came: an int64 out of range is seen before it is narrowed.
-    Block scratch(rows.rows * sizeof(std::uint64_t));
-    auto* const keys = reinterpret_cast<std::uint64_t*>(scratch.data());
-    if (pack_rows(rows.flat(), rows.rows, keys) != 0) {
-        fail_range(rows, argument);
-    }
-    append(narrowed(rows, argument), keys);
+    append(narrowed(rows, argument), argument);
 }
 
 void CoordStore::settle(std::uint32_t columns) {
@@ -71,8 +70,18 @@ void CoordStore::settle(std::uint32_t columns) {
     columns_ = columns;
 }
 
-void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
+void CoordStore::append(CoordRows const& fresh, std::string_view argument) {
     RowBuffer::Appended all = buffer_.with(fresh, "coords");
+    Block scratch;
+    std::uint64_t* keys = nullptr;
+    if (rules_.packed_only) {
+        scratch = Block(fresh.rows * sizeof(std::uint64_t));
+        keys = keys_in(scratch);
+        std::int32_t const* const rows = all.rows.data() + buffer_.rows().rows * fresh.columns;
+        if (pack_rows({rows, fresh.columns, false}, fresh.rows, keys) != 0) {
+            fail_range(fresh, argument);
+        }
+    }
     if (index_) {
         index_->extend(all.rows, keys);
     } else {
@@ -93,7 +102,7 @@ void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
     CoordIndex const nothing(RowBuffer(from.columns).rows());
     append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base"), narrowed(by, "offsets"),
                     rules_.packed_only),
-           nullptr);
+           "base");
 }
 
 Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {

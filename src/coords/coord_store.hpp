@@ -62,8 +62,9 @@ private:
     CoordRows checked(Tensor const& tensor, std::string_view argument) const;
     /// An index over no rows of so many columns; there was none before.
     void settle(std::uint32_t columns);
-    /// `fresh`, as int32, behind the rows so far and into the index; `keys` as in CoordIndex::extend.
-    void append(CoordRows const& fresh, std::uint64_t const* keys);
+    /// `fresh`, as int32, behind the rows so far and into the index. The index is made from the
+    /// copy behind the rows: the caller's array may change meanwhile.
+    void append(CoordRows const& fresh, std::string_view argument);
     Tensor slots(std::size_t offset, Dtype dtype, char const* name) const;
 
     StoreRules rules_;

@@ -153,6 +153,19 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
     return table;
 }
 
+namespace {
+
+/// A copy: every path reads the rows more than once, and the caller's array may change between.
+CoordRows copied(CoordRows const& rows, std::string_view argument) {
+    CoordRows own = narrowed(rows, argument);
+    if (!rows.wide()) {
+        own.tensor = own.tensor.clone();
+    }
+    return own;
+}
+
+}  // namespace
+
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options,
                         char const* out_name) {
@@ -162,8 +175,12 @@ Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape
         kernel.size.size() < kMaxColumns) {  // an empty list has the axes of the kernel
         columns.least = static_cast<std::uint32_t>(kernel.size.size()) + 1;
     }
-    question.in = narrowed(check_rows(in_coords, "in_coords", columns), "in_coords");
-    question.out = narrowed(check_rows(out_coords, out_name, question.in.columns), out_name);
+    CoordRows const in = check_rows(in_coords, "in_coords", columns);
+    CoordRows const out = check_rows(out_coords, out_name, in.columns);
+    question.in = copied(in, "in_coords");
+    bool const one_array =
+        in.tensor.data() == out.tensor.data() && in.rows == out.rows && in.wide() == out.wide();
+    question.out = one_array ? question.in : copied(out, out_name);
     question.axes = question.in.columns - 1;
     check_axes(stride, question.axes, "in_to_out_stride_ratio");
     check_positive(stride, "in_to_out_stride_ratio");

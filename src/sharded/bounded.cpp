@@ -98,7 +98,7 @@ void ShardedMap::Impl::require_bounded(char const* verb) const {
 Admitted ShardedMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
                            std::vector<Reduce> const& reduce, Tensor const& scores) {
     impl_->require_bounded("admit");
-    Batch batch = table::check_batch(keys, impl_->key, "keys");
+    Batch batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> reduces = table::check_reduce(reduce, impl_->values.size());
     reduces.insert(reduces.end(), 2, Reduce::Last);

@@ -68,6 +68,17 @@ struct ShardedMap::Impl {
             table::detach_from(table, batch);
         }
     }
+    /// A copy of the caller's keys if there are several shards: the policy and the shard must see
+    /// the same ones. A single table makes its own.
+    table::Batch own(table::Batch batch) const {
+        if (tables.size() > 1) {
+            batch.tensor = batch.tensor.clone();
+        }
+        return batch;
+    }
+    table::KeySource key_source() const noexcept {
+        return tables.size() > 1 ? table::KeySource::Private : table::KeySource::Caller;
+    }
     void check_shard(std::size_t shard) const;
 
     bool is_bounded() const noexcept { return !ledgers.empty(); }

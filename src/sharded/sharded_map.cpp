@@ -159,8 +159,8 @@ Located ShardedMap::Impl::add(Routed const& routed, Batch keys, std::vector<Batc
     }
     GroupedColumn const rows(routed, keys, key.bytes());
     prepare_or_cancel(adding, [&](std::size_t shard) {
-        adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
-                                                  routed.rows(shard), answers.of(shard));
+        adding[shard] = tables[shard].prepare_add(
+            rows.from(routed.begin(shard)), routed.rows(shard), answers.of(shard), key_source());
     });
     finish_shards([&](std::size_t shard) {
         if (reduce == nullptr) {
@@ -185,7 +185,7 @@ Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> con
 Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
     return impl_->add(impl_->route(batch), batch, columns, &reduces);
@@ -193,7 +193,7 @@ Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& va
 
 Located ShardedMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     return impl_->add(impl_->route(batch), batch, {}, nullptr);
 }
 
@@ -201,7 +201,7 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                                 std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     Tensor const owner = impl_->shards_of(batch);
     for (std::size_t row = 0; row < batch.rows; ++row) {

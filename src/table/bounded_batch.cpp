@@ -69,11 +69,8 @@ UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores)
 namespace {
 
 /// Nothing if the table has room for whatever is new in the batch.
-std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch) {
-    std::uint64_t const room = state.table.capacity() - state.table.size();
-    if (batch.rows <= room) {
-        return std::nullopt;
-    }
+std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch, Bytes keys,
+                                 std::uint64_t room) {
     Distinct distinct;
     distinct.of_row.resize(batch.rows);
     runtime::Block mask(batch.rows);
@@ -81,12 +78,12 @@ std::optional<Distinct> too_many(BoundedState const& state, Candidates const& ba
         return static_cast<std::uint64_t>(std::count(mask.data(), mask.data() + rows, 0));
     };
     // Most keys of a batch are often there: look before sorting out which of the others are equal.
-    state.table.find(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
+    state.table.find(keys, batch.rows, {distinct.of_row.data(), mask.data()});
     if (missing(batch.rows) <= room) {
         return std::nullopt;
     }
     Table set(batch.key, {}, 0);
-    set.activate(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
+    set.activate(keys, batch.rows, {distinct.of_row.data(), mask.data()}, KeySource::Private);
     distinct.where.resize(set.size());
     state.table.find(set.keys().block->data(), set.size(), {distinct.where.data(), mask.data()});
     if (missing(set.size()) <= room) {
@@ -160,7 +157,7 @@ void prepare_evicting(BoundedState const& state, Candidates const& batch, Admiss
     }
     std::size_t const key_bytes = state.table.keys().row_bytes;
     admission.arriving = runtime::Block(plan.arriving.size() * key_bytes);
-    gather_rows(admission.arriving.data(), batch.keys, key_bytes, plan.arriving.data(),
+    gather_rows(admission.arriving.data(), admission.keys.data(), key_bytes, plan.arriving.data(),
                 plan.arriving.size());
     admission.replacing =
         state.table.prepare_replace(plan.replaced, admission.arriving.data(), plan.arriving.size());
@@ -174,7 +171,7 @@ void finish_evicting(BoundedState const& state, Candidates const& batch, Admissi
                            bytes, place};
     };
     copy_leaving_keys(leaving(&evicted.keys, state.table.keys().row_bytes), plan, state.table,
-                      batch.keys);
+                      admission.keys.data());
     state.table.finish_replace(std::move(admission.replacing));
     std::size_t const columns = batch.elements.size() - 2;
     for (std::size_t i = 0; i < batch.elements.size(); ++i) {
@@ -205,9 +202,20 @@ Evicted make_evicted(Element const& key, std::vector<Element> const& elements, s
 
 Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out) {
     Admission admission;
-    std::optional<Distinct> distinct = too_many(state, batch);
-    if (!distinct) {
+    std::uint64_t const room = state.table.capacity() - state.table.size();
+    if (batch.rows <= room) {
         admission.adding = state.table.prepare_add(batch.keys, batch.rows, out);
+        return admission;
+    }
+    // The plan must be about the keys that then come in, whatever the caller's array does
+    // meanwhile.
+    std::size_t const bytes = batch.rows * state.table.keys().row_bytes;
+    admission.keys = runtime::Block(bytes);
+    runtime::copy_bytes(admission.keys.data(), batch.keys, bytes);
+    std::optional<Distinct> distinct = too_many(state, batch, admission.keys.data(), room);
+    if (!distinct) {
+        admission.adding =
+            state.table.prepare_add(admission.keys.data(), batch.rows, out, KeySource::Private);
         return admission;
     }
     admission.distinct = std::move(*distinct);

@@ -104,6 +104,7 @@ struct Distinct {
 struct Admission {
     std::size_t leaving() const noexcept { return plan ? plan->leaving.size() : 0; }
 
+    runtime::Block keys;           // a copy of the batch's, if they are looked at more than once
     std::optional<Adding> adding;  // everything fits
     std::optional<Plan> plan;      // or somebody leaves: what follows is for that
     Distinct distinct;

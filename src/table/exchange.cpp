@@ -54,7 +54,8 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
 
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
-    Batch const batch = table::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    Batch batch = table::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    batch.tensor = batch.tensor.clone();  // what was checked must be what is read
     if (column >= impl_->values.size()) {
         throw IndexError("column: expected less than the table's " +
                          std::to_string(impl_->values.size()) + " value columns, got " +

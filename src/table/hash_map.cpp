@@ -241,7 +241,8 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     }
     Batch const key_batch = table::check_batch(keys, key, "keys");
     std::vector<Batch> const batches = table::check_values(values, elements, key_batch.rows);
-    Batch const places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    Batch places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    places.tensor = places.tensor.clone();  // what was checked must be what is written to
     if (places.rows != key_batch.rows) {
         throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) +
                          " rows, as many as keys, got " + std::to_string(places.rows));

@@ -58,6 +58,12 @@ struct Growth {
     std::vector<runtime::Extension> extensions;
 };
 
+/// Where a batch's keys lie.
+enum class KeySource : unsigned char {
+    Caller,   // in memory that another thread or process may write to at any time
+    Private,  // in memory that stays as it is until the call is over
+};
+
 /// A batch whose keys have claims and room, but are not yet the table's.
 struct Adding {
     struct Counts {
@@ -66,6 +72,8 @@ struct Adding {
         std::uint64_t reused = 0;   // those that took an index off the free stack
     };
     runtime::Block positions;
+    runtime::Block keys;    // a copy of the caller's
+    bool in_place = false;  // or: the copy is in the table's key buffer, from `base` on
     kernel::BatchView batch;
     std::size_t rows = 0;
     std::optional<Index> replacement;  // holds the claims, if the table's own index was too small
@@ -126,7 +134,7 @@ public:
 
     void find(Bytes keys, std::size_t rows, Answers out) const;
     /// Adds the keys that are new; their values are zeros.
-    void activate(Bytes keys, std::size_t rows, Answers out);
+    void activate(Bytes keys, std::size_t rows, Answers out, KeySource source = KeySource::Caller);
     /// Adds the keys that are new with their values and joins the other rows by `reduce`, one per column.
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
@@ -138,7 +146,8 @@ public:
 
     // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
     // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
-    Adding prepare_add(Bytes keys, std::size_t rows, Answers out);
+    Adding prepare_add(Bytes keys, std::size_t rows, Answers out,
+                       KeySource source = KeySource::Caller);
     void cancel(Adding& adding) noexcept;
     void finish_activate(Adding&& adding) noexcept;
     void finish_upsert(Adding&& adding, std::span<Bytes const> values,
@@ -183,6 +192,10 @@ public:
 
 private:
     Adding::Counts finish_add(Adding& adding) noexcept;
+    Bytes keep_keys(Adding& adding, Bytes keys);
+    void forget_keys(Adding const& adding) noexcept;
+    void write_keys(Adding const& adding) noexcept;
+    void close_gaps(Adding const& adding) noexcept;
     cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
                           std::optional<Index>& replacement);
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,

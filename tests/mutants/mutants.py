@@ -424,4 +424,48 @@ MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "keys are claimed where the caller may change them",
+        "*Rule08ChangingInput*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "source == KeySource::Private ? keys : keep_keys(adding, keys);",
+                "keys;",
+            )
+        ],
+    ),
+    Mutant(
+        "the policy sees other keys than the shards",
+        "*Rule08ChangingInput*",
+        [
+            Edit(
+                "src/sharded/impl.hpp",
+                "batch.tensor = batch.tensor.clone();",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "rows that add no key stay behind the table's own",
+        "*Rule09*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "runtime::zero_bytes(keys_.row(top_ + end), (adding.rows - end) * keys_.row_bytes);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "chunks of new keys do not move together",
+        "*Rule01Large*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "if (end != chunks.begin(chunk)) {",
+                "if (false) {",
+            )
+        ],
+    ),
 ]
