@@ -1,6 +1,8 @@
 // The bound BoundedHashMap: as HashMap, with scores in and evicted rows out.
 #include "tensorhash/bounded_map.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include "evicted_out.hpp"
 #include "optimizer.hpp"
 #include "table_methods.hpp"

@@ -1,6 +1,8 @@
 // The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
 #include "tensorhash/hash_map.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include "table_methods.hpp"
 
 namespace tensorhash::bindings {

@@ -183,3 +183,39 @@ def test_files_hold_no_seed(tmp_path):
         table.save(tmp_path / f"{seed}.thash")
         images.append((tmp_path / f"{seed}.thash").read_bytes())
     assert images[0] == images[1]
+
+
+FLOOD = """
+import numpy as np
+import tensorhash as th
+from tensorhash import coords as thc
+
+M1, M2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+def before_splitmix(mixed):
+    "The words that splitmix64's finalizer turns into these."
+    x = mixed
+    for (a, b), m in (((31, 62), M2), ((27, 54), M1)):
+        x = (x ^ x >> np.uint64(a) ^ x >> np.uint64(b)) * np.uint64(pow(m, -1, 2**64))
+    return x ^ x >> np.uint64(30) ^ x >> np.uint64(60)
+
+numbers = np.arange(600_000, dtype=np.uint64)
+one_bucket = before_splitmix(numbers << np.uint64(30) | np.uint64(3))
+keys = one_bucket - np.uint64(0x9E3779B97F4A7C15)
+assert len(th.unique(keys)) == len(keys)
+assert th.HashSet(0, "uint64", ()).insert(keys)[1].all()
+packed = one_bucket[one_bucket >> np.uint64(63) == 1].view(np.int64)
+coords = np.stack(
+    [packed >> 54 & 511] + [(packed << left) >> 46 for left in (10, 28, 46)], axis=1
+).astype(np.int32)
+assert thc.CoordTable.from_coords(coords).num_distinct == len(coords)
+assert len(thc.expand_coords(coords, 1)[0]) == len(coords)
+assert thc.generate_kernel_map(coords, coords, 1, 1, strategy="flat").in_maps.size == len(coords)
+"""
+
+
+def test_keys_that_share_a_bucket_of_the_published_hash_do_not_flood_scratch_indices():
+    # No measure of time: with one bucket for all of them, the calls would take many minutes.
+    ended = subprocess.run(
+        [sys.executable, "-c", FLOOD], capture_output=True, text=True, timeout=100
+    )
+    assert ended.returncode == 0, ended.stderr
