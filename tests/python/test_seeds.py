@@ -207,7 +207,7 @@ packed = one_bucket[one_bucket >> np.uint64(63) == 1].view(np.int64)
 coords = np.stack(
     [packed >> 54 & 511] + [(packed << left) >> 46 for left in (10, 28, 46)], axis=1
 ).astype(np.int32)
-assert thc.CoordTable.from_coords(coords).num_distinct == len(coords)
+assert len(thc.CoordTable.from_coords(coords).unique_index) == len(coords)
 assert len(thc.expand_coords(coords, 1)[0]) == len(coords)
 assert thc.generate_kernel_map(coords, coords, 1, 1, strategy="flat").in_maps.size == len(coords)
 """
