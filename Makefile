@@ -12,7 +12,8 @@ step = @printf '\n=== %s\n' $(1)
 test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
               test-examples test-asan test-tsan
 # What `make test-release` runs after it.
-release_steps := test-asan-all-kinds test-tsan-all-kinds test-wheel-isolated test-repeat mutants bench-regress
+release_steps := test-asan-all-kinds test-tsan-all-kinds test-wheel-isolated test-subproject test-repeat test-fuzz \
+                 test-process-ends test-open3d test-compilers test-arm mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
 
@@ -97,6 +98,33 @@ test-repeat:  ## C++ tests in random order, five times
 	@tools/setup cpp
 	@tools/build release tensorhash_tests
 	@build/release/tests/tensorhash_tests --gtest_brief=1 --gtest_shuffle --gtest_repeat=5
+
+test-fuzz:  ## 10^6 fuzzed row operations on each of 10 seeds, 10^5 damaged files
+	@tools/setup cpp
+	@tools/build release tensorhash_fuzz
+	@build/release/tests/tensorhash_fuzz --seeds 10 --rows 1000000 --files 100000
+
+test-process-ends:  ## processes that end with a distributed table alive, 50 times
+	@tools/setup package test
+	@tools/install-package --strict
+	@TENSORHASH_END_RUNS=50 $(python) -m pytest -q tests/python/test_distributed_end.py
+
+test-open3d:  ## tensorhash.core beside Open3D's wheel
+	@tools/setup package test bench
+	@tools/install-package --strict
+	@$(python) -m pytest -q tests/open3d
+
+test-compilers:  ## g++ 11 and 12, clang 16 and 22: no warnings, tests pass
+	@tools/setup cpp
+	@tools/test-compilers
+
+test-arm:  ## the contract tests for aarch64, under qemu
+	@tools/setup cpp
+	@tools/test-arm
+
+test-subproject:  ## as a part of another CMake project, and as a static library
+	@tools/setup
+	@tools/test-subproject
 
 test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present)
 	@tools/setup

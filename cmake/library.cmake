@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/capi/c.cpp
+    src/capi/sharded.cpp
+    src/capi/support.cpp
     src/coords/cells.cpp
     src/coords/coord_index.cpp
     src/coords/coord_store.cpp
@@ -40,10 +42,14 @@ set(_core_sources
     src/io/bounded_format.cpp
     src/io/file.cpp
     src/io/format.cpp
+    src/io/replacement.cpp
     src/runtime/bytes.cpp
+    src/runtime/cgroup.cpp
     src/runtime/memory.cpp
+    src/runtime/seed.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
+    src/sharded/exchange.cpp
     src/sharded/files.cpp
     src/sharded/find.cpp
     src/sharded/grouped.cpp
@@ -87,6 +93,9 @@ function(_tensorhash_add_objects target)
         VISIBILITY_INLINES_HIDDEN ON
         CXX_EXTENSIONS OFF)
     target_compile_features(${target} PUBLIC cxx_std_20)
+    # Optimised at link time, code of one instruction-set level could end up in another.
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+    target_compile_options(${target} PRIVATE -fno-lto)
     target_compile_definitions(${target} PRIVATE TENSORHASH_BUILDING)
     target_include_directories(${target} PUBLIC
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
@@ -140,9 +149,24 @@ foreach(_level IN LISTS _isa_levels)
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
 
-# SOVERSION without VERSION: one file, libtensorhash.so.0, since a wheel cannot hold the usual chain of links.
-add_library(tensorhash SHARED ${TENSORHASH_OBJECT_FILES})
+# Shared, unless BUILD_SHARED_LIBS says otherwise; in a subproject that variable alone decides, as everywhere in CMake.
+set(TENSORHASH_IS_SHARED OFF)
+if(BUILD_SHARED_LIBS OR (PROJECT_IS_TOP_LEVEL AND NOT DEFINED BUILD_SHARED_LIBS))
+    set(TENSORHASH_IS_SHARED ON)
+endif()
+if(TENSORHASH_IS_SHARED)
+    add_library(tensorhash SHARED ${TENSORHASH_OBJECT_FILES})
+else()
+    # An archive's members are linked in the order of their use. As one object they keep the order from above.
+    set(_all_objects "${PROJECT_BINARY_DIR}/tensorhash_all$<CONFIG>.o")
+    add_custom_command(OUTPUT "${_all_objects}"
+        COMMAND "${CMAKE_LINKER}" -r -o "${_all_objects}" ${TENSORHASH_OBJECT_FILES}
+        DEPENDS ${TENSORHASH_OBJECT_FILES}
+        COMMENT "Joining the objects of tensorhash" COMMAND_EXPAND_LISTS VERBATIM)
+    add_library(tensorhash STATIC cmake/static_library.cpp "${_all_objects}")
+endif()
 add_library(tensorhash::tensorhash ALIAS tensorhash)
+# SOVERSION without VERSION: one file, libtensorhash.so.0, since a wheel cannot hold the usual chain of links.
 set_target_properties(tensorhash PROPERTIES
     SOVERSION ${PROJECT_VERSION_MAJOR}
     LINKER_LANGUAGE CXX)
@@ -151,6 +175,6 @@ target_include_directories(tensorhash INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
     "$<INSTALL_INTERFACE:include>")
 target_link_libraries(tensorhash PRIVATE Threads::Threads)
-if(NOT APPLE)
+if(TENSORHASH_IS_SHARED AND NOT APPLE)
     target_link_options(tensorhash PRIVATE -Wl,--no-undefined -Wl,--as-needed)
 endif()

@@ -1,5 +1,9 @@
 # The extension tensorhash._core, its stub, and beside them the shared library: what goes into the wheel.
 # Only the component `python` is installed there; headers and the CMake package stay out.
+if(NOT TENSORHASH_IS_SHARED)
+    message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON needs the shared library, which the module and the TensorFlow ops "
+                        "share; BUILD_SHARED_LIBS is ${BUILD_SHARED_LIBS}")
+endif()
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
     COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
@@ -8,7 +12,7 @@ find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB _binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
 
-nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NB_DOMAIN tensorhash ${_binding_sources})
+nanobind_add_module(_core NB_STATIC PROTECT_STACK NB_SUPPRESS_WARNINGS NB_DOMAIN tensorhash ${_binding_sources})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(_core PRIVATE tensorhash::tensorhash)
 tensorhash_enable_warnings(_core)

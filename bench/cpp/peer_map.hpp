@@ -27,13 +27,14 @@ struct WideHash {
     std::size_t operator()(WideKey<Bytes> const& key) const {
         namespace kernel = tensorhash::kernel;
         constexpr std::size_t kLast = (Bytes - 1) / 8 * 8;
-        std::uint64_t hash = kernel::first_hash(Bytes);
+        constexpr kernel::HashSecret kSecret = kernel::secret_of(1);
+        std::uint64_t hash = kSecret.start;
         for (std::size_t at = 0; at < kLast; at += 8) {
-            hash = kernel::fold_in(hash, kernel::load_word(key.bytes + at));
+            hash = kernel::fold_in(hash, kernel::load_word(key.bytes + at), kSecret);
         }
         std::uint64_t last = 0;
         std::memcpy(&last, key.bytes + kLast, Bytes - kLast);
-        return kernel::end_with(hash, last);
+        return kernel::end_with(hash, last, kSecret);
     }
 };
 

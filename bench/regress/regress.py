@@ -1,8 +1,9 @@
 """Counts the instructions of fixed workloads under callgrind and compares them with the committed baseline.
 
 Times of a busy machine say little about a change of a few percent; instructions are the same run after run. One
-thread, the baseline instruction set, and of the C library's copies only the plain ones, so that the machine does not
-matter.
+thread, the baseline instruction set, one hash seed, and of the C library's copies only the plain
+ones, so that neither the machine nor chance matters. A workload fails above +1 %; exceptions.json
+lists those that may take more, and why.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from typing import NoReturn
 
 HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.json"
+EXCEPTIONS = HERE / "exceptions.json"
 PROGRAM = HERE.parent.parent / "build" / "bench" / "tensorhash-regress"
-MOST = 0.05  # a workload may take so much more
+MOST = 0.01  # a workload may take so much more, unless exceptions.json names it
 SAME = 0.001  # two runs of one program differ by less
 
 ENVIRONMENT = {
     "TENSORHASH_ISA": "x86-64-v2",
     "TENSORHASH_NUM_THREADS": "1",
+    # Which keys share a bucket depends on the seed, and the work a little on that.
+    "TENSORHASH_SEED": "1",
     # memcpy and memset choose by the processor and by the size of its caches; these make them choose alike.
     "GLIBC_TUNABLES": ":".join(
         (
@@ -90,6 +94,21 @@ def update(baseline: dict[str, dict[str, int]]) -> None:
     print(f"{BASELINE.name}: {len(counts)} workloads written for {compiler}")
 
 
+def read_exceptions(known: set[str]) -> dict[str, float]:
+    """What a workload may take beyond the baseline, by name. Each entry says why."""
+    allowed = {}
+    for name, entry in json.loads(EXCEPTIONS.read_text()).items():
+        if name not in known:
+            fail(f"{EXCEPTIONS.name}: there is no workload {name!r}")
+        most, reason = entry.get("most"), entry.get("reason")
+        if not isinstance(most, float) or not MOST < most < 1:
+            fail(f'{EXCEPTIONS.name}: {name}: "most": expected {MOST} < most < 1, got {most!r}')
+        if not isinstance(reason, str) or not reason.strip():
+            fail(f'{EXCEPTIONS.name}: {name}: "reason": expected a sentence, got {reason!r}')
+        allowed[name] = most
+    return allowed
+
+
 def compare(baseline: dict[str, dict[str, int]]) -> None:
     compiler, counts = count()
     if compiler not in baseline:
@@ -99,23 +118,30 @@ def compare(baseline: dict[str, dict[str, int]]) -> None:
             "and run tools/bench-regress --update there; then run this again."
         )
     expected = baseline[compiler]
+    allowed = read_exceptions(set(expected))
     slower = []
     print(f"{'workload':24} {'expected':>14} {'got':>14} {'change':>8}    ({compiler})")
     for name, got in counts.items():
         if name not in expected:
             fail(f"{name}: the baseline does not have it; tools/bench-regress --update adds it")
         change = got / expected[name] - 1
-        print(f"{name:24} {expected[name]:>14,} {got:>14,} {change:>+8.1%}")
-        if change > MOST:
+        most = allowed.get(name, MOST)
+        note = f"    (exception: {most:.0%})" if name in allowed else ""
+        print(f"{name:24} {expected[name]:>14,} {got:>14,} {change:>+8.2%}{note}")
+        if got - expected[name] > most * expected[name]:
             slower.append(
-                f"{name}: expected {expected[name]:,} instructions, got {got:,} ({change:+.1%})"
+                f"{name}: expected {expected[name]:,} instructions, got {got:,} ({change:+.2%}), "
+                f"{most:.0%} more are allowed"
             )
     gone = sorted(set(expected) - set(counts))
     if gone:
         fail(f"in the baseline but not run: {', '.join(gone)}; tools/bench-regress --update")
     if slower:
-        fail(f"more than {MOST:.0%} over the baseline:\n  " + "\n  ".join(slower))
-    print(f"all {len(counts)} workloads are within {MOST:.0%} of the baseline")
+        fail("too far over the baseline:\n  " + "\n  ".join(slower))
+    print(
+        f"all {len(counts)} workloads are within {MOST:.0%} of the baseline, or within what "
+        f"{EXCEPTIONS.name} allows {len(allowed)} of them"
+    )
 
 
 def main() -> None:

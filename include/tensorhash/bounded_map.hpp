@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,8 +44,10 @@ struct Admitted {
 /// The rest is HashMap's contract. Buffers are allocated once: views stay the table's, and indices below max_capacity.
 class TH_API BoundedHashMap {
 public:
+    /// The seed is as HashMap's.
     BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
-                   Eviction eviction = Eviction::Lru, Device device = {});
+                   Eviction eviction = Eviction::Lru, Device device = {},
+                   std::optional<std::uint64_t> seed = {});
     BoundedHashMap(BoundedHashMap&&) noexcept;
     BoundedHashMap& operator=(BoundedHashMap&&) noexcept;
     /// Copying a table is never an accident: call clone().
@@ -92,12 +95,17 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
+    /// As HashMap's; also, uses are distinct and in the past, and with Eviction::Lru scores are the
+    /// clock of these uses.
     void validate() const;
 
     void save(std::string const& file_name) const;
-    static BoundedHashMap load(std::string const& file_name);
+    /// As HashMap's. A max_capacity that takes more memory than load_limit() says is refused.
+    static BoundedHashMap load(std::string const& file_name,
+                               std::optional<std::uint64_t> max_bytes = {});
     Tensor to_bytes() const;
-    static BoundedHashMap from_bytes(Tensor const& bytes);
+    static BoundedHashMap from_bytes(Tensor const& bytes,
+                                     std::optional<std::uint64_t> max_bytes = {});
 
 private:
     struct Impl;

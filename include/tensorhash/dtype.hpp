@@ -69,4 +69,9 @@ template <> inline constexpr Dtype dtype_of<std::uint64_t> = Dtype::UInt64;
 template <> inline constexpr Dtype dtype_of<float> = Dtype::Float32;
 template <> inline constexpr Dtype dtype_of<double> = Dtype::Float64;
 
+/// A C++ type that is a dtype. float16 and bfloat16 have none: use their bits with
+/// `Tensor::borrow`.
+template <class T>
+concept HasDtype = dtype_of<T> != Dtype::Undefined;
+
 }  // namespace tensorhash

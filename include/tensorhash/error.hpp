@@ -3,7 +3,9 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
 
 namespace tensorhash {
@@ -18,6 +20,21 @@ public:
 class TH_API TypeError : public Error {
 public:
     using Error::Error;
+};
+
+/// An array of another dtype than the table's or the function's. Python: TypeError that says how to
+/// cast.
+class TH_API DtypeError : public TypeError {
+public:
+    DtypeError(std::string const& what, std::string argument, Dtype expected)
+        : TypeError(what), argument_(std::move(argument)), expected_(expected) {}
+    /// The argument's name, and the dtype it must have.
+    std::string const& argument() const noexcept { return argument_; }
+    Dtype expected() const noexcept { return expected_; }
+
+private:
+    std::string argument_;
+    Dtype expected_;
 };
 
 /// A shape, length, range or option that cannot be honoured. Python: ValueError.

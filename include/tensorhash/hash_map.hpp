@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,10 @@ struct MemoryUsage {
 /// at once; a writer waits for them and excludes them. docs/contract.md has the rules and their tests.
 class TH_API HashMap {
 public:
-    HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {});
+    /// The seed says where keys lie inside the index, and nothing else: no result depends on it.
+    /// Without one the table draws its own, so that keys cannot be chosen to collide.
+    HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {},
+            std::optional<std::uint64_t> seed = {});
     /// Dtypes and element shapes from the arrays: row i of each is one item; of equal keys the first wins.
     static HashMap from_items(Tensor const& keys, std::vector<Tensor> const& values);
 
@@ -130,7 +134,7 @@ public:
                              MakeRoom const& make_room) const;
     /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
     Tensor compact();
-    /// An independent copy, indices and free stack included.
+    /// An independent copy: indices, free stack and seed included.
     HashMap clone() const;
 
     std::int64_t size() const;
@@ -139,15 +143,22 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Throws CorruptTable unless every live key is found at its index and live and free indices are all indices.
+    /// Bytes that a new table of this capacity takes: memory_usage() but for rounding up to pages.
+    static std::uint64_t memory_for(Capacity capacity, Element const& key,
+                                    std::vector<Element> const& values);
+    /// Throws CorruptTable unless every live key is found at its index, live and free indices are
+    /// all indices, and bool keys are 0 or 1.
     void validate() const;
 
     /// Writes the native file: a temporary file beside it, synced, then renamed over it.
     void save(std::string const& file_name) const;
-    static HashMap load(std::string const& file_name);
+    /// Reads any file without harm: it takes no more memory than load_limit() says. A capacity
+    /// beyond that is not restored: the table has the rows that it uses, and grows. FormatError if
+    /// these are too many.
+    static HashMap load(std::string const& file_name, std::optional<std::uint64_t> max_bytes = {});
     /// The same bytes in memory, uint8 [n].
     Tensor to_bytes() const;
-    static HashMap from_bytes(Tensor const& bytes);
+    static HashMap from_bytes(Tensor const& bytes, std::optional<std::uint64_t> max_bytes = {});
     /// A table whose live entries sit at the given indices, int32 [n], distinct; capacity is the largest + 1.
     static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values,
                               Tensor const& buf_indices);
@@ -161,8 +172,9 @@ private:
 /// A HashMap without value columns, less the verbs that need them.
 class TH_API HashSet {
 public:
-    HashSet(Capacity init_capacity, Element key, Device device = {})
-        : map_(init_capacity, std::move(key), {}, device) {}
+    HashSet(Capacity init_capacity, Element key, Device device = {},
+            std::optional<std::uint64_t> seed = {})
+        : map_(init_capacity, std::move(key), {}, device, seed) {}
     explicit HashSet(HashMap map);  ///< throws ValueError if the map has value columns
 
     Located insert(Tensor const& keys) { return map_.insert(keys, {}); }
@@ -183,7 +195,9 @@ public:
     MemoryUsage memory_usage() const { return map_.memory_usage(); }
     void validate() const { map_.validate(); }
     void save(std::string const& file_name) const { map_.save(file_name); }
-    static HashSet load(std::string const& file_name) { return HashSet(HashMap::load(file_name)); }
+    static HashSet load(std::string const& file_name, std::optional<std::uint64_t> max_bytes = {}) {
+        return HashSet(HashMap::load(file_name, max_bytes));
+    }
 
 private:
     HashMap map_;

@@ -27,6 +27,7 @@ public:
     static Tensor zeros(Shape shape, Dtype dtype, Device device = {});
 
     /// Memory that somebody else owns; `owner` is held as long as any copy of the tensor lives.
+    /// ValueError if `data` is null and there are elements.
     static Tensor borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {},
                          Device device = {});
     static Tensor borrow(void const* data, Shape shape, Dtype dtype,
@@ -37,12 +38,13 @@ public:
                                  Device device = {});
 
     /// A copy of `values`; without a shape, one dimension.
-    template <class T>
+    template <HasDtype T>
     static Tensor from(std::vector<T> const& values, Shape shape = {}) {
         return from_bytes(values.data(), values.size(), shape, dtype_of<T>);
     }
 
-    /// Takes the memory over, strides and read-only flag kept; throws TypeError or DeviceError, then the producer keeps it.
+    /// Takes the memory over, strides and read-only flag kept. The producer keeps it if this throws
+    /// TypeError, DeviceError, or ValueError (null memory, shapes that cannot be).
     static Tensor from_dlpack(DLManagedTensor* managed);
     static Tensor from_dlpack(DLManagedTensorVersioned* managed);
     /// Shares the memory; the consumer calls the deleter. Throws ValueError if byte strides are not whole elements.
@@ -52,16 +54,22 @@ public:
     void* data() noexcept { return data_; }
     void const* data() const noexcept { return data_; }
     /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise.
-    template <class T>
-    std::span<T const> as() const {
+    /// The span lives as long as the memory. So a temporary has no span: name the result first,
+    /// `auto const found = map.find(keys);`.
+    template <HasDtype T>
+    std::span<T const> as() const& {
         require_typed(dtype_of<T>);
         return {static_cast<T const*>(data_), static_cast<std::size_t>(size())};
     }
     template <class T>
-    std::span<T> as_mutable() {
+    std::span<T const> as() const&& = delete;
+    template <HasDtype T>
+    std::span<T> as_mutable() & {
         require_typed(dtype_of<T>);
         return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
     }
+    template <class T>
+    std::span<T> as_mutable() && = delete;
 
     Shape const& shape() const noexcept { return shape_; }
     Shape const& byte_strides() const noexcept { return byte_strides_; }

@@ -5,6 +5,7 @@
 #include "read_only_table.h"
 #include "string_table.h"
 #include "table.h"
+#include "text_table.h"
 
 namespace tensorhash_tf {
 namespace {
@@ -71,14 +72,77 @@ public:
         for (int i = 0; i < 5; ++i) {
             reduce_ = name == names[i] ? static_cast<th_reduce>(i) : reduce_;
         }
+        OP_REQUIRES_OK(ctx, ctx->GetAttr("shard", &shard_));
     }
 
 private:
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
+        if (shard_ >= 0) {
+            TF_RETURN_IF_ERROR(table.require_shard(ctx->input(1), shard_));
+        }
         return table.upsert(ctx, ctx->input(1), ctx->input(2), reduce_);
     }
     th_reduce reduce_ = TH_LAST;
+    std::int64_t shard_ = -1;
+};
+
+/// The output that says which keys are there, one bool per key.
+absl::Status exists_output(tf::OpKernelContext* ctx, Table const& table, bool** exists) {
+    tf::TensorShape rows = ctx->input(1).shape();
+    rows.RemoveLastDims(table.key_shape().dims());
+    tf::Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, rows, &output));
+    *exists = output->flat<bool>().data();
+    return absl::OkStatus();
+}
+
+class AssignKernel final : public TableKernel {
+    using TableKernel::TableKernel;
+    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+        TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
+        bool* exists = nullptr;
+        TF_RETURN_IF_ERROR(exists_output(ctx, table, &exists));
+        return table.assign(ctx, ctx->input(1), ctx->input(2), exists);
+    }
+};
+
+class UpdateKernel final : public TableKernel {
+public:
+    explicit UpdateKernel(tf::OpKernelConstruction* ctx) : TableKernel(ctx) {
+        std::string duplicates;
+        OP_REQUIRES_OK(ctx, ctx->GetAttr("duplicates", &duplicates));
+        duplicates_ = duplicates == "sum" ? TH_ADD_UP : TH_IN_ORDER;
+    }
+
+private:
+    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+        TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
+        tf::Tensor const& settings = ctx->input(3);
+        if (settings.dtype() != tf::DT_DOUBLE || settings.NumElements() != 2) {
+            return invalid("settings: expected two double, learning rate and weight decay, got ",
+                           settings.DebugString());
+        }
+        th_optimizer sgd{};
+        sgd.kind = TH_SGD;
+        sgd.lr = settings.flat<double>()(0);
+        sgd.weight_decay = settings.flat<double>()(1);
+        bool* exists = nullptr;
+        TF_RETURN_IF_ERROR(exists_output(ctx, table, &exists));
+        return table.update(ctx, ctx->input(1), ctx->input(2), sgd, duplicates_, exists);
+    }
+    th_duplicates duplicates_ = TH_IN_ORDER;
+};
+
+class ShardSizeKernel final : public TableKernel {
+    using TableKernel::TableKernel;
+    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+        std::int64_t shard = 0;
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "shard", &shard));
+        tf::Tensor* output = nullptr;
+        TF_RETURN_IF_ERROR(ctx->allocate_output(0, {}, &output));
+        return table.shard_size(shard, &output->scalar<std::int64_t>()());
+    }
 };
 
 class RemoveKernel final : public TableKernel {
@@ -128,13 +192,15 @@ class ExportKernel final : public TableKernel {
     using TableKernel::TableKernel;
     absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
         std::int64_t begin = 0;
+        std::int64_t end = 0;
         std::int64_t limit = 0;
         TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "begin", &begin));
-        TF_RETURN_IF_ERROR(scalar_input(ctx, 2, "limit", &limit));
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 2, "end", &end));
+        TF_RETURN_IF_ERROR(scalar_input(ctx, 3, "limit", &limit));
         tf::Tensor* next = nullptr;
         TF_RETURN_IF_ERROR(ctx->allocate_output("next", {}, &next));
         std::int64_t at = 0;
-        TF_RETURN_IF_ERROR(table.export_from(ctx, begin, limit, &at));
+        TF_RETURN_IF_ERROR(table.export_from(ctx, begin, end, limit, &at));
         next->scalar<std::int64_t>()() = at;
         return absl::OkStatus();
     }
@@ -144,6 +210,9 @@ class ExportKernel final : public TableKernel {
     REGISTER_KERNEL_BUILDER(Name("Tensorhash" op).Device(tf::DEVICE_CPU), kernel)
 TH_REGISTER("Find", FindKernel);
 TH_REGISTER("Upsert", UpsertKernel);
+TH_REGISTER("Assign", AssignKernel);
+TH_REGISTER("Update", UpdateKernel);
+TH_REGISTER("ShardSize", ShardSizeKernel);
 TH_REGISTER("Remove", RemoveKernel);
 TH_REGISTER("Clear", ClearKernel);
 TH_REGISTER("Reserve", ReserveKernel);
@@ -152,34 +221,35 @@ TH_REGISTER("Initialize", InitializeKernel);
 TH_REGISTER("Export", ExportKernel);
 #undef TH_REGISTER
 
-// One class of table for all keys that are numbers: the engine knows dtypes at run time.
-#define TH_REGISTER_KEY(key, container)                                                           \
-    REGISTER_KERNEL_BUILDER(                                                                      \
-        Name("TensorhashTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key),          \
-        LookupTableOp<container>);                                                                \
-    REGISTER_KERNEL_BUILDER(                                                                      \
-        Name("TensorhashAnonymousTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key), \
-        AnonymousLookupTableOp<container>);                                                       \
-    REGISTER_KERNEL_BUILDER(                                                                      \
-        Name("TensorhashStaticTable").Device(tf::DEVICE_CPU).TypeConstraint("key_dtype", key),    \
-        LookupTableOp<ReadOnly<container>>);                                                      \
-    REGISTER_KERNEL_BUILDER(Name("TensorhashAnonymousStaticTable")                                \
-                                .Device(tf::DEVICE_CPU)                                           \
-                                .TypeConstraint("key_dtype", key),                                \
-                            AnonymousLookupTableOp<ReadOnly<container>>)
-TH_REGISTER_KEY(tf::DT_BOOL, PlainTable);
-TH_REGISTER_KEY(tf::DT_INT8, PlainTable);
-TH_REGISTER_KEY(tf::DT_INT16, PlainTable);
-TH_REGISTER_KEY(tf::DT_INT32, PlainTable);
-TH_REGISTER_KEY(tf::DT_INT64, PlainTable);
-TH_REGISTER_KEY(tf::DT_UINT8, PlainTable);
-TH_REGISTER_KEY(tf::DT_UINT16, PlainTable);
-TH_REGISTER_KEY(tf::DT_UINT32, PlainTable);
-TH_REGISTER_KEY(tf::DT_UINT64, PlainTable);
-TH_REGISTER_KEY(tf::DT_FLOAT, PlainTable);
-TH_REGISTER_KEY(tf::DT_DOUBLE, PlainTable);
-TH_REGISTER_KEY(tf::DT_STRING, StringTable);
-#undef TH_REGISTER_KEY
+// Which class holds a table is a matter of its strings: the engine knows all other dtypes at run
+// time.
+#define TH_REGISTER_TABLE(op, keys, values, kernel)                     \
+    REGISTER_KERNEL_BUILDER(Name("Tensorhash" op)                       \
+                                .Device(tf::DEVICE_CPU)                 \
+                                .TypeConstraint("key_dtype", keys)      \
+                                .TypeConstraint("value_dtype", values), \
+                            kernel)
+#define TH_REGISTER_TABLES(keys, values, container)                                       \
+    TH_REGISTER_TABLE("Table", keys, values, LookupTableOp<container>);                   \
+    TH_REGISTER_TABLE("AnonymousTable", keys, values, AnonymousLookupTableOp<container>); \
+    TH_REGISTER_TABLE("StaticTable", keys, values, LookupTableOp<ReadOnly<container>>);   \
+    TH_REGISTER_TABLE("AnonymousStaticTable", keys, values,                               \
+                      AnonymousLookupTableOp<ReadOnly<container>>)
+
+tf::DataTypeVector const kNumberKeys = {tf::DT_BOOL,   tf::DT_INT8,  tf::DT_INT16,  tf::DT_INT32,
+                                        tf::DT_INT64,  tf::DT_UINT8, tf::DT_UINT16, tf::DT_UINT32,
+                                        tf::DT_UINT64, tf::DT_FLOAT, tf::DT_DOUBLE};
+tf::DataTypeVector const kNumberValues = {
+    tf::DT_BOOL,     tf::DT_INT8,   tf::DT_INT16,  tf::DT_INT32,  tf::DT_INT64,
+    tf::DT_UINT8,    tf::DT_UINT16, tf::DT_UINT32, tf::DT_UINT64, tf::DT_HALF,
+    tf::DT_BFLOAT16, tf::DT_FLOAT,  tf::DT_DOUBLE};
+tf::DataTypeVector const kStrings = {tf::DT_STRING};
+TH_REGISTER_TABLES(kNumberKeys, kNumberValues, PlainTable);
+TH_REGISTER_TABLES(kStrings, kNumberValues, StringTable);
+TH_REGISTER_TABLES(kNumberKeys, kStrings, TextTable<NumberKeys>);
+TH_REGISTER_TABLES(kStrings, kStrings, TextTable<StringKeys>);
+#undef TH_REGISTER_TABLES
+#undef TH_REGISTER_TABLE
 
 }  // namespace
 }  // namespace tensorhash_tf

@@ -79,17 +79,20 @@ private:
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_dtype", &value_dtype));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "key_shape", &key_shape));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_shape", &value_shape));
+        Placement placement;
+        TF_RETURN_IF_ERROR(read_placement(def(), &placement));
         // The very class: a dynamic_cast would take a read-only table for the mutable one that it derives from.
         if (typeid(table) == typeid(Container) && table.key_dtype() == key_dtype &&
             table.value_dtype() == value_dtype && table.key_shape() == key_shape &&
-            table.value_shape() == value_shape) {
+            table.value_shape() == value_shape &&
+            static_cast<Container const&>(table).placement() == placement) {
             return absl::OkStatus();
         }
         return invalid("shared_name: \"", info_.name(),
                        "\" is another table: expected a tensorhash ", Container::kind, " of ",
                        tf::DataTypeString(key_dtype), key_shape.DebugString(), " to ",
-                       tf::DataTypeString(value_dtype), value_shape.DebugString(), ", got ",
-                       table.DebugString());
+                       tf::DataTypeString(value_dtype), value_shape.DebugString(), " on ",
+                       placement.describe(), ", got ", table.DebugString());
     }
 
     std::mutex lock_;

@@ -4,6 +4,7 @@
 #define TENSORHASH_TENSORFLOW_MAP_H_
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ inline absl::Status to_status(th_status code) {
         case TH_TYPE_ERROR:
         case TH_VALUE_ERROR:
         case TH_INDEX_ERROR:
+        case TH_DEVICE_ERROR:
             return invalid(th_last_error());
         case TH_OUT_OF_MEMORY:
             return absl::ResourceExhaustedError(absl::StrCat("tensorhash: ", th_last_error()));
@@ -71,13 +73,53 @@ struct Element {
     tf::TensorShape shape;
 };
 
+/// The same for the engine, which must not outlive it.
+class EngineElement {
+public:
+    explicit EngineElement(Element const& element)
+        : dtype_(engine_dtype(element.dtype)), rank_(element.shape.dims()) {
+        auto const sizes = element.shape.dim_sizes();
+        shape_.assign(sizes.begin(), sizes.end());
+    }
+    th_element get() const { return {dtype_, rank_, shape_.data()}; }
+
+private:
+    std::int32_t dtype_;
+    std::int32_t rank_;
+    std::vector<std::int64_t> shape_;
+};
+
+/// Refuses a libtensorhash with another C interface than this library was built for.
+inline absl::Status check_version() {
+    if (th_abi_version() == TH_ABI_VERSION) {
+        return absl::OkStatus();
+    }
+    return refused("tensorhash: the op library was built for version ", TH_ABI_VERSION,
+                   " of the C interface, libtensorhash has ", th_abi_version());
+}
+
 /// What keys that are not there get: one value for all of them or one a row.
 struct Missing {
     void const* data;
     bool per_row;
 };
 
-/// Owns one map with one value column. Empty until create() succeeded.
+/// A make_room of C++ behind the engine's callback: its failure is kept, no exception leaves it.
+template <class MakeRoom>
+struct Asked {
+    std::remove_reference_t<MakeRoom>& make_room;
+    absl::Status status;
+
+    template <class Room>
+    static int call(void* opaque, std::int64_t rows, Room* room) {
+        auto& here = *static_cast<Asked*>(opaque);
+        here.status = guarded([&] { return here.make_room(rows, room); });
+        return here.status.ok() ? 0 : 1;
+    }
+};
+
+/// Owns one map with one value column or none: what tables with strings are built on. Empty until
+/// create() succeeded.
 class Map {
 public:
     Map() = default;
@@ -89,18 +131,18 @@ public:
     ~Map() { th_map_destroy(map_); }
 
     absl::Status create(Element const& key, Element const& value, std::int64_t capacity) {
-        if (th_abi_version() != TH_ABI_VERSION) {
-            return refused("tensorhash: the op library was built for version ", TH_ABI_VERSION,
-                           " of the C interface, libtensorhash has ", th_abi_version());
-        }
-        auto const key_sizes = key.shape.dim_sizes();
-        auto const value_sizes = value.shape.dim_sizes();
-        std::vector<std::int64_t> const key_shape(key_sizes.begin(), key_sizes.end());
-        std::vector<std::int64_t> const value_shape(value_sizes.begin(), value_sizes.end());
-        th_element const key_element{engine_dtype(key.dtype), key.shape.dims(), key_shape.data()};
-        th_element const value_element{engine_dtype(value.dtype), value.shape.dims(),
-                                       value_shape.data()};
-        return to_status(th_map_create(capacity, key_element, &value_element, 1, &map_));
+        TF_RETURN_IF_ERROR(check_version());
+        EngineElement const key_element(key);
+        EngineElement const value_element(value);
+        th_element const column = value_element.get();
+        return to_status(th_map_create(capacity, key_element.get(), &column, 1, &map_));
+    }
+
+    /// A set: keys without a value.
+    absl::Status create(Element const& key, std::int64_t capacity) {
+        TF_RETURN_IF_ERROR(check_version());
+        EngineElement const key_element(key);
+        return to_status(th_map_create(capacity, key_element.get(), nullptr, 0, &map_));
     }
 
     std::int64_t size() const {
@@ -123,10 +165,14 @@ public:
                         std::int32_t* indices = nullptr, std::uint8_t* added = nullptr) {
         return to_status(th_map_upsert(map_, keys, rows, &values, &reduce, indices, added));
     }
-    absl::Status get(void const* keys, std::int64_t rows, Missing missing, void* values,
-                     std::uint8_t* found) const {
+    absl::Status activate(void const* keys, std::int64_t rows, std::int32_t* indices,
+                          std::uint8_t* added) {
+        return to_status(th_map_activate(map_, keys, rows, indices, added));
+    }
+    absl::Status update(void const* keys, std::int64_t rows, void const* gradients,
+                        th_optimizer const& optimizer, th_duplicates duplicates) {
         return to_status(
-            th_map_get(map_, keys, rows, 0, missing.data, missing.per_row, values, found));
+            th_map_update(map_, keys, rows, gradients, &optimizer, TH_SKIP, duplicates, nullptr));
     }
     absl::Status find(void const* keys, std::int64_t rows, std::int32_t* indices) const {
         return to_status(th_map_find(map_, keys, rows, indices, nullptr));
@@ -139,9 +185,6 @@ public:
     absl::Status erase(void const* keys, std::int64_t rows) {
         return to_status(th_map_erase(map_, keys, rows, nullptr));
     }
-    absl::Status replace(void const* keys, std::int64_t rows, void const* values) {
-        return to_status(th_map_replace(map_, keys, rows, &values));
-    }
     absl::Status clear() { return to_status(th_map_clear(map_)); }
     absl::Status reserve(std::int64_t capacity) {
         return to_status(th_map_reserve(map_, capacity));
@@ -151,19 +194,10 @@ public:
     template <class MakeRoom>
     absl::Status export_from(std::int64_t begin, std::int64_t limit, std::int64_t* next,
                              MakeRoom&& make_room) const {
-        struct Context {
-            MakeRoom& make_room;
-            absl::Status status;
-        } context{make_room, absl::OkStatus()};
+        Asked<MakeRoom> asked{make_room, absl::OkStatus()};
         th_status const code = th_map_export(
-            map_, begin, limit,
-            [](void* opaque, std::int64_t rows, th_room* room) {
-                auto& here = *static_cast<Context*>(opaque);
-                here.status = guarded([&] { return here.make_room(rows, room); });
-                return here.status.ok() ? 0 : 1;
-            },
-            &context, next);
-        return context.status.ok() ? to_status(code) : context.status;
+            map_, begin, limit, &Asked<MakeRoom>::template call<th_room>, &asked, next);
+        return asked.status.ok() ? to_status(code) : asked.status;
     }
 
 private:

@@ -128,6 +128,17 @@ absl::Status check_items(InferenceContext* c) {
     return absl::OkStatus();
 }
 
+/// As check_items, with an output that has a bool per key.
+absl::Status found_items(InferenceContext* c) {
+    TF_RETURN_IF_ERROR(check_items(c));
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle batch;
+    TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
+    c->set_output(0, batch);
+    return absl::OkStatus();
+}
+
 /// As check_items; a checkpoint's keys are one list.
 absl::Status check_import(InferenceContext* c) {
     Spec spec;
@@ -142,6 +153,12 @@ absl::Status check_scalars(InferenceContext* c) {
     for (int i = 0; i < c->num_inputs(); ++i) {
         TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
     }
+    return absl::OkStatus();
+}
+
+absl::Status scalar_output(InferenceContext* c) {
+    TF_RETURN_IF_ERROR(check_scalars(c));
+    c->set_output(0, c->Scalar());
     return absl::OkStatus();
 }
 
@@ -163,17 +180,20 @@ absl::Status export_shapes(InferenceContext* c) {
 
 #define TH_NUMBERS "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double"
 #define TH_KEYS "{string, " TH_NUMBERS "}"
-#define TH_VALUES "{half, bfloat16, " TH_NUMBERS "}"
+#define TH_VALUES "{string, half, bfloat16, " TH_NUMBERS "}"
 
 // hash_bits: how many bits of a string's hash count; fewer than 64 make strings collide, which is for tests.
-#define TH_TABLE_ATTRIBUTES               \
-    Attr("key_dtype: " TH_KEYS)           \
-        .Attr("value_dtype: " TH_VALUES)  \
-        .Attr("key_shape: shape = {}")    \
-        .Attr("value_shape: shape = {}")  \
-        .Attr("capacity: int >= 0 = 0")   \
-        .Attr("hash_bits: int >= 0 = 64") \
-        .SetIsStateful()                  \
+// devices: one shard each; none is "cpu:0".
+#define TH_TABLE_ATTRIBUTES                 \
+    Attr("key_dtype: " TH_KEYS)             \
+        .Attr("value_dtype: " TH_VALUES)    \
+        .Attr("key_shape: shape = {}")      \
+        .Attr("value_shape: shape = {}")    \
+        .Attr("capacity: int >= 0 = 0")     \
+        .Attr("hash_bits: int >= 0 = 64")   \
+        .Attr("devices: list(string) = []") \
+        .Attr("policy: string = 'hash'")    \
+        .SetIsStateful()                    \
         .SetShapeFn(make_handle)
 #define TH_NAME_ATTRIBUTES                \
     Attr("container: string = ''")        \
@@ -206,8 +226,35 @@ REGISTER_OP("TensorhashUpsert")
     .Input("keys: Tin")
     .Input("values: Tout")
     .Attr("reduce: {'first', 'last', 'sum', 'min', 'max'} = 'last'")
+    .Attr("shard: int >= -1 = -1")
     .TH_TYPES.SetIsStateful()
     .SetShapeFn(check_items);
+
+REGISTER_OP("TensorhashAssign")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("values: Tout")
+    .Output("exists: bool")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(found_items);
+
+// settings: the learning rate and the weight decay. An attribute would round them to float.
+REGISTER_OP("TensorhashUpdate")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("gradients: Tout")
+    .Input("settings: double")
+    .Output("exists: bool")
+    .Attr("duplicates: {'in_order', 'sum'} = 'in_order'")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(found_items);
+
+REGISTER_OP("TensorhashShardSize")
+    .Input("table: resource")
+    .Input("shard: int64")
+    .Output("size: int64")
+    .SetIsStateful()
+    .SetShapeFn(scalar_output);
 
 REGISTER_OP("TensorhashRemove")
     .Input("table: resource")
@@ -240,6 +287,7 @@ REGISTER_OP("TensorhashReserve")
 REGISTER_OP("TensorhashExport")
     .Input("table: resource")
     .Input("begin: int64")
+    .Input("end: int64")
     .Input("limit: int64")
     .Output("keys: Tin")
     .Output("values: Tout")
@@ -247,7 +295,8 @@ REGISTER_OP("TensorhashExport")
     .TH_TYPES.SetIsStateful()
     .SetShapeFn(export_shapes);
 
-// TensorFlow takes every op with a handle for stateful, and saves no iterator that has one. These two only read: an
-// iterator that is restored repeats them. Those that change a table stay off the list, since nobody takes them back.
+// TensorFlow takes every op with a handle for stateful, and saves no iterator that has one. These
+// two only read: an iterator that is restored repeats them. Those that change a table stay off the
+// list, since restoring does not take them back.
 ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashFind");
 ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashExport");

@@ -46,14 +46,22 @@ public:
         TF_RETURN_IF_ERROR(ready());
         return Container::get(ctx, keys, missing, values, exists);
     }
-    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
-                             std::int64_t* next) override {
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t end,
+                             std::int64_t limit, std::int64_t* next) override {
         TF_RETURN_IF_ERROR(ready());
-        return Container::export_from(ctx, begin, limit, next);
+        return Container::export_from(ctx, begin, end, limit, next);
     }
 
     absl::Status upsert(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
                         th_reduce) override {
+        return refusal();
+    }
+    absl::Status assign(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
+                        bool*) override {
+        return refusal();
+    }
+    absl::Status update(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
+                        th_optimizer const&, th_duplicates, bool*) override {
         return refusal();
     }
     absl::Status erase(tf::OpKernelContext*, tf::Tensor const&) override { return refusal(); }
@@ -88,7 +96,7 @@ private:
                 "table: expected to be initialised once, or with what it holds already; row ",
                 differs, " of keys and values differs");
         }
-        std::vector<std::int32_t> indices;
+        std::vector<std::int64_t> indices;
         TF_RETURN_IF_ERROR(Container::locate(ctx, keys, &indices));
         std::sort(indices.begin(), indices.end());
         auto const distinct = std::unique(indices.begin(), indices.end()) - indices.begin();
@@ -113,17 +121,24 @@ private:
         std::vector<std::uint8_t> exists(static_cast<size_t>(rows));
         TF_RETURN_IF_ERROR(Container::get(ctx, keys, {nullptr, false}, &stored,
                                           reinterpret_cast<bool*>(exists.data())));
-        auto const* const have = static_cast<char const*>(stored.data());
-        auto const* const want = static_cast<char const*>(values.data());
-        size_t const bytes = values.TotalBytes() / static_cast<size_t>(rows);
         for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
-            if (exists[row] == 0 ||
-                std::memcmp(have + row * bytes, want + row * bytes, bytes) != 0) {
+            if (exists[row] == 0 || !same_row(stored, values, row, static_cast<size_t>(rows))) {
                 *differs = static_cast<std::int64_t>(row);
                 return absl::OkStatus();
             }
         }
         return absl::OkStatus();
+    }
+
+    static bool same_row(tf::Tensor const& one, tf::Tensor const& other, size_t row, size_t rows) {
+        if (one.dtype() == tf::DT_STRING) {
+            size_t const width = static_cast<size_t>(one.NumElements()) / rows;
+            auto const* const have = one.flat<tf::tstring>().data() + row * width;
+            return std::equal(have, have + width, other.flat<tf::tstring>().data() + row * width);
+        }
+        size_t const bytes = one.TotalBytes() / rows;
+        return std::memcmp(static_cast<char const*>(one.data()) + row * bytes,
+                           static_cast<char const*>(other.data()) + row * bytes, bytes) == 0;
     }
 
     std::mutex filling_;

@@ -1,247 +1,19 @@
-// A table whose keys are strings: the engine holds a 64-bit hash, the bytes are kept beside it and compared, so that
-// two strings of one hash are two keys.
+// A table whose keys are strings and whose values are numbers.
 #ifndef TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 #define TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 
-#include <algorithm>
-#include <functional>
-#include <limits>
-#include <map>
-#include <string>
-#include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "lock.h"
-#include "table.h"
-#include "tensorflow/core/platform/hash.h"
-#include "tensorflow/core/platform/tstring.h"
-#include "tensorflow/core/util/work_sharder.h"
+#include "one_shard_table.h"
+#include "string_store.h"
 
 namespace tensorhash_tf {
 
-/// Strings to entries, without a lock. A string's engine key is its hash. If another string has that already, it is a
-/// stray: it gets an engine key that nobody has, and `strays_` remembers which.
-class StringStore {
-public:
-    /// Rows of one batch, and the threads to go over them with.
-    struct Batch {
-        tf::tstring const* strings;
-        std::int64_t rows;
-        tf::OpKernelContext* ctx;
-
-        template <class Body>
-        void for_rows(std::int64_t cost, Body&& body) const {
-            auto const& workers = *ctx->device()->tensorflow_cpu_worker_threads();
-            tf::Shard(workers.num_threads, workers.workers, rows, cost,
-                      [&](std::int64_t begin, std::int64_t end) {
-                          for (std::int64_t row = begin; row < end; ++row) {
-                              body(static_cast<size_t>(row));
-                          }
-                      });
-        }
-    };
-
-    absl::Status create(Element const& value, std::int64_t capacity, int hash_bits) {
-        mask_ = hash_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
-        return map_.create({tf::DT_UINT64, {}}, value, capacity);
-    }
-
-    /// Buffer indices, -1 for strings that are not there.
-    absl::Status find(Batch const& batch, std::vector<std::int32_t>* indices) const {
-        return find(batch, engine_keys(batch), indices);
-    }
-    absl::Status gather(std::vector<std::int32_t> const& indices, Missing missing,
-                        void* values) const {
-        return map_.gather(indices.data(), static_cast<std::int64_t>(indices.size()), missing,
-                           values);
-    }
-
-    absl::Status upsert(Batch const& batch, void const* values, th_reduce reduce) {
-        std::vector<std::uint64_t> keys = engine_keys(batch);
-        Strays strays;
-        size_t fresh = 0;
-        TF_RETURN_IF_ERROR(part_collisions(batch, &keys, &strays, &fresh));
-        std::vector<std::int32_t> indices(keys.size());
-        std::vector<std::uint8_t> added(keys.size());
-        TF_RETURN_IF_ERROR(make_room(static_cast<std::int64_t>(fresh)));
-        TF_RETURN_IF_ERROR(
-            map_.upsert(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
-        strays_.merge(strays);  // moves nodes: from the upsert on nothing fails
-        batch.for_rows(50, [&](size_t row) {
-            if (added[row] != 0) {
-                bytes_[static_cast<size_t>(indices[row])] = batch.strings[row];
-            }
-        });
-        return absl::OkStatus();
-    }
-
-    absl::Status erase(Batch const& batch) {
-        std::vector<std::uint64_t> const keys = engine_keys(batch);
-        std::vector<std::int32_t> indices;
-        TF_RETURN_IF_ERROR(find(batch, keys, &indices));
-        std::vector<std::uint64_t>
-            there;  // the hash of a string that is not there may be another's
-        for (size_t row = 0; row < keys.size(); ++row) {
-            if (indices[row] >= 0) {
-                there.push_back(keys[row]);
-            }
-        }
-        TF_RETURN_IF_ERROR(map_.erase(there.data(), static_cast<std::int64_t>(there.size())));
-        for (size_t row = 0; row < keys.size(); ++row) {
-            if (indices[row] >= 0) {
-                bytes_[static_cast<size_t>(indices[row])] = tf::tstring();
-                auto const stray = strays_.find(view(batch.strings[row]));
-                if (stray != strays_.end()) {
-                    strays_.erase(stray);
-                }
-            }
-        }
-        return absl::OkStatus();
-    }
-
-    absl::Status clear() {
-        TF_RETURN_IF_ERROR(map_.clear());
-        bytes_.clear();
-        strays_.clear();
-        return absl::OkStatus();
-    }
-    absl::Status reserve(std::int64_t capacity) {
-        TF_RETURN_IF_ERROR(map_.reserve(capacity));
-        bytes_.reserve(static_cast<size_t>(capacity));
-        return absl::OkStatus();
-    }
-
-    Map const& map() const { return map_; }
-    tf::tstring const& bytes(std::int32_t index) const {
-        return bytes_[static_cast<size_t>(index)];
-    }
-    std::int64_t memory() const {
-        std::int64_t bytes = map_.memory();
-        for (tf::tstring const& one : bytes_) {
-            bytes += static_cast<std::int64_t>(sizeof(one) + one.capacity());
-        }
-        return bytes;
-    }
-
-private:
-    using Strays = std::map<std::string, std::uint64_t, std::less<>>;
-
-    // A lookup by view needs no memory: it is done on TensorFlow's threads, where nothing may throw.
-    static std::string_view view(tf::tstring const& string) {
-        return {string.data(), string.size()};
-    }
-
-    /// Room for `fresh` new entries in all parts, so that the upsert that follows neither grows nor fails halfway.
-    absl::Status make_room(std::int64_t fresh) {
-        std::int64_t const needed = map_.size() + fresh;
-        if (needed > map_.capacity()) {
-            constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-            TF_RETURN_IF_ERROR(
-                map_.reserve(std::max(needed, std::min(2 * map_.capacity(), kMost))));
-        }
-        bytes_.resize(static_cast<size_t>(map_.capacity()));
-        return absl::OkStatus();
-    }
-
-    std::vector<std::uint64_t> engine_keys(Batch const& batch) const {
-        std::vector<std::uint64_t> keys(static_cast<size_t>(batch.rows));
-        batch.for_rows(100, [&](size_t row) {
-            tf::tstring const& string = batch.strings[row];
-            keys[row] = tf::Hash64(string.data(), string.size()) & mask_;
-            if (!strays_.empty()) {
-                auto const stray = strays_.find(view(string));
-                keys[row] = stray == strays_.end() ? keys[row] : stray->second;
-            }
-        });
-        return keys;
-    }
-
-    absl::Status find(Batch const& batch, std::vector<std::uint64_t> const& keys,
-                      std::vector<std::int32_t>* indices) const {
-        indices->resize(keys.size());
-        TF_RETURN_IF_ERROR(map_.find(keys.data(), batch.rows, indices->data()));
-        batch.for_rows(100, [&](size_t row) {
-            std::int32_t& index = (*indices)[row];
-            if (index >= 0 && bytes(index) != batch.strings[row]) {
-                index = -1;
-            }
-        });
-        return absl::OkStatus();
-    }
-
-    /// Gives strings whose engine key is another's, in the table or earlier in the batch, one of their own. `added` is
-    /// how many different strings are new.
-    absl::Status part_collisions(Batch const& batch, std::vector<std::uint64_t>* keys,
-                                 Strays* strays, size_t* added) const {
-        std::vector<std::int32_t> indices(keys->size());
-        TF_RETURN_IF_ERROR(map_.find(keys->data(), batch.rows, indices.data()));
-        // The new ones among themselves: a map of their own says which row came first with a key.
-        std::vector<std::uint64_t> fresh;
-        std::vector<size_t> rows;
-        std::vector<size_t> collided;
-        for (size_t row = 0; row < keys->size(); ++row) {
-            if (indices[row] < 0) {
-                fresh.push_back((*keys)[row]);
-                rows.push_back(row);
-            } else if (bytes(indices[row]) != batch.strings[row]) {
-                collided.push_back(row);
-            }
-        }
-        std::vector<std::int32_t> ranks(fresh.size());
-        std::vector<std::uint8_t> first(fresh.size());
-        Map seen;
-        TF_RETURN_IF_ERROR(seen.create({tf::DT_UINT64, {}}, {tf::DT_BOOL, {}}, 0));
-        std::vector<std::uint8_t> const nothing(fresh.size());
-        TF_RETURN_IF_ERROR(seen.upsert(fresh.data(), static_cast<std::int64_t>(fresh.size()),
-                                       nothing.data(), TH_FIRST, ranks.data(), first.data()));
-        std::vector<size_t> owner;
-        for (size_t i = 0; i < fresh.size(); ++i) {
-            if (first[i] != 0) {
-                owner.push_back(rows[i]);  // ranks are given in row order
-            } else if (batch.strings[owner[static_cast<size_t>(ranks[i])]] !=
-                       batch.strings[rows[i]]) {
-                collided.push_back(rows[i]);
-            }
-        }
-        if (!collided.empty()) {
-            TF_RETURN_IF_ERROR(make_strays(batch, collided, keys, strays));
-        }
-        *added = owner.size() + strays->size();
-        return absl::OkStatus();
-    }
-
-    absl::Status make_strays(Batch const& batch, std::vector<size_t> const& collided,
-                             std::vector<std::uint64_t>* keys, Strays* strays) const {
-        std::unordered_set<std::uint64_t> taken(keys->begin(), keys->end());
-        for (size_t const row : collided) {
-            auto const [stray, is_new] = strays->try_emplace(std::string(batch.strings[row]), 0);
-            if (is_new) {
-                std::uint64_t key = (*keys)[row];
-                std::int32_t index = 0;
-                do {
-                    // Odd step: every key is tried. Far from the hashes in use, also where these are few.
-                    key += 0x9e3779b97f4a7c15u;
-                    TF_RETURN_IF_ERROR(map_.find(&key, 1, &index));
-                } while (index >= 0 || taken.count(key) != 0);
-                taken.insert(key);
-                stray->second = key;
-            }
-            (*keys)[row] = stray->second;
-        }
-        return absl::OkStatus();
-    }
-
-    Map map_;
-    std::vector<tf::tstring> bytes_;  // by buffer index
-    Strays strays_;
-    std::uint64_t mask_ = ~std::uint64_t{0};
-};
-
 /// The store behind a lock: readers together, writers alone.
-class StringTable : public Table {
+class StringTable : public OneShardTable {
 public:
-    StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
+    StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : OneShardTable(ctx, kernel) {
         auto const status = ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
         if (!status.ok()) {
             ctx->SetStatus(status);
@@ -264,6 +36,18 @@ public:
         Writing const guard(lock_);
         return store_.upsert(batch_of(ctx, keys), values.data(), reduce);
     }
+    absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
+                        bool* exists) override {
+        Writing const guard(lock_);
+        return store_.assign(batch_of(ctx, keys), values.data(), row_bytes(), exists);
+    }
+    absl::Status update(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                        tf::Tensor const& gradients, th_optimizer const& optimizer,
+                        th_duplicates duplicates, bool* exists) override {
+        Writing const guard(lock_);
+        return store_.update(batch_of(ctx, keys), gradients.data(), row_bytes(), optimizer,
+                             duplicates, exists);
+    }
     absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) override {
         Writing const guard(lock_);
         return store_.erase(batch_of(ctx, keys));
@@ -278,9 +62,12 @@ public:
         return absl::OkStatus();
     }
     absl::Status locate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
-                        std::vector<std::int32_t>* indices) override {
+                        std::vector<std::int64_t>* indices) override {
+        std::vector<std::int32_t> found;
         Reading const guard(lock_);
-        return store_.find(batch_of(ctx, keys), indices);
+        TF_RETURN_IF_ERROR(store_.find(batch_of(ctx, keys), &found));
+        indices->assign(found.begin(), found.end());
+        return absl::OkStatus();
     }
     absl::Status clear() override {
         Writing const guard(lock_);
@@ -290,8 +77,9 @@ public:
         Writing const guard(lock_);
         return store_.reserve(capacity);
     }
-    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
-                             std::int64_t* next) override {
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t end,
+                             std::int64_t limit, std::int64_t* next) override {
+        TF_RETURN_IF_ERROR(check_end(end));
         Reading const guard(lock_);
         void* column = nullptr;
         tf::Tensor* keys = nullptr;
@@ -328,7 +116,11 @@ private:
             return invalid("key_shape: expected [] for string keys, got ",
                            key_.shape.DebugString());
         }
+        TF_RETURN_IF_ERROR(check_devices());
         return store_.create(value_, capacity_, hash_bits_);
+    }
+    size_t row_bytes() const {
+        return static_cast<size_t>(value_.shape.num_elements() * tf::DataTypeSize(value_.dtype));
     }
     static StringStore::Batch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
         return {keys.flat<tf::tstring>().data(), keys.NumElements(), ctx};

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "map.h"
+#include "shards.h"
 #include "tensorflow/core/framework/lookup_interface.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -15,6 +15,16 @@
 #include "warm_memory.h"
 
 namespace tensorhash_tf {
+
+/// The attributes "devices", where none means the first CPU device, and "policy".
+inline absl::Status read_placement(tf::NodeDef const& def, Placement* placement) {
+    std::vector<std::string> devices;
+    TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "devices", &devices));
+    if (!devices.empty()) {
+        placement->devices = std::move(devices);
+    }
+    return tf::GetNodeAttr(def, "policy", &placement->policy);
+}
 
 /// A lookup table over the engine. TensorFlow's verbs are final here and end in the few that a table implements, which
 /// may be called from any thread. Arguments were checked when those are called.
@@ -37,16 +47,29 @@ public:
     /// Adds new keys, joins the rows of others by `reduce`, in row order.
     virtual absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 tf::Tensor const& values, th_reduce reduce) = 0;
+    /// Overwrites the values of keys that are there, of equal keys the last row; `exists`: which
+    /// were.
+    virtual absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                tf::Tensor const& values, bool* exists) = 0;
+    /// A step for each row whose key is there; `exists`: which were.
+    virtual absl::Status update(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                tf::Tensor const& gradients, th_optimizer const& optimizer,
+                                th_duplicates duplicates, bool* exists) = 0;
     virtual absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) = 0;
     virtual absl::Status replace(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                  tf::Tensor const& values) = 0;
-    /// Where each key lives, a buffer index; -1 for keys that are not there.
+    /// Where each key lives, an index of the engine's; -1 for keys that are not there.
     virtual absl::Status locate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
-                                std::vector<std::int32_t>* indices) = 0;
+                                std::vector<std::int64_t>* indices) = 0;
+    /// Refuses keys that belong to another shard, naming the first.
+    virtual absl::Status require_shard(tf::Tensor const& keys, std::int64_t shard) = 0;
+    /// The number of entries in one shard.
+    virtual absl::Status shard_size(std::int64_t shard, std::int64_t* size) = 0;
     virtual absl::Status clear() = 0;
     virtual absl::Status reserve(std::int64_t capacity) = 0;
-    /// Up to `limit` entries from `begin` on to the outputs "keys" and "values".
-    virtual absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin,
+    /// Up to `limit` entries at begin <= index < end to the outputs "keys" and "values". A shard's
+    /// indices begin at shard << 32.
+    virtual absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t end,
                                      std::int64_t limit, std::int64_t* next) = 0;
     /// Fills a read-only table, once.
     virtual absl::Status initialize(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&) {
@@ -73,9 +96,9 @@ public:
         return guarded([&] { return erase(ctx, keys); });
     }
     absl::Status ExportValues(tf::OpKernelContext* ctx) final {
+        constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
         std::int64_t next = 0;
-        return guarded(
-            [&] { return export_from(ctx, 0, std::numeric_limits<std::int64_t>::max(), &next); });
+        return guarded([&] { return export_from(ctx, 0, kAll, kAll, &next); });
     }
     absl::Status ImportValues(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                               tf::Tensor const& values) final {
@@ -86,13 +109,15 @@ public:
     tf::DataType value_dtype() const final { return value_.dtype; }
     tf::TensorShape key_shape() const final { return key_.shape; }
     tf::TensorShape value_shape() const final { return value_.shape; }
+    Placement const& placement() const { return placement_; }
     std::string DebugString() const override { return describe(kind); }
 
 protected:
     std::string describe(char const* name) const {
         return absl::StrCat("a tensorhash ", name, " of ", tf::DataTypeString(key_.dtype),
                             key_.shape.DebugString(), " to ", tf::DataTypeString(value_.dtype),
-                            value_.shape.DebugString(), " with ", size(), " entries");
+                            value_.shape.DebugString(), " on ", placement_.describe(), " with ",
+                            size(), " entries");
     }
 
     std::int64_t rows_of(tf::Tensor const& keys) const {
@@ -108,7 +133,8 @@ protected:
         value_rows.AppendShape(value_.shape);
         TF_RETURN_IF_ERROR(ctx->allocate_output("keys", key_rows, keys));
         TF_RETURN_IF_ERROR(ctx->allocate_output("values", value_rows, values));
-        // The op's attributes say what the outputs are, and nobody held them against this table.
+        // The op's attributes say what the outputs are; they were not yet checked against this
+        // table.
         if ((*keys)->dtype() != key_.dtype || (*values)->dtype() != value_.dtype) {
             return invalid("table: expected one of ", tf::DataTypeString((*keys)->dtype()), " to ",
                            tf::DataTypeString((*values)->dtype()), ", got ", DebugString());
@@ -120,6 +146,7 @@ protected:
     Element key_;
     Element value_;
     std::int64_t capacity_ = 0;
+    Placement placement_;
 
 private:
     absl::Status read_attributes(tf::NodeDef const& def) {
@@ -128,6 +155,7 @@ private:
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "key_shape", &key_.shape));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "value_shape", &value_.shape));
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "capacity", &capacity_));
+        TF_RETURN_IF_ERROR(read_placement(def, &placement_));
         if (key_.shape.num_elements() == 0 || value_.shape.num_elements() == 0) {
             return invalid("key_shape, value_shape: expected at least one element each, got ",
                            key_.shape.DebugString(), " and ", value_.shape.DebugString());
@@ -141,7 +169,7 @@ class PlainTable : public Table {
 public:
     PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
         if (ctx->status().ok()) {
-            auto const status = map_.create(key_, value_, capacity_);
+            auto const status = map_.create(key_, value_, capacity_, placement_);
             if (!status.ok()) {
                 ctx->SetStatus(status);
             }
@@ -150,12 +178,21 @@ public:
 
     absl::Status get(tf::OpKernelContext*, tf::Tensor const& keys, Missing missing,
                      tf::Tensor* values, bool* exists) override {
-        return map_.get(keys.data(), rows_of(keys), missing, values->data(),
-                        reinterpret_cast<std::uint8_t*>(exists));
+        return map_.get(keys.data(), rows_of(keys), missing, values->data(), exists);
     }
     absl::Status upsert(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
                         th_reduce reduce) override {
         return map_.upsert(keys.data(), rows_of(keys), values.data(), reduce);
+    }
+    absl::Status assign(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
+                        bool* exists) override {
+        return map_.assign(keys.data(), rows_of(keys), values.data(), exists);
+    }
+    absl::Status update(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& gradients,
+                        th_optimizer const& optimizer, th_duplicates duplicates,
+                        bool* exists) override {
+        return map_.update(keys.data(), rows_of(keys), gradients.data(), optimizer, duplicates,
+                           exists);
     }
     absl::Status erase(tf::OpKernelContext*, tf::Tensor const& keys) override {
         return map_.erase(keys.data(), rows_of(keys));
@@ -165,30 +202,55 @@ public:
         return map_.replace(keys.data(), rows_of(keys), values.data());
     }
     absl::Status locate(tf::OpKernelContext*, tf::Tensor const& keys,
-                        std::vector<std::int32_t>* indices) override {
+                        std::vector<std::int64_t>* indices) override {
         indices->resize(static_cast<size_t>(rows_of(keys)));
         return map_.find(keys.data(), rows_of(keys), indices->data());
     }
+    absl::Status require_shard(tf::Tensor const& keys, std::int64_t shard) override {
+        std::vector<std::int32_t> owners(static_cast<size_t>(rows_of(keys)));
+        TF_RETURN_IF_ERROR(map_.shard_of(keys.data(), rows_of(keys), owners.data()));
+        for (size_t row = 0; row < owners.size(); ++row) {
+            if (owners[row] != shard) {
+                return invalid("keys: row ", row, " belongs to ",
+                               placement_.devices[static_cast<size_t>(owners[row])],
+                               ", not to shard ", shard,
+                               "; insert() sends each row where it belongs");
+            }
+        }
+        return absl::OkStatus();
+    }
+    absl::Status shard_size(std::int64_t shard, std::int64_t* size) override {
+        auto const shards = static_cast<std::int64_t>(placement_.devices.size());
+        if (shard < 0 || shard >= shards) {
+            return invalid("shard: expected 0 to ", shards - 1, ", got ", shard);
+        }
+        return map_.size(static_cast<std::int32_t>(shard), size);
+    }
     absl::Status clear() override { return map_.clear(); }
     absl::Status reserve(std::int64_t capacity) override { return map_.reserve(capacity); }
-    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t limit,
-                             std::int64_t* next) override {
+    absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t end,
+                             std::int64_t limit, std::int64_t* next) override {
         void* column = nullptr;
-        return map_.export_from(begin, limit, next, [&](std::int64_t rows, th_room* room) {
-            tf::Tensor* keys = nullptr;
-            tf::Tensor* values = nullptr;
-            TF_RETURN_IF_ERROR(make_outputs(ctx, rows, &keys, &values));
-            column = values->data();
-            *room = {keys->data(), &column, nullptr};
-            return absl::OkStatus();
-        });
+        return map_.export_from(begin, end, limit, next,
+                                [&](std::int64_t rows, th_sharded_room* room) {
+                                    tf::Tensor* keys = nullptr;
+                                    tf::Tensor* values = nullptr;
+                                    TF_RETURN_IF_ERROR(make_outputs(ctx, rows, &keys, &values));
+                                    column = values->data();
+                                    *room = {keys->data(), &column, nullptr};
+                                    return absl::OkStatus();
+                                });
     }
 
-    size_t size() const override { return static_cast<size_t>(map_.size()); }
+    size_t size() const override {
+        std::int64_t size = 0;
+        map_.size(-1, &size).IgnoreError();  // fails for shards that do not exist only
+        return static_cast<size_t>(size);
+    }
     std::int64_t MemoryUsed() const override { return sizeof(*this) + map_.memory(); }
 
 private:
-    Map map_;
+    Shards map_;
 };
 
 /// The name of this class in the design it comes from. Scalars are the case of an empty shape; dtypes are known at run

@@ -128,18 +128,34 @@ std::string dtype_text(nb::handle object) {
     return dtype.is_none() ? "" : nb::cast<std::string>(nb::str(dtype));
 }
 
+// How an array of such elements goes in all the same, or nothing; `got` is NumPy's name of them.
+std::string way_in(std::string const& argument, std::string_view got) {
+    std::string const rows = ".reshape(len(" + argument + "), -1)";
+    if (got.starts_with("datetime64") || got.starts_with("timedelta64")) {
+        return "; pass " + argument + ".view(\"int64\")";
+    }
+    if (got == "object") {
+        return "; pass " + argument + ".tolist(): the numbers of a list are checked one by one";
+    }
+    if (got.starts_with("|S")) {
+        return "; strings are keys as rows of bytes: pass " + argument +
+               ".astype(\"S\").view(\"uint8\")" + rows;
+    }
+    if (got.starts_with("<U") || got.starts_with(">U") || got.starts_with("StringDType")) {
+        return "; strings are keys as rows of code points: pass " + argument +
+               ".astype(\"U\").view(\"uint32\")" + rows;
+    }
+    return "";
+}
+
 [[noreturn]] void fail_element_type(nb::handle object, Request const& request,
                                     std::string const& got) {
     std::string const argument = request.argument;
     std::string const wanted = request.wanted == Dtype::Undefined
                                    ? "bool, integers or floats"
                                    : std::string(name(request.wanted));
-    std::string text = argument + ": expected an array of " + wanted + ", got " +
-                       class_name(object) + " of dtype " + got;
-    if (got.starts_with("datetime64") || got.starts_with("timedelta64")) {
-        text += "; pass " + argument + ".view(\"int64\")";
-    }
-    throw TypeError(text);
+    throw TypeError(argument + ": expected an array of " + wanted + ", got " + class_name(object) +
+                    " of dtype " + got + way_in(argument, got));
 }
 
 Tensor from_view(std::shared_ptr<HeldBuffer> held, nb::handle object, Request const& request) {

@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 void bind_errors(nb::module_& m);
 void bind_tensor(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_geometry(nb::module_& m);
 void bind_hash_map(nb::module_& m);
 void bind_coords_tables(nb::module_& m);

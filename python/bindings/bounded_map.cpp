@@ -1,6 +1,8 @@
 // The bound BoundedHashMap: as HashMap, with scores in and evicted rows out.
 #include "tensorhash/bounded_map.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include "evicted_out.hpp"
 #include "optimizer.hpp"
 #include "table_methods.hpp"
@@ -10,12 +12,12 @@ namespace {
 
 void construct(BoundedHashMap* self, std::int64_t max_capacity, ElementSpec const& key,
                std::vector<ElementSpec> const& values, std::string const& eviction,
-               std::string const& device) {
+               std::string const& device, std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     Eviction const how = eviction_from_name(eviction);
     without_gil([&] {
         new (self) BoundedHashMap(Capacity{max_capacity}, to_element(key), std::move(elements), how,
-                                  Device::parse(device));
+                                  Device::parse(device), seed);
     });
 }
 
@@ -31,7 +33,7 @@ void bind_bounded_map(nb::module_& m) {
     nb::class_<BoundedHashMap> table(m, "BoundedHashMap", "A table that evicts.");
     table
         .def("__init__", &construct, nb::arg("max_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("eviction"), nb::arg("device"))
+             nb::arg("eviction"), nb::arg("device"), nb::arg("seed").none() = nb::none())
         .def("activate", &activate, nb::arg("keys"), nb::arg("scores").none())
         .def_prop_ro("eviction",
                      [](BoundedHashMap const& self) { return eviction_name(self.eviction()); });

@@ -17,6 +17,7 @@ using coords::CoordKey;
 using coords::CoordTable;
 using coords::CoordTableBase;
 using coords::PackedHashTable;
+using coords::PackedHashTable128;
 using coords::SearchMode;
 using coords::TorchHashTable;
 
@@ -38,6 +39,12 @@ void insert(CoordTableBase& self, nb::handle coords) {
 Tensor search(CoordTableBase const& self, nb::handle query, int mode) {
     Tensor const rows = to_tensor(query, "query");
     return without_gil([&] { return self.search(rows, static_cast<SearchMode>(mode)); });
+}
+
+Tensor batched_search(CoordTableBase const& self, nb::handle queries, nb::handle offsets) {
+    Tensor const rows = to_tensor(queries, "queries");
+    Tensor const by = to_tensor(offsets, "offsets");
+    return without_gil([&] { return self.batched_search(rows, by); });
 }
 
 void expand_with_offsets(CoordTableBase& self, nb::handle base_rows, nb::handle offsets) {
@@ -63,6 +70,10 @@ void bind_base(nb::module_& m) {
         .def("insert", &insert, nb::arg("coords"))
         .def("search", &search, nb::arg("query"), nb::arg("mode"))
         .def("expand_with_offsets", &expand_with_offsets, nb::arg("base"), nb::arg("offsets"))
+        .def("batched_search", &batched_search, nb::arg("queries"), nb::arg("offsets"))
+        .def("clear", [](Base& self) { without_gil([&] { self.clear(); }); })
+        .def("grow_on_demand", [](Base& self) { without_gil([&] { self.grow_on_demand(); }); })
+        .def("grows", &without_arguments<&Base::grows, Base>)
         .def("vector_keys", &without_arguments<&Base::vector_keys, Base>)
         .def("unique_index", &without_arguments<&Base::unique_index, Base>)
         .def("keys_tensor", &without_arguments<&Base::keys_tensor, Base>)
@@ -91,14 +102,26 @@ void bind_packed(nb::module_& m) {
         .def(
             "__init__",
             [](CoordTable* self, std::optional<std::int64_t> capacity, std::string const& device,
-               bool use_double_hash, std::optional<int> key_dim) {
+               bool use_double_hash, std::optional<int> key_dim,
+               std::optional<std::uint64_t> seed) {
                 without_gil([&] {
                     new (self) CoordTable(to_capacity(capacity), Device::parse(device),
-                                          use_double_hash, key_dim);
+                                          use_double_hash, key_dim, seed);
                 });
             },
             nb::arg("capacity").none(), nb::arg("device"), nb::arg("use_double_hash"),
-            nb::arg("key_dim").none());
+            nb::arg("key_dim").none(), nb::arg("seed").none() = nb::none());
+    nb::class_<PackedHashTable128, CoordTableBase>(m, "PackedHashTable128")
+        .def(
+            "__init__",
+            [](PackedHashTable128* self, std::optional<std::int64_t> capacity,
+               std::string const& device, std::optional<int> key_dim) {
+                without_gil([&] {
+                    new (self)
+                        PackedHashTable128(to_capacity(capacity), Device::parse(device), key_dim);
+                });
+            },
+            nb::arg("capacity").none(), nb::arg("device"), nb::arg("key_dim").none());
 }
 
 void bind_torch(nb::module_& m) {

@@ -1,6 +1,7 @@
 // Python arrays as tensors: DLPack, the way in of torch, JAX and everyone else.
 #include <nanobind/stl/string.h>
 
+#include <optional>
 #include <string>
 
 #include "array_in.hpp"
@@ -11,8 +12,8 @@
 namespace tensorhash::bindings {
 namespace {
 
-constexpr int cpu_device = 1;
-constexpr int pinned_host_device = 3;  // CUDA host memory: the CPU reads it like any other
+constexpr long cpu_device = 1;
+constexpr long pinned_host_device = 3;  // CUDA host memory: the CPU reads it like any other
 
 template <class Managed>
 Tensor consume(PyObject* capsule, char const* name, char const* used_name, char const* argument) {
@@ -25,6 +26,8 @@ Tensor consume(PyObject* capsule, char const* name, char const* used_name, char 
         return tensor;
     } catch (TypeError const& error) {
         throw TypeError(std::string(argument) + ": " + error.what());
+    } catch (ValueError const& error) {
+        throw ValueError(std::string(argument) + ": " + error.what());
     } catch (DeviceError const& error) {
         throw DeviceError(std::string(argument) + ": " + error.what());
     }
@@ -51,12 +54,53 @@ Tensor from_capsule(nb::handle object, char const* argument) {
                     found + "\"");
 }
 
+// Raises what the owner of `argument` raised as a ValueError that names the argument.
+[[noreturn]] void refuse_for_owner(nb::python_error& error, char const* argument,
+                                   char const* refused_to) {
+    if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is not a refusal
+    std::string const why = nb::cast<std::string>(nb::str(error.value()));
+    nb::raise_from(error, PyExc_ValueError, "%s: its owner refused to %s: %s", argument, refused_to,
+                   why.c_str());
+}
+
+// The first of the two integers that DLPack asks for, or nothing if `device` is anything else.
+std::optional<long> device_type(nb::handle device) {
+    if (PySequence_Check(device.ptr()) == 0 || PySequence_Size(device.ptr()) != 2) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    nb::object const first = nb::steal(PySequence_GetItem(device.ptr(), 0));
+    if (!first.is_valid() || PyIndex_Check(first.ptr()) == 0) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    nb::object const number = nb::steal(PyNumber_Index(first.ptr()));
+    int overflow = 0;
+    long const type = number.is_valid() ? PyLong_AsLongAndOverflow(number.ptr(), &overflow) : -1;
+    if (PyErr_Occurred() != nullptr || overflow != 0) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    return type;
+}
+
 void require_host_memory(nb::handle object, char const* argument) {
     nb::object method = nb::getattr(object, "__dlpack_device__", nb::none());
     if (method.is_none()) return;
-    nb::object device = method();
-    int const type = nb::cast<int>(nb::int_(device[0]));
-    if (type == cpu_device || type == pinned_host_device) return;
+    nb::object device;
+    try {
+        device = method();
+    } catch (nb::python_error& error) {
+        refuse_for_owner(error, argument, "name its device");
+    }
+    std::optional<long> const type = device_type(device);
+    if (!type) {
+        throw TypeError(std::string(argument) +
+                        ": expected __dlpack_device__() to give two integers, a device type and a "
+                        "number, got " +
+                        nb::cast<std::string>(nb::repr(device)));
+    }
+    if (*type == cpu_device || *type == pinned_host_device) return;
     nb::object described = nb::getattr(object, "device", device);
     std::string const text = nb::cast<std::string>(nb::str(described));
     throw DeviceError(std::string(argument) + ": expected an array on the CPU, got one on " + text +
@@ -79,10 +123,7 @@ nb::object export_capsule(nb::handle object, char const* argument) {
         }
         return method();
     } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is not the owner's refusal
-        std::string const why = nb::cast<std::string>(nb::str(error.value()));
-        nb::raise_from(error, PyExc_ValueError, "%s: its owner refused to share the memory: %s",
-                       argument, why.c_str());
+        refuse_for_owner(error, argument, "share the memory");
     }
 }
 

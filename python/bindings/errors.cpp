@@ -2,6 +2,7 @@
 #include "tensorhash/error.hpp"
 
 #include <exception>
+#include <string>
 
 #include "bindings.hpp"
 
@@ -16,9 +17,18 @@ void set_os_error(SystemError const& error) {
     Py_DECREF(arguments);
 }
 
+/// How a Python user casts the argument; the library's own sentence knows no framework.
+std::string with_cast(DtypeError const& error) {
+    std::string const wanted(name(error.expected()));
+    return std::string(error.what()) + "; cast it first, with " + error.argument() + ".astype(\"" +
+           wanted + "\") or " + error.argument() + ".to(torch." + wanted + ")";
+}
+
 void translate(std::exception_ptr const& pointer, void*) {
     try {
         std::rethrow_exception(pointer);
+    } catch (DtypeError const& error) {
+        PyErr_SetString(PyExc_TypeError, with_cast(error).c_str());
     } catch (TypeError const& error) {
         PyErr_SetString(PyExc_TypeError, error.what());
     } catch (ValueError const& error) {

@@ -1,17 +1,20 @@
 // The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
 #include "tensorhash/hash_map.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include "table_methods.hpp"
 
 namespace tensorhash::bindings {
 namespace {
 
 void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key,
-               std::vector<ElementSpec> const& values, std::string const& device) {
+               std::vector<ElementSpec> const& values, std::string const& device,
+               std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     without_gil([&] {
         new (self) HashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
-                           Device::parse(device));
+                           Device::parse(device), seed);
     });
 }
 
@@ -66,7 +69,7 @@ void bind_hash_map(nb::module_& m) {
                               "The table itself; a HashSet is one without value columns.");
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("device"))
+             nb::arg("device"), nb::arg("seed").none() = nb::none())
         .def("insert", &keys_and_values<&HashMap::insert>, nb::arg("keys"), nb::arg("values"))
         .def("insert_or_assign", &keys_and_values<&HashMap::insert_or_assign>, nb::arg("keys"),
              nb::arg("values"))
@@ -79,6 +82,14 @@ void bind_hash_map(nb::module_& m) {
             },
             nb::arg("capacity"))
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
+        .def_static(
+            "memory_for",
+            [](std::int64_t capacity, ElementSpec const& key,
+               std::vector<ElementSpec> const& values) {
+                return HashMap::memory_for(Capacity{capacity}, to_element(key),
+                                           to_elements(values));
+            },
+            nb::arg("capacity"), nb::arg("key"), nb::arg("values"))
         .def_static("from_parts", &from_parts, nb::arg("keys"), nb::arg("values"),
                     nb::arg("buf_indices"));
     bind_readers(table);

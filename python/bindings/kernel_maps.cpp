@@ -35,6 +35,35 @@ KernelMap make_map(nb::handle in_coords, nb::handle out_coords, Shape const& str
     });
 }
 
+KernelMap map_of_offsets(nb::handle in_coords, nb::handle out_coords, Shape const& stride,
+                         nb::handle kernel_offsets, bool first_of_duplicates) {
+    Tensor const in = to_tensor(in_coords, "in_coords", Dtype::Int32);
+    Tensor const out = to_tensor(out_coords, "out_coords", Dtype::Int32);
+    Tensor const offsets = to_tensor(kernel_offsets, "kernel_offsets", Dtype::Int32);
+    auto const duplicates =
+        first_of_duplicates ? coords::Duplicates::First : coords::Duplicates::Refuse;
+    return without_gil(
+        [&] { return coords::kernel_map_from_offsets(in, out, stride, offsets, duplicates); });
+}
+
+/// A map from its parts, each contiguous and of the dtype that a map has.
+KernelMap map_of_parts(nb::handle in_maps, nb::handle out_maps, nb::handle offsets,
+                       std::int64_t num_in, std::int64_t num_out,
+                       std::optional<std::int64_t> identity_map_index, std::string const& strategy,
+                       std::int64_t coarse_probes, std::int64_t fine_probes) {
+    KernelMap map;
+    map.in_maps = to_tensor(in_maps, "in_maps", Dtype::Int32);
+    map.out_maps = to_tensor(out_maps, "out_maps", Dtype::Int32);
+    map.offsets = to_tensor(offsets, "offsets", Dtype::Int64);
+    map.num_in = num_in;
+    map.num_out = num_out;
+    map.identity_map_index = identity_map_index;
+    map.strategy = coords::strategy_from_name(strategy);
+    map.coarse_probes = coarse_probes;
+    map.fine_probes = fine_probes;
+    return map;
+}
+
 KernelMap map_of_table(coords::CoordTableBase const& fine_ht, nb::handle query_coords,
                        Shape const& kernel_size, std::int64_t stride) {
     Tensor const queries = to_tensor(query_coords, "query_coords", Dtype::Int32);
@@ -79,6 +108,13 @@ void bind_kernel_maps(nb::module_& m) {
           nb::arg("out_coords").none(), nb::arg("stride"), nb::arg("size"), nb::arg("dilation"),
           nb::arg("center"), nb::arg("strategy").none(), nb::arg("first_of_duplicates"),
           nb::arg("skip_symmetric"));
+    m.def("kernel_map_from_offsets", &map_of_offsets, nb::arg("in_coords").none(),
+          nb::arg("out_coords").none(), nb::arg("stride"), nb::arg("kernel_offsets").none(),
+          nb::arg("first_of_duplicates"));
+    m.def("kernel_map_from_parts", &map_of_parts, nb::arg("in_maps"), nb::arg("out_maps"),
+          nb::arg("offsets"), nb::arg("num_in"), nb::arg("num_out"),
+          nb::arg("identity_map_index").none(), nb::arg("strategy"), nb::arg("coarse_probes"),
+          nb::arg("fine_probes"));
     m.def("hierarchical_kernel_map", &map_of_table, nb::arg("fine_ht"),
           nb::arg("query_coords").none(), nb::arg("kernel_size"), nb::arg("stride"));
     m.def(

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     m.attr("version") = TENSORHASH_VERSION;
     bind_errors(m);
     bind_tensor(m);
+    bind_files(m);
     bind_hash_map(m);
     bind_coords_tables(m);
     bind_geometry(m);

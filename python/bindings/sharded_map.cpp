@@ -91,24 +91,26 @@ std::vector<Device> to_devices(Names const& names) {
 }
 
 void construct(ShardedMap* self, std::int64_t init_capacity, ElementSpec const& key,
-               std::vector<ElementSpec> const& values, Names const& devices, nb::handle policy) {
+               std::vector<ElementSpec> const& values, Names const& devices, nb::handle policy,
+               std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     ShardPolicy rule = to_policy(policy);
     without_gil([&] {
         new (self) ShardedMap(Capacity{init_capacity}, to_element(key), std::move(elements),
-                              to_devices(devices), std::move(rule));
+                              to_devices(devices), std::move(rule), seed);
     });
 }
 
 ShardedMap make_bounded(std::int64_t max_capacity, ElementSpec const& key,
                         std::vector<ElementSpec> const& values, std::string const& eviction,
-                        Names const& devices, nb::handle policy) {
+                        Names const& devices, nb::handle policy,
+                        std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     Bound const bound{Capacity{max_capacity}, eviction_from_name(eviction)};
     ShardPolicy rule = to_policy(policy);
     return without_gil([&] {
         return ShardedMap(bound, to_element(key), std::move(elements), to_devices(devices),
-                          std::move(rule));
+                          std::move(rule), seed);
     });
 }
 
@@ -183,15 +185,17 @@ std::optional<ShardPolicy> to_optional_policy(nb::handle policy) {
 ShardedMap from_bytes(nb::handle bytes, Names const& devices, nb::handle policy) {
     Tensor const image = to_tensor(bytes, "bytes");
     auto rule = to_optional_policy(policy);
-    return without_gil(
-        [&] { return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule)); });
+    return without_gil([&] {
+        return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule), kNoLimit);
+    });
 }
 
-ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy) {
+ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy,
+                std::optional<std::uint64_t> max_bytes) {
     std::string const path = path_of(file_name);
     auto rule = to_optional_policy(policy);
     return without_gil(
-        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule)); });
+        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule), max_bytes); });
 }
 
 Names device_names(ShardedMap const& self) {
@@ -215,7 +219,8 @@ void bind_bound(nb::class_<ShardedMap>& table) {
     table.def("activate", &admit_zeros, nb::arg("keys"), nb::arg("scores").none())
         .def_prop_ro("eviction", &eviction)
         .def_static("bounded", &make_bounded, nb::arg("max_capacity"), nb::arg("key"),
-                    nb::arg("values"), nb::arg("eviction"), nb::arg("devices"), nb::arg("policy"));
+                    nb::arg("values"), nb::arg("eviction"), nb::arg("devices"), nb::arg("policy"),
+                    nb::arg("seed").none() = nb::none());
 }
 
 void bind_shards(nb::class_<ShardedMap>& table) {
@@ -289,7 +294,7 @@ void bind_shard_storage(nb::class_<ShardedMap>& table) {
         .def("to_bytes",
              [](ShardedMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static("load", &load, nb::arg("file_name"), nb::arg("devices"),
-                    nb::arg("policy").none())
+                    nb::arg("policy").none(), nb::arg("max_bytes").none())
         .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("devices"),
                     nb::arg("policy").none())
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"),
@@ -303,7 +308,7 @@ void bind_sharded_map(nb::module_& m) {
                                  nb::type_slots(collector_slots));
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("devices"), nb::arg("policy"))
+             nb::arg("devices"), nb::arg("policy"), nb::arg("seed").none() = nb::none())
         .def("insert", &located<&ShardedMap::insert>, nb::arg("keys"), nb::arg("values"))
         .def("insert_or_assign", &located<&ShardedMap::insert_or_assign>, nb::arg("keys"),
              nb::arg("values"))

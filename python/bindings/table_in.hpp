@@ -2,10 +2,13 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +74,10 @@ inline std::vector<Reduce> to_reduces(std::vector<std::string> const& words) {
     for (std::string const& word : words) reduces.push_back(reduce_from_name(word));
     return reduces;
 }
+
+// Bytes that come from a pickle or from another table were made by a program that could do anything
+// anyway.
+inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // File names are bytes on POSIX and need not be UTF-8.
 inline std::string path_of(nb::bytes const& file_name) {

@@ -102,18 +102,18 @@ void bind_storage(nb::class_<Map>& table) {
             nb::arg("file_name"))
         .def_static(
             "load",
-            [](nb::bytes const& file_name) {
+            [](nb::bytes const& file_name, std::optional<std::uint64_t> max_bytes) {
                 std::string const path = path_of(file_name);
-                return without_gil([&] { return Map::load(path); });
+                return without_gil([&] { return Map::load(path, max_bytes); });
             },
-            nb::arg("file_name"))
+            nb::arg("file_name"), nb::arg("max_bytes").none())
         .def("to_bytes",
              [](Map const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static(
             "from_bytes",
             [](nb::handle bytes) {
                 Tensor const image = to_tensor(bytes, "bytes");
-                return without_gil([&] { return Map::from_bytes(image); });
+                return without_gil([&] { return Map::from_bytes(image, kNoLimit); });
             },
             nb::arg("bytes"));
 }

@@ -7,6 +7,10 @@
 array([0, 1, 0], dtype=int32)
 """
 
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
 from tensorhash import optim
 from tensorhash._config import get_num_threads, release_memory, set_num_threads, show_config
 from tensorhash._core import version as __version__
@@ -32,3 +36,35 @@ __all__ = [
     "show_config",
     "unique",
 ]
+
+# Loaded on first access, as `tensorhash.coords`; with the package that each of them needs.
+_LAZY: dict[str, str | None] = {
+    "coords": None,
+    "core": None,
+    "distributed": "torch",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+}
+
+if TYPE_CHECKING:
+    from tensorhash import coords as coords
+    from tensorhash import core as core
+    from tensorhash import distributed as distributed
+    from tensorhash import tensorflow as tensorflow
+    from tensorhash import torch as torch
+else:
+    # Out of sight of type checkers, which would take any name for an attribute.
+    def __getattr__(name: str) -> Any:
+        if name in _LAZY:
+            return importlib.import_module(f"tensorhash.{name}")
+        raise AttributeError(f"module 'tensorhash' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Without parts that cannot be imported: tools ask for every name that is listed."""
+    there = [
+        name
+        for name, package in _LAZY.items()
+        if package is None or importlib.util.find_spec(package) is not None
+    ]
+    return sorted({*globals(), *there})

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from typing import Any
 
 from tensorhash import _core, _npz
+from tensorhash._disk import parse_max_bytes
 
 _NATIVE = ".thash"
 _ARCHIVE = ".npz"
@@ -22,32 +25,60 @@ def _suffix(path: str) -> str:
     return suffix if suffix in (_NATIVE, _ARCHIVE) else ""
 
 
-def native_path(file_name: Any, default_suffix: str, *, existing: bool) -> str:
-    """The native file that a name means, for a table that has no other format."""
+def _target(file_name: Any, default_suffix: str) -> str:
+    """The file that a `save` writes. Says so if its name ends like that of some other format."""
     path = _path(file_name)
-    if _suffix(path) == _ARCHIVE:
-        raise ValueError(f"file_name: expected a {_NATIVE} file, got {path!r}")
-    if not _suffix(path) and not (existing and os.path.exists(path)):
-        path += default_suffix
-    return path
+    if os.path.basename(path) in ("", ".", ".."):
+        raise ValueError(f"file_name: expected the name of a file, got {path!r}")
+    if _suffix(path):
+        return path
+    if re.fullmatch(r"\.[A-Za-z]\w*", os.path.splitext(path)[1]):
+        warnings.warn(
+            f"file_name: {path!r} ends in neither {_NATIVE!r} nor {_ARCHIVE!r}; "
+            f"the file is {path + default_suffix!r}",
+            stacklevel=4,  # the caller of save()
+        )
+    return path + default_suffix
 
 
-def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> None:
-    """Writes `table`; a name with neither suffix gets `default_suffix` appended."""
-    path = _path(file_name)
-    if not _suffix(path):
-        path += default_suffix
+def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> str:
+    """Writes `table` and returns the file; a name with neither suffix gets `default_suffix`."""
+    path = _target(file_name, default_suffix)
     if _suffix(path) == _ARCHIVE:
         _npz.save(table, path)
     else:
         table.save(os.fsencode(path))
+    return path
 
 
-def load(file_name: Any, default_suffix: str) -> _core.HashMap:
+def save_native(table: Any, file_name: Any, default_suffix: str) -> str:
+    """The same for a table that has no other format."""
+    path = _target(file_name, default_suffix)
+    _require_native(path)
+    table.save(os.fsencode(path))
+    return path
+
+
+def load(file_name: Any, default_suffix: str, max_bytes: int | None) -> _core.HashMap:
     """Reads a table by suffix; a name without one is tried as it is, then with the default."""
+    most = parse_max_bytes(max_bytes)
     path = _path(file_name)
     if not _suffix(path) and not os.path.exists(path) and os.path.exists(path + default_suffix):
         path += default_suffix
     if _suffix(path) == _ARCHIVE or (not _suffix(path) and _npz.is_archive(path)):
-        return _npz.load(path)
-    return _core.HashMap.load(os.fsencode(path))
+        return _npz.load(path, most)
+    return _core.HashMap.load(os.fsencode(path), most)
+
+
+def native_source(file_name: Any, default_suffix: str) -> str:
+    """The native file that a name means, for a `load` that reads no other format."""
+    path = _path(file_name)
+    _require_native(path)
+    if not _suffix(path) and not os.path.exists(path):
+        path += default_suffix
+    return path
+
+
+def _require_native(path: str) -> None:
+    if _suffix(path) == _ARCHIVE:
+        raise ValueError(f"file_name: expected a {_NATIVE} file, got {path!r}")

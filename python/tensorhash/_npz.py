@@ -5,26 +5,27 @@ With `buf_index` entries come back at their indices, without it rows become 0..n
 
 from __future__ import annotations
 
-import contextlib
+import io
+import math
 import os
-import secrets
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._disk import Limit, TooLarge, open_regular, replacing, size_of
 
 _MAX_COLUMNS = 1000  # three digits in Open3D's names
+_MAX_HEADER = 10_000  # as in NumPy
 
 
 def is_archive(path: str) -> bool:
     """Whether a file starts like a zip archive."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(2) == b"PK"
     except OSError:
         return False
@@ -49,35 +50,8 @@ def save(table: _core.HashMap, path: str) -> None:
     for column in range(columns):
         arrays[f"value_{column:03d}"] = np.asarray(moment.value_tensor(column))[live]
     arrays["buf_index"] = live
-    with _replacing(path) as file:
+    with replacing(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type, unused-ignore]
-
-
-@contextlib.contextmanager
-def _replacing(path: str) -> Iterator[IO[bytes]]:
-    """A file to write that becomes `path` when it is complete and on the disk, or vanishes."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder or os.curdir)
-
-
-def _sync_folder(folder: str) -> None:
-    """Makes the rename itself durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # What zipfile and NumPy raise on damaged bytes, beside ValueError.
@@ -97,17 +71,24 @@ _DAMAGE = (
 )
 
 
-def load(path: str) -> _core.HashMap:
+def load(path: str, max_bytes: int | None) -> _core.HashMap:
     """Reads an .npz of ours, Open3D's or NumPy's; ValueError says what is wrong with another."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
+        limit = Limit(path, size_of(file), max_bytes)
         try:
             with zipfile.ZipFile(file) as archive:
                 _require_all_entries(file, archive)
-                arrays = _read_arrays(archive)
+                members = _members(archive)
+                limit.require(sum(entry.file_size for entry in members.values()), "its arrays")
+                arrays = {name: _read_array(archive, members[name], name) for name in members}
+        except TooLarge:
+            raise
         except _DAMAGE as error:
             raise ValueError(f"{path}: not a readable .npz file: {error}") from error
     try:
-        return _table_of(arrays)
+        return _table_of(arrays, limit)
+    except TooLarge:
+        raise
     except (ValueError, TypeError, RuntimeError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -121,50 +102,66 @@ def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
         raise ValueError(f"its directory lists {listed} of {recorded} entries")
 
 
-def _read_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
-    arrays = {}
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Where our arrays are, by name."""
+    members: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
-        name, suffix = os.path.splitext(entry.filename)
         # Every entry is opened: only then are a name and its copy in the file compared.
-        with archive.open(entry) as member:
-            if suffix == ".npy" and _is_ours(name):
-                if name in arrays:
-                    raise ValueError(f"{name} is there twice")
-                arrays[name] = _read_array(member, name, entry.file_size)
-    return arrays
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{entry.filename}: neither stored nor deflated, as NumPy's are")
+        archive.open(entry).close()
+        name, suffix = os.path.splitext(entry.filename)
+        if suffix == ".npy" and _is_ours(name):
+            if name in members:
+                raise ValueError(f"{name} is there twice")
+            members[name] = entry
+    return members
 
 
 def _is_ours(name: str) -> bool:
     return name in ("key", "n_values", "buf_index") or name.startswith("value_")
 
 
-def _read_array(member: IO[bytes], name: str, file_size: int) -> Any:
-    """One array. Its header must agree with the size of the entry before memory is made for it."""
+def _read_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any]:
+    """(shape, Fortran order, dtype). No more is read than a header has."""
     version = np.lib.format.read_magic(member)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"{name}: unknown array format {version}")
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    shape, fortran, dtype = readers[version](member)
-    if dtype.hasobject:
-        raise ValueError(f"{name}: holds Python objects, which are never loaded")
-    count = 1
-    for extent in shape:
-        if extent < 0:
+    length = member.read(2 if version == (1, 0) else 4)
+    size = int.from_bytes(length, "little")
+    if size > _MAX_HEADER:
+        raise ValueError(f"{name}: expected a header of at most {_MAX_HEADER} bytes, got {size}")
+    header = io.BytesIO(length + member.read(size))
+    try:
+        if version == (1, 0):
+            return np.lib.format.read_array_header_1_0(header)
+        return np.lib.format.read_array_header_2_0(header)
+    except (
+        Exception
+    ) as error:  # NumPy parses it as Python: TokenError, MemoryError for brackets, ...
+        raise ValueError(f"{name}: its header is not readable: {error}") from None
+
+
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
+    """One array. Its header must agree with the size of the entry before memory is made for it."""
+    with archive.open(entry) as member:
+        shape, fortran, dtype = _read_header(member, name)
+        if dtype.hasobject:
+            raise ValueError(f"{name}: holds Python objects, which are never loaded")
+        if any(extent < 0 for extent in shape):
             raise ValueError(f"{name}: negative shape {shape}")
-        count *= extent
-    size = count * dtype.itemsize
-    if size > file_size:
-        raise ValueError(f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {file_size}")
-    data = member.read(size)
-    if len(data) != size or member.read(1):
-        raise ValueError(f"{name}: expected {size} bytes of data")
+        size = math.prod(shape) * dtype.itemsize
+        if size > entry.file_size:
+            raise ValueError(
+                f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {entry.file_size}"
+            )
+        data = member.read(size)
+        if len(data) != size or member.read(1):
+            raise ValueError(f"{name}: expected {size} bytes of data")
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _table_of(arrays: dict[str, Any]) -> _core.HashMap:
+def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
     for name in ("key", "n_values"):
         if name not in arrays:
             raise ValueError(f"no array {name!r}: this is not the file of a hash map")
@@ -183,8 +180,22 @@ def _table_of(arrays: dict[str, Any]) -> _core.HashMap:
     for name, array in arrays.items():
         if array.ndim == 0:
             raise ValueError(f"{name}: expected rows, got a single number")
-    if "buf_index" not in arrays:
+    places = arrays.get("buf_index")
+    # Short keys cannot be many: rows beyond that are duplicates.
+    key_bytes = arrays["key"].nbytes // max(1, len(arrays["key"]))
+    rows = min(len(arrays["key"]), 256 ** min(key_bytes, 8))
+    if places is not None and places.dtype == np.int32:
+        rows = int(places.max(initial=-1)) + 1
+    if 0 <= rows < 2**31:  # of others the core says what is wrong, before it makes memory
+        gaps = max(0, rows - len(arrays["key"]))
+        elements = [_element_of(array) for array in values]
+        limit.require_table(rows, gaps, _element_of(arrays["key"]), elements)
+    if places is None:
         return _core.HashMap.from_items(arrays["key"], values)
-    table = _core.HashMap.from_parts(arrays["key"], values, arrays["buf_index"])
+    table = _core.HashMap.from_parts(arrays["key"], values, places)
     table.validate()
     return table
+
+
+def _element_of(array: Any) -> tuple[str, tuple[int, ...]]:
+    return array.dtype.name, array.shape[1:]

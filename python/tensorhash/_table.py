@@ -20,7 +20,8 @@ from tensorhash._lists import array_of, rows_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a list.
+#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a column
+#: or frame of pandas, polars or Arrow without nulls; a tuple of 1-D arrays, one per column; a list.
 ArrayLike: TypeAlias = Any
 #: An array of the framework that the documentation of the call names.
 Array: TypeAlias = Any
@@ -35,9 +36,13 @@ def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
     """An element shape: 3, (3,), [3] and () are all legal."""
     try:
         extents = shape if hasattr(shape, "__len__") else (shape,)
-        return tuple(operator.index(extent) for extent in extents)
+        numbers = tuple(operator.index(extent) for extent in extents)
     except TypeError:
         raise TypeError(f"{argument}: expected an int or a tuple of ints, got {shape!r}") from None
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{argument}: expected extents that fit 64 bits, got {number}")
+    return numbers
 
 
 def element_text(element: tuple[str, Sequence[int]]) -> str:
@@ -61,6 +66,16 @@ def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
     return number
 
 
+def seed_of(seed: Any) -> int | None:
+    """The seed of a table's hash; None: the table draws its own."""
+    if seed is None:
+        return None
+    number = integer(seed, "seed", None)
+    if not 0 <= number < 2**64:
+        raise ValueError(f"seed: expected None or 0 to 2**64 - 1, got {number}")
+    return number
+
+
 class Table:
     """A set of keys with a buffer index each; the base of HashMap and HashSet."""
 
@@ -77,6 +92,7 @@ class Table:
         key: tuple[DtypeLike, ShapeLike],
         values: list[tuple[DtypeLike, ShapeLike]],
         device: Any,
+        seed: int | None = None,
     ) -> None:
         homes: set[str | None] = set()
 
@@ -88,13 +104,15 @@ class Table:
         rows = integer(init_capacity, "init_capacity")
         key_element = element(*key, "key")
         value_elements = [element(*value, "value") for value in values]
-        table = self._make(rows, key_element, value_elements, device)
+        table = self._make(rows, key_element, value_elements, device, seed_of(seed))
         home = next((name for name in ("torch", "core") if name in homes), self._default_framework)
         self._hold(table, framework(home))
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
         """The core's table."""
-        return _core.HashMap(rows, key, values, usable_device(device))
+        return _core.HashMap(rows, key, values, usable_device(device), seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
         self._table = table
@@ -124,7 +142,8 @@ class Table:
             raise ValueError(
                 f"{argument}: expected a batch of rows, got the number {array}; write [{array}]"
             )
-        return rows_of(array, dtype, shape, argument), self._framework.give
+        exact = element is self._key  # no two keys of a list become one
+        return rows_of(array, dtype, shape, argument, exact), self._framework.give
 
     def find(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Where each key lives: (int32 [N] buffer indices, -1 if missing; bool [N] found).
@@ -158,7 +177,7 @@ class Table:
         if isinstance(key, np.generic):
             key = key.item()
         taken = take_array(key, dtype, "key")
-        row = np.asarray(array_of(key, dtype, "key") if taken is None else taken[0])
+        row = np.asarray(array_of(key, dtype, "key", exact=True) if taken is None else taken[0])
         if row.size != math.prod(shape):
             raise ValueError(f"key: expected one key of shape {shape}, got shape {row.shape}")
         return row.reshape(1, *shape)
@@ -271,18 +290,22 @@ class Table:
 
     # Files.
 
-    def save(self, file_name: str | os.PathLike[str]) -> None:
+    def save(self, file_name: str | os.PathLike[str]) -> str:
         """Writes a file: the old one or the new one stands at `file_name`, whatever happens.
 
         ".thash" is the native format, ".npz" Open3D's; another name gets the suffix of the package:
-        ".thash" in tensorhash, ".npz" in tensorhash.core.
+        ".thash" in tensorhash, ".npz" in tensorhash.core. Returns the name of the file.
         """
-        _files.save(self._table, file_name, self._suffix)
+        return _files.save(self._table, file_name, self._suffix)
 
     @classmethod
-    def load(cls, file_name: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote, indices included; ValueError says what is wrong with a file."""
-        table = _files.load(file_name, cls._suffix)
+    def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
+        """Reads what `save` wrote, indices included; ValueError says what is wrong with a file.
+
+        Any file may be given: neither its arrays nor the table take more than `max_bytes`, by
+        default 64 MiB and 32 for each byte of the file. A capacity beyond that is not restored.
+        """
+        table = _files.load(file_name, cls._suffix, max_bytes)
         cls._require_kind(table, file_name)
         return cls._of(table, framework(cls._default_framework))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from tensorhash import _core, _files
 from tensorhash._arrays import framework
 from tensorhash._device import usable_device
+from tensorhash._disk import parse_max_bytes
 from tensorhash._table import Array, ArrayLike, DtypeLike, Element, ShapeLike, integer
 from tensorhash.hash_map import HashMap, _one_or_tuple, _words, value_columns
 from tensorhash.optim import word
@@ -62,15 +63,18 @@ class BoundedHashMap(HashMap):
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
         eviction: str = "lru",
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._how = word(eviction, "eviction")
         rows = integer(max_capacity, "max_capacity")
-        self._create(rows, (key_dtype, key_element_shape), columns, device)
+        self._create(rows, (key_dtype, key_element_shape), columns, device, seed)
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
-        return _core.BoundedHashMap(rows, key, values, self._how, usable_device(device))
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
+        return _core.BoundedHashMap(rows, key, values, self._how, usable_device(device), seed)
 
     @classmethod
     def _from_bytes(cls, payload: Any) -> Any:
@@ -197,14 +201,16 @@ class BoundedHashMap(HashMap):
         if not 0 <= integer(capacity, "capacity", None) <= self.max_capacity:
             raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
-    def save(self, file_name: str | os.PathLike[str]) -> None:
+    def save(self, file_name: str | os.PathLike[str]) -> str:
         """Writes a ".thash" file with clock and scores, as HashMap's `save` does."""
-        path = _files.native_path(file_name, self._suffix, existing=False)
-        self._table.save(os.fsencode(path))
+        return _files.save_native(self._table, file_name, self._suffix)
 
     @classmethod
-    def load(cls, file_name: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote; the next eviction is the one that would have been."""
-        path = _files.native_path(file_name, cls._suffix, existing=True)
-        table = _core.BoundedHashMap.load(os.fsencode(path))
+    def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
+        """Reads what `save` wrote; the next eviction is the one that would have been.
+
+        As HashMap's, but a `max_capacity` that takes more than `max_bytes` is a ValueError.
+        """
+        path = _files.native_source(file_name, cls._suffix)
+        table = _core.BoundedHashMap.load(os.fsencode(path), parse_max_bytes(max_bytes))
         return cls._of(table, framework(cls._default_framework))

@@ -40,6 +40,8 @@ class HashMap(Table):
     A batch acts as if its rows were applied one by one, in order, on any number of threads.
     Batch results come in the framework of the keys given (lists: the table's); views and listings
     in the framework of the dtypes: torch's give torch tensors, strings and NumPy's NumPy arrays.
+    No result depends on `seed`, which says where keys lie inside the index: without one each table
+    draws its own, so that no sender of keys can choose ones that collide.
     """
 
     _values: list[Element]
@@ -55,10 +57,11 @@ class HashMap(Table):
         *,
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
-        self._create(init_capacity, (key_dtype, key_element_shape), columns, device)
+        self._create(init_capacity, (key_dtype, key_element_shape), columns, device, seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
         super()._hold(table, home)
@@ -279,7 +282,7 @@ def value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[
         if one[0] is None or one[1] is None:
             raise TypeError(
                 "value_dtype: expected value_dtype and value_element_shape, "
-                "or value_dtypes and value_element_shapes"
+                "or value_dtypes and value_element_shapes; for keys without values use HashSet"
             )
         return [one]
     if one[0] is not None or one[1] is not None or None in several:

@@ -25,8 +25,10 @@ class HashSet(Table):
         key_dtype: DtypeLike,
         key_element_shape: ShapeLike,
         device: Any = "cpu",
+        *,
+        seed: int | None = None,
     ) -> None:
-        self._create(init_capacity, (key_dtype, key_element_shape), [], device)
+        self._create(init_capacity, (key_dtype, key_element_shape), [], device, seed)
 
     def insert(self, keys: ArrayLike) -> tuple[Array, Array]:
         """Adds the keys that are new.

@@ -12,6 +12,7 @@ import numpy as np
 from tensorhash import _core, _files
 from tensorhash._arrays import Framework, framework, to_numpy
 from tensorhash._device import named_device
+from tensorhash._disk import parse_max_bytes
 from tensorhash._table import Array, ArrayLike, DtypeLike, Element, ShapeLike, integer
 from tensorhash.hash_map import HashMap, value_columns
 
@@ -66,15 +67,18 @@ class ShardedHashMap(HashMap):
         value_element_shapes: Sequence[ShapeLike] | None = None,
         devices: Sequence[Any],
         policy: Policy = "hash",
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._policy = policy
-        self._create(init_capacity, (key_dtype, key_element_shape), columns, devices)
+        self._create(init_capacity, (key_dtype, key_element_shape), columns, devices, seed)
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
         policy = _core_policy(self._policy)
-        return _core.ShardedMap(rows, key, values, _device_names(device), policy)
+        return _core.ShardedMap(rows, key, values, _device_names(device), policy, seed)
 
     @classmethod
     def _with_policy(cls, table: Any, home: Framework, policy: Policy | None) -> Self:
@@ -245,10 +249,12 @@ class ShardedHashMap(HashMap):
 
     # Files.
 
-    def save(self, file_name: str | os.PathLike[str]) -> None:
-        """Writes one ".thash" file with all shards: the old one or the new one stands there."""
-        path = _files.native_path(file_name, self._suffix, existing=False)
-        self._table.save(os.fsencode(path))
+    def save(self, file_name: str | os.PathLike[str]) -> str:
+        """Writes one ".thash" file with all shards: the old one or the new one stands there.
+
+        Returns the name of the file.
+        """
+        return _files.save_native(self._table, file_name, self._suffix)
 
     @classmethod
     def load(
@@ -256,16 +262,20 @@ class ShardedHashMap(HashMap):
         file_name: str | os.PathLike[str],
         devices: Sequence[Any] | None = None,
         policy: Policy | None = None,
+        *,
+        max_bytes: int | None = None,
     ) -> Self:
         """Reads what `save`, or HashMap's, wrote, onto any devices.
 
         Without `devices` onto "cpu:0", … as many as were saved. Indices are the saved ones if
         devices and policy are as many and the same; otherwise each key goes where it belongs.
+        `max_bytes` is HashMap's, for all shards together.
         """
-        path = _files.native_path(file_name, cls._suffix, existing=True)
+        path = _files.native_source(file_name, cls._suffix)
         names = [] if devices is None else _device_names(devices)
         rule = None if policy is None else _core_policy(policy)
-        table = _core.ShardedMap.load(os.fsencode(path), names, rule)
+        most = parse_max_bytes(max_bytes)
+        table = _core.ShardedMap.load(os.fsencode(path), names, rule, most)
         if (table.eviction is not None) != cls._bounded:
             reader = "ShardedHashMap" if cls._bounded else "ShardedBoundedHashMap"
             raise ValueError(f'file_name: "{path}" is a file that {reader}\'s load reads')

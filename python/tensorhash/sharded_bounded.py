@@ -49,18 +49,21 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
         devices: Sequence[Any],
         policy: Policy = "hash",
         eviction: str = "lru",
+        seed: int | None = None,
     ) -> None:
         one = (value_dtype, value_element_shape)
         columns = value_columns(one, (value_dtypes, value_element_shapes))
         self._policy = policy
         self._how = word(eviction, "eviction")
         rows = integer(max_capacity, "max_capacity")
-        self._create(rows, (key_dtype, key_element_shape), columns, devices)
+        self._create(rows, (key_dtype, key_element_shape), columns, devices, seed)
 
-    def _make(self, rows: int, key: Element, values: list[Element], device: Any) -> Any:
+    def _make(
+        self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
+    ) -> Any:
         names = _device_names(device)
         policy = _core_policy(self._policy)
-        return _core.ShardedMap.bounded(rows, key, values, self._how, names, policy)
+        return _core.ShardedMap.bounded(rows, key, values, self._how, names, policy, seed)
 
     # Verbs of several devices that have no place for what is evicted.
 
@@ -80,6 +83,8 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
         file_name: str | os.PathLike[str],
         devices: Sequence[Any] | None = None,
         policy: Policy | None = None,
+        *,
+        max_bytes: int | None = None,
     ) -> Self:
         """Reads what `save` wrote, onto as many devices; the next eviction would have been the same."""
-        return super(BoundedHashMap, cls).load(file_name, devices, policy)
+        return super(BoundedHashMap, cls).load(file_name, devices, policy, max_bytes=max_bytes)

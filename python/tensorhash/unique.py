@@ -16,11 +16,14 @@ def unique(
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of `array` along axis 0, in order of first occurrence.
 
-    On request also, int64 and in this order: the first row of each, which of them each row is, and
-    how often each occurs. Results come in the framework of the array.
+    A frame, or a tuple of 1-D arrays, is read by columns. On request also, int64 and in this order:
+    the first row of each, which of them each row is, and how often each occurs. Results come in the
+    framework of the array.
 
     >>> unique([7, 3, 7], return_inverse=True, return_counts=True)
     (array([7, 3]), array([0, 1, 0]), array([2, 1]))
+    >>> unique((np.array([7, 3, 7]), np.array([1, 2, 1]))).tolist()
+    [[7, 1], [3, 2]]
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken

@@ -6,6 +6,7 @@
 
 #include "coords/flat_index.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -35,10 +36,10 @@ static_assert(names_differ_within(8));
 
 // Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
 Cells::Cells(SearchSpace const& space, double reach)
-    : axes_(space.axes()), reach_(reach), edge_(std::max(reach, 0x1p-500)),
-      gridded_(finest_axes(space.points)), names_(names_of(space)),
-      table_(FlatIndex::capacity_for(names_.size()), CellNames::kColumns), cell_of_(names_.size()),
-      points_(space.points.rows * axes_) {
+    : secret_(kernel::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
+      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)),
+      names_(names_of(space)), table_(FlatIndex::capacity_for(names_.size()), CellNames::kColumns),
+      cell_of_(names_.size()), points_(space.points.rows * axes_) {
     group_points();
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
@@ -68,8 +69,9 @@ std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
         cells[axis] =
             static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
     }
-    std::stable_sort(axes.begin(), axes.end(),
-                     [&](std::size_t a, std::size_t b) { return cells[a] > cells[b]; });
+    std::sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) {
+        return cells[a] != cells[b] ? cells[a] > cells[b] : a < b;
+    });
     axes.resize(kMaxAxes);
     return axes;
 }
@@ -85,7 +87,7 @@ CellNames Cells::names_of(SearchSpace const& space) const {
                 name += static_cast<std::uint64_t>(number(space.points.row(i)[gridded_[axis]])) *
                         kStride[axis];
             }
-            names.set(i, name);
+            names.set(i, kernel::mix(name, secret_));
         }
     });
     return names;
@@ -123,7 +125,7 @@ void Cells::name_window(double const* query, std::int64_t batch, CellNames& name
         for (std::int64_t y = low[1]; y <= high[1]; ++y) {
             std::uint64_t const at_y = at_x + static_cast<std::uint64_t>(y) * kStride[1];
             for (std::int64_t z = low[2]; z <= high[2]; ++z) {
-                names.add(at_y + static_cast<std::uint64_t>(z) * kStride[2]);
+                names.add(kernel::mix(at_y + static_cast<std::uint64_t>(z) * kStride[2], secret_));
             }
         }
     }

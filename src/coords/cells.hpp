@@ -1,5 +1,7 @@
-// A grid of cells for points within a radius: each cell has a 64-bit name, and the vector-key table knows who has it first.
-// Cells may share a name: every point is measured anyway, and cells of one window never do.
+// A grid of cells for points within a radius: each cell has a 64-bit name, and the vector-key table
+// knows who has it first. Names are mixed with a random seed first, since that table's own hash is
+// published. Cells may share a name: every point is measured anyway, and cells of one window never
+// do.
 #pragma once
 
 #include <array>
@@ -12,6 +14,7 @@
 #include "coords/groups.hpp"
 #include "coords/search_space.hpp"
 #include "coords/vector_index.hpp"
+#include "tensorhash/kernel/hash.hpp"
 
 namespace tensorhash::coords {
 
@@ -75,6 +78,7 @@ private:
     /// Numbers the cells in the order of their first points.
     void group_points();
 
+    kernel::HashSecret secret_;
     std::size_t axes_;
     double reach_;
     double edge_;

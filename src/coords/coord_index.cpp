@@ -7,6 +7,7 @@
 
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -54,11 +55,12 @@ bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(
 
 }  // namespace
 
-CoordIndex::CoordIndex(CoordRows rows, bool double_hash, std::optional<std::uint64_t> capacity)
-    : capacity_(capacity) {
+CoordIndex::CoordIndex(CoordRows rows, CoordRules const& rules)
+    : capacity_(rules.capacity), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
     rows_.columns = rows.columns;
     if (rows.columns <= 4) {
-        flat_.emplace(capacity_.value_or(FlatIndex::capacity_for(rows.rows)), double_hash);
+        flat_.emplace(capacity_.value_or(FlatIndex::capacity_for(rows.rows)), rules.double_hash,
+                      rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_));
     }
     extend(std::move(rows));
 }
@@ -117,7 +119,7 @@ void CoordIndex::rebuild_wide(CoordRows const& rows) {
     table::KeyLayout const layout = layout_of(rows.columns);
     // Room for as much again, so that many small batches do not each begin anew.
     std::uint64_t const room = rows_.rows == 0 ? rows.rows : 2 * rows.rows;
-    table::Index index(layout, table::Index::lines_for(layout, room));
+    table::Index index(layout, table::Index::lines_for(layout, room), seed_);
     Scratch scratch(rows.rows);
     // Base 0: a claim's number is its row, and of equal rows the smallest number stays. Nothing is left to publish.
     kernel::BatchView const batch = scratch.batch(rows.data(), 0);

@@ -23,18 +23,29 @@ struct Shift {
     std::array<std::int32_t, kMaxColumns> offset{};
 };
 
+/// How an index of coordinates differs from another; fixed for its life.
+struct CoordRules {
+    bool double_hash = false;
+    std::optional<std::uint64_t> capacity{};  // a power of two: distinct rows beyond it are refused
+    bool published_hash = false;  // of packed keys: Splitmix64Hash, which anyone can look up
+    std::optional<std::uint64_t> seed{};  // else of this seed, or of one that the index draws
+};
+
 /// An index over rows that it holds on to: row -> its number, of equal rows the first. Deterministic on any number
 /// of threads. Readers may come together; extend() comes alone (no lock in here).
 class CoordIndex {
 public:
-    /// Over int32 rows (`narrowed`); packed keys are used if every row fits them. With a capacity, a power of two, there
-    /// are so many slots and more distinct rows are refused (TableFull); without one the index grows.
-    explicit CoordIndex(CoordRows rows, bool double_hash = false,
-                        std::optional<std::uint64_t> capacity = {});
+    /// Over int32 rows (`narrowed`); packed keys are used if every row fits them. A capacity is the
+    /// number of slots, and more distinct rows are refused (TableFull); without one the index
+    /// grows.
+    explicit CoordIndex(CoordRows rows, CoordRules const& rules = {});
 
     /// `rows` are the former rows and new ones after them, perhaps in other memory. The key widens if it must.
     /// All or nothing. `keys`: the packed keys of the new rows, if the caller has them already.
     void extend(CoordRows rows, std::uint64_t const* keys = nullptr);
+
+    /// An index of fixed capacity grows from here on.
+    void grow_on_demand() noexcept { capacity_.reset(); }
 
     CoordKey kind() const noexcept { return kind_; }
     std::uint32_t columns() const noexcept { return rows_.columns; }
@@ -61,6 +72,7 @@ private:
     CoordRows rows_;
     CoordKey kind_ = CoordKey::Packed64;
     std::optional<std::uint64_t> capacity_;
+    std::uint64_t seed_;
     std::optional<FlatIndex> flat_;
     std::optional<table::Index> wide_;
     std::uint64_t wide_distinct_ = 0;

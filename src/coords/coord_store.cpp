@@ -2,6 +2,7 @@
 #include "coords/coord_store.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <mutex>
 #include <shared_mutex>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "coords/new_rows.hpp"
+#include "runtime/parallel.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -20,6 +22,16 @@ using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 Tensor int32_vector(std::size_t rows) {
     return Tensor::empty({static_cast<std::int64_t>(rows)}, Dtype::Int32);
+}
+
+std::uint64_t* keys_in(Block& scratch) { return reinterpret_cast<std::uint64_t*>(scratch.data()); }
+
+/// A view of the int32 rows from number `first` on.
+CoordRows rows_from(CoordRows const& rows, std::size_t first) {
+    std::size_t const count = rows.rows - first;
+    Shape shape{static_cast<std::int64_t>(count), static_cast<std::int64_t>(rows.columns)};
+    void const* const data = rows.data() + first * rows.columns;
+    return {Tensor::borrow(data, std::move(shape), Dtype::Int32), count, rows.columns};
 }
 
 /// One member of every slot; the view keeps the slots alive.
@@ -51,32 +63,57 @@ void CoordStore::insert(Tensor const& coords, std::string_view argument) {
         }
         return;
     }
-    if (!rules_.packed_only) {
-        append(narrowed(rows, argument), nullptr);
-        return;
+    if (rules_.range == RowRange::Packed64 && rows.wide()) {
+        // An int64 out of range is seen before it is narrowed.
+        Block scratch(rows.rows * sizeof(std::uint64_t));
+        if (pack_rows(rows.flat(), rows.rows, keys_in(scratch)) != 0) {
+            fail_range(rows, argument, rules_.range);
+        }
     }
-    // Packed from what came: an int64 out of range is seen before it is narrowed.
-    Block scratch(rows.rows * sizeof(std::uint64_t));
-    auto* const keys = reinterpret_cast<std::uint64_t*>(scratch.data());
-    if (pack_rows(rows.flat(), rows.rows, keys) != 0) {
-        fail_range(rows, argument);
-    }
-    append(narrowed(rows, argument), keys);
+    append(narrowed(rows, argument), argument);
 }
 
 void CoordStore::settle(std::uint32_t columns) {
     RowBuffer none(columns);
-    index_.emplace(none.rows(), rules_.double_hash, rules_.capacity);
+    CoordIndex index(none.rows(), rules_.index);
+    index_.emplace(std::move(index));
     buffer_ = std::move(none);
     columns_ = columns;
 }
 
-void CoordStore::append(CoordRows const& fresh, std::uint64_t const* keys) {
+void CoordStore::clear() {
+    Writing const guard(lock_);
+    if (index_) {
+        settle(columns_);
+    }
+}
+
+void CoordStore::grow_on_demand() noexcept {
+    Writing const guard(lock_);
+    rules_.index.capacity.reset();
+    if (index_) {
+        index_->grow_on_demand();
+    }
+}
+
+void CoordStore::append(CoordRows const& fresh, std::string_view argument) {
     RowBuffer::Appended all = buffer_.with(fresh, "coords");
+    CoordRows const own = rows_from(all.rows, buffer_.rows().rows);
+    Block scratch;
+    std::uint64_t* keys = nullptr;
+    if (rules_.range == RowRange::Packed64) {
+        scratch = Block(own.rows * sizeof(std::uint64_t));
+        keys = keys_in(scratch);
+        if (pack_rows(own.flat(), own.rows, keys) != 0) {
+            fail_range(own, argument, rules_.range);
+        }
+    } else if (rules_.range == RowRange::Packed128 && !all_in_range(own, rules_.range)) {
+        fail_range(own, argument, rules_.range);
+    }
     if (index_) {
         index_->extend(all.rows, keys);
     } else {
-        index_.emplace(all.rows, rules_.double_hash, rules_.capacity);
+        index_.emplace(all.rows, rules_.index);
     }
     columns_ = fresh.columns;
     buffer_.adopt(std::move(all));
@@ -92,8 +129,8 @@ void CoordStore::expand(Tensor const& base, Tensor const& offsets) {
     }
     CoordIndex const nothing(RowBuffer(from.columns).rows());
     append(new_rows(index_ ? *index_ : nothing, narrowed(from, "base"), narrowed(by, "offsets"),
-                    rules_.packed_only),
-           nullptr);
+                    rules_.range),
+           "base");
 }
 
 Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {
@@ -107,6 +144,55 @@ Tensor CoordStore::search(Tensor const& queries, cpu::FlatWindow window) const {
         std::fill(out, out + rows.rows, -1);
     }
     return found;
+}
+
+Tensor CoordStore::batched_search(Tensor const& queries, Tensor const& offsets) const {
+    Reading const guard(lock_);
+    CoordRows const rows = checked(queries, "queries");
+    CoordRows const given =
+        rows.rows == 0 ? checked(offsets, "offsets") : check_rows(offsets, "offsets", rows.columns);
+    CoordRows const by = narrowed(given, "offsets");
+    Tensor found = Tensor::empty(
+        {static_cast<std::int64_t>(by.rows), static_cast<std::int64_t>(rows.rows)}, Dtype::Int32);
+    auto* const out = static_cast<std::int32_t*>(found.data());
+    if (!index_) {
+        std::fill(out, out + by.rows * rows.rows, -1);
+        return found;
+    }
+    NarrowQueries const narrow = narrow_queries(rows);
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t k = 0; k < by.rows; ++k) {
+            Shift shift;
+            std::copy_n(by.data() + k * by.columns, by.columns, shift.offset.begin());
+            index_->find_shifted(narrow.rows.data(), begin, end, shift,
+                                 out + k * rows.rows + begin);
+        }
+    });
+    for (std::size_t const row : narrow.outside) {
+        find_outside(rows, row, by, out);
+    }
+    return found;
+}
+
+void CoordStore::find_outside(CoordRows const& queries, std::size_t row, CoordRows const& offsets,
+                              std::int32_t* out) const {
+    // Farther out than this no int32 offset leads back, and sums cannot overflow.
+    constexpr Limits kNear{-(std::int64_t{1} << 33), std::int64_t{1} << 33};
+    for (std::size_t k = 0; k < offsets.rows; ++k) {
+        std::array<std::int32_t, kMaxColumns> sum{};
+        bool fits = true;
+        for (std::uint32_t c = 0; c < queries.columns; ++c) {
+            std::int64_t const value = value_at(queries, row, c);
+            std::int64_t const moved = kNear.has(value) ? value + value_at(offsets, k, c) : value;
+            sum[c] = static_cast<std::int32_t>(moved);
+            fits = fits && sum[c] == moved;
+        }
+        std::int32_t& place = out[k * queries.rows + row];
+        place = -1;
+        if (fits) {
+            index_->find_shifted(sum.data(), 0, 1, Shift{}, &place);
+        }
+    }
 }
 
 Tensor CoordStore::vector_keys() const {
@@ -126,8 +212,8 @@ Tensor CoordStore::unique_index() const {
 Tensor CoordStore::slots(std::size_t offset, Dtype dtype, char const* name) const {
     Reading const guard(lock_);
     if (!index_) {
-        return slots_of(FlatIndex(rules_.capacity.value_or(FlatIndex::capacity_for(0))), offset,
-                        dtype);
+        std::uint64_t const empty = rules_.index.capacity.value_or(FlatIndex::capacity_for(0));
+        return slots_of(FlatIndex(empty, false, {}), offset, dtype);
     }
     if (index_->packed() == nullptr) {
         throw ValueError(
@@ -158,13 +244,18 @@ std::int64_t CoordStore::num_distinct() const {
 
 std::int64_t CoordStore::capacity() const {
     Reading const guard(lock_);
-    if (rules_.capacity) {
-        return static_cast<std::int64_t>(*rules_.capacity);
+    if (rules_.index.capacity) {
+        return static_cast<std::int64_t>(*rules_.index.capacity);
     }
     bool const flat = index_ && index_->packed() != nullptr;
     return static_cast<std::int64_t>(
         flat ? index_->packed()->capacity()
              : FlatIndex::capacity_for(index_ ? index_->distinct() : 0));
+}
+
+bool CoordStore::grows() const {
+    Reading const guard(lock_);
+    return !rules_.index.capacity;
 }
 
 std::uint32_t CoordStore::columns() const {

@@ -18,10 +18,8 @@ namespace tensorhash::coords {
 
 /// How a store differs from another; fixed for its life.
 struct StoreRules {
-    std::optional<std::uint64_t> capacity;  // distinct keys that fit; without one the store grows
-    bool double_hash = false;
-    bool packed_only =
-        false;  // a row out of the packed key's range is an error, no reason to widen
+    CoordRules index;
+    RowRange range = RowRange::Int32;  // a row out of it is refused
 };
 
 /// Rows are numbered as they come, duplicates too. Writers take the lock alone, readers together.
@@ -33,8 +31,14 @@ public:
     void insert(Tensor const& coords, std::string_view argument);
     /// Appends every base row plus every offset that is new, offset by offset.
     void expand(Tensor const& base, Tensor const& offsets);
+    /// No rows; capacity and columns stay. Views that were given out keep what they show.
+    void clear();
+    /// A store of fixed capacity grows from here on.
+    void grow_on_demand() noexcept;
     /// int32 [M].
     Tensor search(Tensor const& queries, cpu::FlatWindow window) const;
+    /// int32 [K, M]: the row of queries[m] + offsets[k], or -1.
+    Tensor batched_search(Tensor const& queries, Tensor const& offsets) const;
 
     /// read(index) with writers kept out; a null pointer as long as nobody said how many columns there are.
     template <class Read> auto read(Read&& read) const {
@@ -57,14 +61,19 @@ public:
     /// 0 as long as nobody said.
     std::uint32_t columns() const;
     CoordKey key() const;
-    bool double_hash() const noexcept { return rules_.double_hash; }
+    bool double_hash() const noexcept { return rules_.index.double_hash; }
+    bool grows() const;
 
 private:
     CoordRows checked(Tensor const& tensor, std::string_view argument) const;
-    /// An index over no rows of so many columns; there was none before.
+    /// The rows of queries beyond int32: a sum with an offset may lie within.
+    void find_outside(CoordRows const& queries, std::size_t row, CoordRows const& offsets,
+                      std::int32_t* out) const;
+    /// An index over no rows of so many columns, in place of any that there was. All or nothing.
     void settle(std::uint32_t columns);
-    /// `fresh`, as int32, behind the rows so far and into the index; `keys` as in CoordIndex::extend.
-    void append(CoordRows const& fresh, std::uint64_t const* keys);
+    /// `fresh`, as int32, behind the rows so far and into the index. The range is checked and the
+    /// index made on the copy behind the rows: the caller's array may change meanwhile.
+    void append(CoordRows const& fresh, std::string_view argument);
     Tensor slots(std::size_t offset, Dtype dtype, char const* name) const;
 
     StoreRules rules_;

@@ -79,7 +79,8 @@ BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t>
         throw ValueError("num_batches: expected 0 to " + std::to_string(kMaxBatches) + ", got " +
                          std::to_string(*batches));
     }
-    BatchedRows rows{coords.contiguous(), static_cast<std::size_t>(shape[0]),
+    // A copy: the batches that were checked must be those that rows are listed by.
+    BatchedRows rows{coords.clone(), static_cast<std::size_t>(shape[0]),
                      static_cast<std::size_t>(shape[1]), 0};
     rows.batches = coords.dtype() == Dtype::Int32
                        ? check_batches<std::int32_t>(rows.tensor, batches)
@@ -97,7 +98,8 @@ void Distinct::add(void const* data, std::size_t rows) {
     }
     numbers_.resize(rows);
     mask_.resize(rows);
-    table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()});
+    table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()},
+                    table::KeySource::Private);
 }
 
 BatchedCoords Distinct::by_batch(std::optional<std::size_t> batches) const {

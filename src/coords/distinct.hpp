@@ -25,7 +25,8 @@ BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t>
 class Distinct {
 public:
     Distinct(Dtype dtype, std::size_t columns);
-    /// `rows` rows of the dtype. A table that is more than half full doubles before it takes them.
+    /// `rows` rows of the dtype, in memory that no other thread writes to. A table that is more
+    /// than half full doubles before it takes them.
     void add(void const* data, std::size_t rows);
     /// The part of the slots that is taken.
     double load() const noexcept {

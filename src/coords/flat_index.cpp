@@ -26,10 +26,10 @@ std::uint64_t FlatIndex::capacity_for(std::uint64_t keys) {
     return std::min(std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys)), std::uint64_t{1} << 31);
 }
 
-FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash)
+FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash, kernel::HashSecret const& secret)
     : block_(runtime::make_shared_block(capacity * sizeof(FlatSlot), runtime::Fill::None)),
       view_{reinterpret_cast<FlatSlot*>(block_->data()), static_cast<std::uint32_t>(capacity - 1),
-            0, double_hash} {
+            0, double_hash, secret} {
     for_ranges(capacity, kGrain, [&](std::size_t begin, std::size_t end) {
         std::fill(view_.slots + begin, view_.slots + end, kEmptySlot);
     });
@@ -85,7 +85,7 @@ void FlatIndex::drop_from(std::uint32_t first_row) noexcept {
 }
 
 FlatIndex FlatIndex::grown(std::uint64_t capacity) const {
-    FlatIndex larger(capacity, double_hash());
+    FlatIndex larger(capacity, double_hash(), view_.secret);
     std::atomic<std::uint32_t> longest{0};
     // Neighbours stay neighbours: slot i goes near i or near i + a multiple of the old capacity.
     for_ranges(this->capacity(), kGrain, [&](std::size_t begin, std::size_t end) {

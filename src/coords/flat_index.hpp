@@ -14,8 +14,9 @@ namespace tensorhash::coords {
 /// Key -> the smallest row that was inserted with it. Slots are shared with the views that were given out.
 class FlatIndex {
 public:
-    /// So many slots, a power of two up to 2^31. Slots step by 1 or, with `double_hash`, by the key's odd stride.
-    explicit FlatIndex(std::uint64_t capacity, bool double_hash = false);
+    /// So many slots, a power of two up to 2^31. Slots step by 1 or, with `double_hash`, by the
+    /// key's odd stride. The default secret is the published hash.
+    FlatIndex(std::uint64_t capacity, bool double_hash, kernel::HashSecret const& secret);
     /// The slots that n keys get by default: at most half full, at least 16; 2^31 are the most.
     static std::uint64_t capacity_for(std::uint64_t keys);
 

@@ -7,7 +7,7 @@ KeyGroups::KeyGroups(std::span<std::uint64_t const> keys) : table_({Dtype::UInt6
     std::vector<std::uint32_t> numbers(keys.size());
     std::vector<unsigned char> mask(keys.size());
     table_.activate(reinterpret_cast<table::Bytes>(keys.data()), keys.size(),
-                    {numbers.data(), mask.data()});
+                    {numbers.data(), mask.data()}, table::KeySource::Private);
     groups_ = group_rows(std::span<std::uint32_t const>(numbers), table_.size());
 }
 

@@ -174,7 +174,7 @@ CoordIndex coarse_index(CoordRows const& rows, int bits) {
 }
 
 void check_takes(Question const& question) {
-    std::string const end = "; use strategy=\"flat\" or \"merge\"";
+    std::string const end = "; use the strategy flat or merge";
     if (question.axes != kAxes) {
         throw ValueError("kernel_size: the hierarchical path takes 3 axes, got " +
                          std::to_string(question.axes) + end);

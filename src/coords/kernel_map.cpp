@@ -81,7 +81,7 @@ Answer by_blocks(Question const& question) {
     if (auto answer = blocks_kernel_map(question)) return std::move(*answer);
     throw ValueError(
         "in_coords: the blocks path takes coordinates that fill more of their bounding box; use "
-        "strategy=\"merge\" or None");
+        "the strategy merge or the fastest");
 }
 
 PathAnswer answer_by(Question const& question, Strategy wish) {
@@ -158,8 +158,7 @@ Strategy strategy_from_name(std::string_view name) {
         }
     }
     throw ValueError(
-        "strategy: expected \"blocks\", \"flat\", \"hierarchical\", \"merge\", \"seed\" or None, "
-        "got \"" +
+        "strategy: expected \"blocks\", \"flat\", \"hierarchical\", \"merge\" or \"seed\", got \"" +
         std::string(name) + "\"");
 }
 
@@ -187,6 +186,14 @@ KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
     Question const question = check_question(in_coords, out_coords, stride, kernel, options);
     auto [answer, strategy] = answer_by(question, options.strategy);
     return finish(question, std::move(answer), strategy);
+}
+
+KernelMap kernel_map_from_offsets(Tensor const& in_coords, Tensor const& out_coords,
+                                  Shape const& stride, Tensor const& kernel_offsets,
+                                  Duplicates duplicates) {
+    Question const question =
+        check_offsets_question(in_coords, out_coords, stride, kernel_offsets, duplicates);
+    return finish(question, probe(question, Strategy::Flat), Strategy::Flat);
 }
 
 KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,

@@ -230,7 +230,7 @@ bool blocks_take(Question const& question) noexcept {
 }
 
 void check_blocks_take(Question const& question) {
-    std::string const end = "; use strategy=\"merge\" or None";
+    std::string const end = "; use the strategy merge or the fastest";
     if (question.axes > 3) {
         throw ValueError("kernel_size: the blocks path takes 2 or 3 axes, got " +
                          std::to_string(question.axes) + end);

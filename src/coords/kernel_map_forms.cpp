@@ -99,8 +99,9 @@ void exchange_group(Checked const& map, std::size_t k, RowOrder& order, std::int
     if (!shared) return;
     std::vector<std::size_t> place(end - begin);
     std::iota(place.begin(), place.end(), begin);
-    std::stable_sort(place.begin(), place.end(),
-                     [&](std::size_t a, std::size_t b) { return map.in[a] < map.in[b]; });
+    std::sort(place.begin(), place.end(), [&](std::size_t a, std::size_t b) {
+        return map.in[a] != map.in[b] ? map.in[a] < map.in[b] : a < b;
+    });
     for (std::size_t i = 0; i < place.size(); ++i) {
         out[begin + i] = map.in[place[i]];
         in[begin + i] = map.out[place[i]];

@@ -2,14 +2,13 @@
 #include "coords/new_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "runtime/parallel.hpp"
 #include "table/table.hpp"
-#include "tensorhash/coords/packed_key.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -19,19 +18,6 @@ using Rows = std::vector<std::int32_t>;
 
 // Sums at a time: enough for every thread, few enough to stay in cache.
 constexpr std::size_t kChunkRows = std::size_t{1} << 16;
-
-struct Range {
-    std::int64_t low;
-    std::int64_t high;
-    bool has(std::int64_t value) const noexcept { return value >= low && value <= high; }
-};
-
-Range range_of(std::uint32_t column, bool packed_only) {
-    if (!packed_only) {
-        return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
-    }
-    return column == 0 ? Range{0, kBatchMax} : Range{kCoordMin, kCoordMax};
-}
 
 CoordRows view_of(Rows const& rows, std::uint32_t columns) {
     std::size_t const count = rows.size() / columns;
@@ -43,8 +29,12 @@ CoordRows view_of(Rows const& rows, std::uint32_t columns) {
 /// Sum number i is base[i % N] + offsets[i / N].
 class Sums {
 public:
-    Sums(CoordRows const& base, CoordRows const& offsets, bool packed_only)
-        : base_(base), offsets_(offsets), packed_only_(packed_only) {}
+    Sums(CoordRows const& base, CoordRows const& offsets, RowRange range)
+        : base_(base), offsets_(offsets) {
+        for (std::uint32_t column = 0; column < kMaxColumns; ++column) {
+            limits_[column] = limits_of(range, column);
+        }
+    }
 
     std::size_t count() const noexcept { return base_.rows * offsets_.rows; }
 
@@ -59,7 +49,7 @@ public:
                 for (std::uint32_t c = 0; c < columns; ++c) {
                     std::int64_t const sum = at(begin + i, c);
                     sums[i * columns + c] = static_cast<std::int32_t>(sum);
-                    here &= range_of(c, packed_only_).has(sum);
+                    here &= limits_[c].has(sum);
                 }
             }
             if (!here) {
@@ -82,22 +72,22 @@ private:
     [[noreturn]] void fail(std::size_t begin, std::size_t end) const {
         for (std::size_t i = begin; i < end; ++i) {
             for (std::uint32_t c = 0; c < base_.columns; ++c) {
-                Range const range = range_of(c, packed_only_);
-                if (!range.has(at(i, c))) {
-                    throw ValueError("base: row " + std::to_string(i % base_.rows) + " plus row " +
-                                     std::to_string(i / base_.rows) + " of offsets, column " +
-                                     std::to_string(c) + ": expected " + std::to_string(range.low) +
-                                     " to " + std::to_string(range.high) + ", got " +
-                                     std::to_string(at(i, c)));
+                Limits const& limits = limits_[c];
+                if (!limits.has(at(i, c))) {
+                    throw ValueError(
+                        "base: row " + std::to_string(i % base_.rows) + " plus row " +
+                        std::to_string(i / base_.rows) + " of offsets, column " +
+                        std::to_string(c) + ": expected " + std::to_string(limits.low) + " to " +
+                        std::to_string(limits.high) + ", got " + std::to_string(at(i, c)));
                 }
             }
         }
-        throw ValueError("base: expected sums in range");  // nobody gets here
+        throw ValueError("base: expected sums in range");  // not reached
     }
 
     CoordRows const& base_;
     CoordRows const& offsets_;
-    bool packed_only_;
+    std::array<Limits, kMaxColumns> limits_{};
 };
 
 /// Keeps the rows whose number passes, in order.
@@ -136,9 +126,9 @@ void drop_repeats(Rows& rows, std::uint32_t columns) {
 }  // namespace
 
 CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows const& offsets,
-                   bool packed_only) {
+                   RowRange range) {
     std::uint32_t const columns = base.columns;
-    Sums const sums(base, offsets, packed_only);
+    Sums const sums(base, offsets, range);
     Rows fresh;
     CoordIndex index(view_of(fresh, columns));
     std::size_t const step = std::max(kChunkRows, base.rows);

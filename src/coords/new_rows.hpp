@@ -6,9 +6,8 @@
 namespace tensorhash::coords {
 
 /// The distinct rows base[n] + offsets[k] that `known` does not have, in order of first occurrence, offset by offset. Both
-/// are int32 rows of as many columns. ValueError, naming rows, column and sum, if a sum leaves int32 or, with
-/// `packed_only`, the range of packed keys.
+/// are int32 rows of as many columns. ValueError, naming rows, column and sum, if a sum leaves the range.
 CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows const& offsets,
-                   bool packed_only);
+                   RowRange range);
 
 }  // namespace tensorhash::coords

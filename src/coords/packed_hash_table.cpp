@@ -21,10 +21,9 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
     return std::bit_ceil(std::max<std::uint64_t>(keys, 1));
 }
 
-std::unique_ptr<CoordStore> make_store(std::optional<Capacity> capacity, Device device,
-                                       bool double_hash, bool packed_only, std::uint32_t columns) {
+std::unique_ptr<CoordStore> make_store(Device device, StoreRules const& rules,
+                                       std::uint32_t columns) {
     require_usable(device, "device");
-    StoreRules const rules{slots_for(capacity), double_hash, packed_only};
     return std::make_unique<CoordStore>(rules, columns);
 }
 
@@ -54,6 +53,14 @@ Tensor CoordTableBase::search(Tensor const& query, SearchMode mode) const {
         query, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines : cpu::FlatWindow::Line);
 }
 
+Tensor CoordTableBase::batched_search(Tensor const& queries, Tensor const& offsets) const {
+    return store_->batched_search(queries, offsets);
+}
+
+void CoordTableBase::clear() { store_->clear(); }
+void CoordTableBase::grow_on_demand() { store_->grow_on_demand(); }
+bool CoordTableBase::grows() const { return store_->grows(); }
+
 void CoordTableBase::expand_with_offsets(Tensor const& base, Tensor const& offsets) {
     store_->expand(base, offsets);
 }
@@ -71,7 +78,8 @@ CoordKey CoordTableBase::key() const { return store_->key(); }
 
 PackedHashTable::PackedHashTable(std::optional<Capacity> capacity, Device device,
                                  bool use_double_hash)
-    : CoordTableBase(make_store(capacity, device, use_double_hash, true, 4)) {}
+    : CoordTableBase(make_store(
+          device, {{use_double_hash, slots_for(capacity), true, {}}, RowRange::Packed64}, 4)) {}
 
 PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                              bool use_double_hash) {
@@ -81,13 +89,27 @@ PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional
 }
 
 CoordTable::CoordTable(std::optional<Capacity> capacity, Device device, bool use_double_hash,
-                       std::optional<int> key_dim)
-    : CoordTableBase(make_store(capacity, device, use_double_hash, false, check_key_dim(key_dim))) {
-}
+                       std::optional<int> key_dim, std::optional<std::uint64_t> seed)
+    : CoordTableBase(
+          make_store(device, {{use_double_hash, slots_for(capacity), false, seed}, RowRange::Int32},
+                     check_key_dim(key_dim))) {}
 
 CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
-                                   bool use_double_hash) {
-    CoordTable made(capacity, coords.device(), use_double_hash);
+                                   bool use_double_hash, std::optional<std::uint64_t> seed) {
+    CoordTable made(capacity, coords.device(), use_double_hash, {}, seed);
+    made.insert(coords);
+    return made;
+}
+
+PackedHashTable128::PackedHashTable128(std::optional<Capacity> capacity, Device device,
+                                       std::optional<int> key_dim)
+    : CoordTableBase(make_store(device,
+                                {{false, slots_for(capacity), false, {}}, RowRange::Packed128},
+                                check_key_dim(key_dim))) {}
+
+PackedHashTable128 PackedHashTable128::from_keys(Tensor const& coords,
+                                                 std::optional<Capacity> capacity) {
+    PackedHashTable128 made(capacity, coords.device());
     made.insert(coords);
     return made;
 }

@@ -108,6 +108,50 @@ bool same_rows(CoordRows const& a, CoordRows const& b) {
     return same.load(std::memory_order_relaxed);
 }
 
+/// A copy: every path reads the rows more than once, and the caller's array may change between.
+CoordRows copied(CoordRows const& rows, std::string_view argument) {
+    CoordRows own = narrowed(rows, argument);
+    if (!rows.wide()) {
+        own.tensor = own.tensor.clone();
+    }
+    return own;
+}
+
+/// What a kernel and a list of offsets have in common.
+Question check_rows_and_stride(Tensor const& in_coords, Tensor const& out_coords,
+                               Shape const& stride, Columns columns, char const* out_name) {
+    Question question;
+    CoordRows const in = check_rows(in_coords, "in_coords", columns);
+    CoordRows const out = check_rows(out_coords, out_name, in.columns);
+    question.in = copied(in, "in_coords");
+    bool const one_array =
+        in.tensor.data() == out.tensor.data() && in.rows == out.rows && in.wide() == out.wide();
+    question.out = one_array ? question.in : copied(out, out_name);
+    question.axes = question.in.columns - 1;
+    check_axes(stride, question.axes, "in_to_out_stride_ratio");
+    check_positive(stride, "in_to_out_stride_ratio");
+    question.stride = stride;
+    question.unstrided = stride == Shape(question.axes, 1);
+    question.equal = same_rows(question.in, question.out);
+    return question;
+}
+
+/// [K, axes] of a list [K, axes + 1].
+std::vector<std::int32_t> offsets_of(CoordRows const& list) {
+    std::vector<std::int32_t> offsets;
+    offsets.reserve(list.rows * (list.columns - 1));
+    for (std::size_t k = 0; k < list.rows; ++k) {
+        std::int32_t const* const row = row_of(list, k);
+        if (row[0] != 0) {
+            throw ValueError("kernel_offsets: row " + std::to_string(k) +
+                             ", column 0: expected 0, a map joins rows of one batch, got " +
+                             std::to_string(row[0]));
+        }
+        offsets.insert(offsets.end(), row + 1, row + list.columns);
+    }
+    return offsets;
+}
+
 void check_skip_symmetric(Question const& question) {
     std::string const wish = "skip_symmetric_kernel_map: ";
     if (!question.odd || !question.centered) {
@@ -134,7 +178,7 @@ Shift Question::shift(std::size_t k) const noexcept {
 
 void fail_repeated(std::size_t row, std::size_t first) {
     throw ValueError("in_coords: row " + std::to_string(row) + " repeats row " +
-                     std::to_string(first) + "; drop repeated rows, or pass duplicates=\"first\"");
+                     std::to_string(first) + "; drop repeated rows, or set duplicates to first");
 }
 
 Tensor kernel_offsets_from_size(Kernel const& kernel) {
@@ -156,28 +200,20 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options,
                         char const* out_name) {
-    Question question;
     Columns columns{3, kMaxColumns};
     if (in_coords.shape() == Shape{0} && kernel.size.size() >= 2 &&
         kernel.size.size() < kMaxColumns) {  // an empty list has the axes of the kernel
         columns.least = static_cast<std::uint32_t>(kernel.size.size()) + 1;
     }
-    question.in = narrowed(check_rows(in_coords, "in_coords", columns), "in_coords");
-    question.out = narrowed(check_rows(out_coords, out_name, question.in.columns), out_name);
-    question.axes = question.in.columns - 1;
-    check_axes(stride, question.axes, "in_to_out_stride_ratio");
-    check_positive(stride, "in_to_out_stride_ratio");
+    Question question = check_rows_and_stride(in_coords, out_coords, stride, columns, out_name);
     check_axes(kernel.size, question.axes, "kernel_size");
     Kernel const whole = check_kernel(kernel);
-    question.stride = stride;
     question.size = whole.size;
     question.dilation = whole.dilation;
     question.offsets = offsets_of(whole);
     question.all = question.offsets.size() / question.axes;
     question.groups = question.all;
     question.duplicates = options.duplicates;
-    question.unstrided = stride == Shape(question.axes, 1);
-    question.equal = same_rows(question.in, question.out);
     question.odd = true;
     question.centered = true;
     for (std::size_t axis = 0; axis < question.axes; ++axis) {
@@ -188,6 +224,24 @@ Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape
         check_skip_symmetric(question);
         question.groups = question.all / 2;
     }
+    return question;
+}
+
+Question check_offsets_question(Tensor const& in_coords, Tensor const& out_coords,
+                                Shape const& stride, Tensor const& kernel_offsets,
+                                Duplicates duplicates) {
+    Question question =
+        check_rows_and_stride(in_coords, out_coords, stride, Columns{3, kMaxColumns}, "out_coords");
+    CoordRows const list = check_rows(kernel_offsets, "kernel_offsets", question.in.columns);
+    if (list.rows > static_cast<std::size_t>(kMaxOffsets)) {
+        throw ValueError("kernel_offsets: expected at most " + std::to_string(kMaxOffsets) +
+                         " rows, got " + std::to_string(list.rows));
+    }
+    question.offsets = offsets_of(narrowed(list, "kernel_offsets"));
+    question.all = list.rows;
+    question.groups = list.rows;
+    question.duplicates = duplicates;
+    question.odd = true;
     return question;
 }
 

@@ -31,7 +31,7 @@ struct Question {
     Duplicates duplicates = Duplicates::Refuse;
     bool unstrided = false;  // stride 1 on every axis
     bool equal = false;      // in and out are the same rows in the same order
-    bool odd = false;        // every axis of the kernel is odd
+    bool odd = false;        // every axis of the kernel is odd; true for a list of offsets
     bool centered = false;   // offset[all - 1 - k] == -offset[k]
 
     std::int32_t const* offset(std::size_t k) const noexcept { return offsets.data() + k * axes; }
@@ -45,6 +45,11 @@ struct Question {
 Question check_question(Tensor const& in_coords, Tensor const& out_coords, Shape const& stride,
                         Kernel const& kernel, KernelMapOptions const& options,
                         char const* out_name = "out_coords");
+
+/// The same for a list of offsets in place of a kernel; only flat_kernel_map answers it.
+Question check_offsets_question(Tensor const& in_coords, Tensor const& out_coords,
+                                Shape const& stride, Tensor const& kernel_offsets,
+                                Duplicates duplicates);
 
 /// ValueError: `row` of in_coords repeats `first`.
 [[noreturn]] void fail_repeated(std::size_t row, std::size_t first);

@@ -7,7 +7,7 @@
 
 #include "runtime/parallel.hpp"
 #include "table/table.hpp"
-#include "tensorhash/coords/packed_key.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -31,17 +31,46 @@ std::string text(std::string_view view) { return std::string(view); }
                      std::to_string(value));
 }
 
-std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) {
-    std::size_t const at = row * rows.columns + column;
-    return rows.wide() ? static_cast<std::int64_t const*>(rows.tensor.data())[at] : rows.data()[at];
-}
-
 constexpr bool fits_int32(std::int64_t value) {
     return value >= std::numeric_limits<std::int32_t>::min() &&
            value <= std::numeric_limits<std::int32_t>::max();
 }
 
 }  // namespace
+
+Limits limits_of(RowRange range, std::uint32_t column) noexcept {
+    switch (range) {
+        case RowRange::Packed64:
+            return column == 0 ? Limits{0, kBatchMax} : Limits{kCoordMin, kCoordMax};
+        case RowRange::Packed128:
+            return {PackedHashTable128::kCoordMin, PackedHashTable128::kCoordMax};
+        case RowRange::Int32:
+            break;
+    }
+    return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+}
+
+std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept {
+    std::size_t const at = row * rows.columns + column;
+    return rows.wide() ? static_cast<std::int64_t const*>(rows.tensor.data())[at] : rows.data()[at];
+}
+
+bool all_in_range(CoordRows const& rows, RowRange range) {
+    std::atomic<bool> all{true};
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        bool here = true;
+        for (std::uint32_t column = 0; column < rows.columns; ++column) {
+            Limits const limits = limits_of(range, column);
+            for (std::size_t row = begin; row < end; ++row) {
+                here &= limits.has(value_at(rows, row, column));
+            }
+        }
+        if (!here) {
+            all.store(false, std::memory_order_relaxed);
+        }
+    });
+    return all.load(std::memory_order_relaxed);
+}
 
 CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns) {
     if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
@@ -141,22 +170,20 @@ Tensor own_rows(Tensor const& first) {
     return own.empty() ? Tensor::empty({0}, Dtype::Int32) : Tensor::from(own);
 }
 
-void fail_range(CoordRows const& rows, std::string_view argument) {
-    std::string const batch_range = "a batch from 0 to " + std::to_string(kBatchMax);
-    std::string const coord_range =
-        "a coordinate from " + std::to_string(kCoordMin) + " to " + std::to_string(kCoordMax);
+void fail_range(CoordRows const& rows, std::string_view argument, RowRange range) {
     for (std::size_t row = 0; row < rows.rows; ++row) {
         for (std::uint32_t column = 0; column < rows.columns; ++column) {
+            Limits const limits = limits_of(range, column);
             std::int64_t const value = value_at(rows, row, column);
-            if (column == 0 && (value < 0 || value > kBatchMax)) {
-                fail_value(argument, row, column, value, batch_range);
-            }
-            if (column != 0 && (value < kCoordMin || value > kCoordMax)) {
-                fail_value(argument, row, column, value, coord_range);
+            if (!limits.has(value)) {
+                bool const batch = range == RowRange::Packed64 && column == 0;
+                fail_value(argument, row, column, value,
+                           (batch ? "a batch from " : "a coordinate from ") +
+                               std::to_string(limits.low) + " to " + std::to_string(limits.high));
             }
         }
     }
-    throw ValueError(text(argument) + ": expected coordinates in range");  // nobody gets here
+    throw ValueError(text(argument) + ": expected coordinates in range");  // not reached
 }
 
 }  // namespace tensorhash::coords

@@ -26,6 +26,21 @@ struct CoordRows {
     }
 };
 
+/// The numbers that the rows of a table may hold.
+enum class RowRange : std::uint8_t {
+    Int32,      // all of int32
+    Packed64,   // those of the 64-bit packed key: a batch, then coordinates
+    Packed128,  // 17 bits in every column
+};
+
+/// From low to high.
+struct Limits {
+    std::int64_t low;
+    std::int64_t high;
+    bool has(std::int64_t value) const noexcept { return value >= low && value <= high; }
+};
+Limits limits_of(RowRange range, std::uint32_t column) noexcept;
+
 /// How many columns rows may have.
 struct Columns {
     std::uint32_t least;
@@ -39,6 +54,12 @@ inline CoordRows check_rows(Tensor const& tensor, std::string_view argument,
                             std::uint32_t columns) {
     return check_rows(tensor, argument, Columns{columns, columns});
 }
+
+/// One number of the rows.
+std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept;
+
+/// Whether every number is in range. On all threads.
+bool all_in_range(CoordRows const& rows, RowRange range);
 
 /// The same rows as int32; ValueError naming row, column and value if an int64 does not fit.
 CoordRows narrowed(CoordRows const& rows, std::string_view argument);
@@ -55,7 +76,7 @@ NarrowQueries narrow_queries(CoordRows const& queries);
 /// int32: the i with first[i] == i, ascending.
 Tensor own_rows(Tensor const& first);
 
-/// ValueError naming the first row out of the range of packed keys, its column and value; there must be one.
-[[noreturn]] void fail_range(CoordRows const& rows, std::string_view argument);
+/// ValueError naming the first row out of range, its column and value; there must be one.
+[[noreturn]] void fail_range(CoordRows const& rows, std::string_view argument, RowRange range);
 
 }  // namespace tensorhash::coords

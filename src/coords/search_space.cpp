@@ -49,7 +49,7 @@ SearchSpace::SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud)
     if (point_cloud.batch.has_value() != query_cloud.batch.has_value()) {
         throw ValueError(std::string(point_cloud.batch ? "query_batch" : "batch") +
                          ": expected with " + (point_cloud.batch ? "batch" : "query_batch") +
-                         ", got None; give both or neither");
+                         ", got none; give both or neither");
     }
     if (point_cloud.batch) {
         point_batch = check_batch_of(*point_cloud.batch, points.rows, "batch");

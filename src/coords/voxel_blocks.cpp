@@ -26,13 +26,13 @@ std::optional<BlockFrame> BlockFrame::of(CoordRows const& in, std::int64_t margi
     Bounds const bounds = bounds_of(in);
     BlockFrame frame;
     bool fits = true;
-    auto const lay_out = [&](Axis& axis, std::size_t column, std::int64_t cells, int bits) {
-        axis.column = column;
-        axis.least = bounds.low[column];
-        axis.most = bounds.high[column];
-        axis.base = axis.least - cells;
-        axis.weight = frame.blocks;
-        auto const last = static_cast<std::uint64_t>(axis.most + cells - axis.base);
+    auto const lay_out = [&](Axis& one, std::size_t column, std::int64_t cells, int bits) {
+        one.column = column;
+        one.least = bounds.low[column];
+        one.most = bounds.high[column];
+        one.base = one.least - cells;
+        one.weight = frame.blocks;
+        auto const last = static_cast<std::uint64_t>(one.most + cells - one.base);
         std::uint64_t const count = (last >> bits) + 1;
         fits = fits && count <= kMostBlocks / frame.blocks;
         frame.blocks *= fits ? count : 1;

@@ -76,7 +76,7 @@ Outside quantize(Points const& points, Axes const& axes, Key* keys, std::size_t 
     throw ValueError("points: expected voxels that fit " + std::string(name(dtype)) + ", got " +
                      std::to_string(outside.values) + " coordinates outside (the first in " + text +
                      "); use a larger voxel_size, an origin near the points" +
-                     (dtype == Dtype::Int32 ? " or dtype=\"int64\"" : ""));
+                     (dtype == Dtype::Int32 ? " or the dtype int64" : ""));
 }
 
 template <class Key>

@@ -116,7 +116,7 @@ void sum_integers(Tensor const& values, Groups const& groups, Tensor& out) {
     if (std::int64_t const count = outside.load(std::memory_order_relaxed); count > 0) {
         throw ValueError("features: expected sums that fit " + std::string(name(dtype_of<Out>)) +
                          ", got " + std::to_string(count) +
-                         " outside; cast the features to float64 or use reduce=\"mean\"");
+                         " outside; cast the features to float64 or reduce to the mean");
     }
 }
 

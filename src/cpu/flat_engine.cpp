@@ -121,7 +121,7 @@ inline __attribute__((always_inline)) void find_blocks(FlatView const& table, st
         block.size = begin < count ? smaller(kBlock, count - begin) : 0;
         keys_of(begin, block.size, block.keys);
         for (std::size_t i = 0; i < block.size; ++i) {
-            block.starts[i] = Splitmix64Hash::hash(block.keys[i], table.mask);
+            block.starts[i] = flat_start(table, block.keys[i]);
         }
     };
     auto const ask_for = [&](Block const& block, std::size_t i) {
@@ -229,7 +229,7 @@ FlatCount claim(FlatView const& table, std::uint64_t const* keys, std::size_t co
                 std::uint32_t first_row, std::uint32_t* positions) {
     constexpr std::size_t kAhead = 32;
     auto const ask_for = [&](std::size_t i) {
-        prefetch_for_write(&table.slots[Splitmix64Hash::hash(keys[i], table.mask)]);
+        prefetch_for_write(&table.slots[flat_start(table, keys[i])]);
     };
     for (std::size_t i = 0; i < smaller(kAhead, count); ++i) {
         ask_for(i);

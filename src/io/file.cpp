@@ -3,27 +3,33 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <utility>
 
+#include "io/system.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 
-namespace tensorhash::io {
-namespace {
+namespace tensorhash {
 
-[[noreturn]] void fail(std::string const& name, char const* doing) {
-    int const code = errno;
-    throw SystemError(
-        "file_name: cannot " + std::string(doing) + " \"" + name + "\": " + std::strerror(code),
-        code);
+std::uint64_t load_limit(std::uint64_t file_bytes, std::optional<std::uint64_t> max_bytes) {
+    constexpr std::uint64_t kAlways = 64 << 20;
+    constexpr std::uint64_t kPerByte = 32;
+    return max_bytes.value_or(kAlways + kPerByte * file_bytes);
 }
 
-/// A zero byte would end the name early, and another file would be written or read.
+}  // namespace tensorhash
+
+namespace tensorhash::io {
+
+void fail(std::string const& name, char const* doing, char const* then) {
+    int const code = errno;
+    throw SystemError("file_name: cannot " + std::string(doing) + " \"" + name +
+                          "\": " + std::strerror(code) + then,
+                      code);
+}
+
 void require_whole_name(std::string const& name) {
     if (name.empty() || name.find('\0') != std::string::npos) {
         throw ValueError("file_name: expected a name without zero bytes, got \"" +
@@ -36,23 +42,7 @@ std::string folder_of(std::string const& name) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : name.substr(0, slash);
 }
 
-class Descriptor {
-public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor const&) = delete;
-    Descriptor& operator=(Descriptor const&) = delete;
-    ~Descriptor() {
-        if (fd_ >= 0) {
-            ::close(fd_);
-        }
-    }
-    int get() const noexcept { return fd_; }
-    bool open() const noexcept { return fd_ >= 0; }
-    int close() noexcept { return ::close(std::exchange(fd_, -1)); }
-
-private:
-    int fd_;
-};
+namespace {
 
 class FileSink final : public Sink {
 public:
@@ -76,22 +66,6 @@ private:
     std::string const& name_;
 };
 
-std::string temporary_name(std::string const& name) {
-    static std::atomic<unsigned> counter{0};
-    return name + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1));
-}
-
-/// Unlinks a name unless told that it is gone.
-struct Unlinker {
-    std::string name;
-    bool armed = false;
-    ~Unlinker() {
-        if (armed) {
-            ::unlink(name.c_str());
-        }
-    }
-};
-
 }  // namespace
 
 void MemorySink::write(void const* data, std::size_t bytes) {
@@ -104,49 +78,16 @@ Tensor MemorySink::take() {
 }
 
 void replace_file(std::string const& name, std::function<void(Sink&)> const& writer) {
-    require_whole_name(name);
-    std::string const folder = folder_of(name);
-    Unlinker temporary{temporary_name(name)};
-    // A file without a name vanishes with its process; where the file system has none, a named one must do.
-    Descriptor file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
-    bool const nameless = file.open();
-    Descriptor named(
-        nameless ? -1
-                 : ::open(temporary.name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
-    if (!nameless && !named.open()) {
-        fail(name, "create");
-    }
-    temporary.armed = !nameless;
-    Descriptor& out = nameless ? file : named;
-    FileSink sink(out.get(), name);
+    FileReplacement replacement(name);
+    FileSink sink(replacement.descriptor(), name);
     writer(sink);
-    if (::fsync(out.get()) != 0) {
-        fail(name, "sync");
-    }
-    if (nameless) {
-        std::string const self = "/proc/self/fd/" + std::to_string(out.get());
-        if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary.name.c_str(), AT_SYMLINK_FOLLOW) !=
-            0) {
-            fail(name, "name");
-        }
-        temporary.armed = true;
-    }
-    if (out.close() != 0) {
-        fail(name, "close");
-    }
-    if (::rename(temporary.name.c_str(), name.c_str()) != 0) {
-        fail(name, "rename the temporary file to");
-    }
-    temporary.armed = false;
-    if (Descriptor const parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        parent.open()) {
-        ::fsync(parent.get());  // the new name itself
-    }
+    replacement.commit();
 }
 
-Tensor read_file(std::string const& name) {
+Tensor read_file(std::string const& name, std::optional<std::uint64_t> max_bytes) {
     require_whole_name(name);
-    Descriptor const file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    // Without waiting: to open a pipe would take as long as it has no writer.
+    Descriptor const file(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     struct stat info{};
     if (!file.open() || ::fstat(file.get(), &info) != 0) {
         fail(name, "open");
@@ -155,20 +96,27 @@ Tensor read_file(std::string const& name) {
         errno = EISDIR;
         fail(name, "read");
     }
-    Tensor bytes = Tensor::empty({static_cast<std::int64_t>(info.st_size)}, Dtype::UInt8);
+    if (!S_ISREG(info.st_mode)) {
+        throw FormatError("no regular file but a pipe, socket or device");
+    }
+    auto left = static_cast<std::uint64_t>(info.st_size);
+    if (left > load_limit(left, max_bytes)) {
+        throw FormatError("a file of " + std::to_string(left) +
+                          " bytes, more than max_bytes=" + std::to_string(*max_bytes));
+    }
+    Tensor bytes = Tensor::empty({static_cast<std::int64_t>(left)}, Dtype::UInt8);
     auto* at = static_cast<unsigned char*>(bytes.data());
-    auto left = static_cast<std::size_t>(info.st_size);
     while (left > 0) {
         ssize_t const got = ::read(file.get(), at, left);
         if (got == 0) {
-            throw FormatError("file_name: \"" + name + "\" became shorter while it was read");
+            throw FormatError("a file that became shorter while it was read");
         }
         if (got < 0 && errno != EINTR) {
             fail(name, "read");
         }
         if (got > 0) {
             at += got;
-            left -= static_cast<std::size_t>(got);
+            left -= static_cast<std::uint64_t>(got);
         }
     }
     return bytes;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +29,11 @@ private:
     std::vector<unsigned char> bytes_;
 };
 
-/// Replaces `name` by what `writer` writes: into a nameless file of the same folder, synced, then renamed over `name`.
-/// A process killed at any moment leaves the old file or the new one. Throws SystemError.
+/// Replaces `name` by what `writer` writes, as FileReplacement does.
 void replace_file(std::string const& name, std::function<void(Sink&)> const& writer);
 
-/// All of a file, uint8 [n]. Throws SystemError.
-Tensor read_file(std::string const& name);
+/// All of a file, uint8 [n]. Throws SystemError, or FormatError for what is no file or too long;
+/// such a message goes on from `file_name: "<name>" is `.
+Tensor read_file(std::string const& name, std::optional<std::uint64_t> max_bytes);
 
 }  // namespace tensorhash::io

@@ -158,51 +158,109 @@ std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
     return bytes;
 }
 
-Restored read_table(unsigned char const* bytes, std::size_t count) {
+namespace {
+
+/// The columns' elements, and the sizes behind them, held against each other and the bytes that are
+/// left.
+Image read_sizes(Reader& in, std::uint32_t columns) {
+    Image image;
+    image.key = in.element();
+    table::check_key_element(image.key);
+    for (std::uint32_t i = 0; i < columns; ++i) {
+        image.values.push_back(in.element());
+        table::check_value_element(image.values.back(), i);
+    }
+    image.capacity = in.number<std::uint64_t>("sizes");
+    image.top = in.number<std::uint64_t>("sizes");
+    image.free_count = in.number<std::uint64_t>("sizes");
+    // Fewer than 2^32 columns of less than 2^31 bytes: the sum cannot overflow.
+    std::uint64_t row_bytes = image.key.bytes();
+    for (Element const& element : image.values) {
+        row_bytes += element.bytes();
+    }
+    if (image.capacity > table::kMaxEntries || image.top > image.capacity ||
+        image.free_count > image.top || in.left() / row_bytes < image.top ||
+        in.left() != image.free_count * sizeof(std::uint32_t) + image.top * row_bytes) {
+        fail("its sizes contradict each other");
+    }
+    image.body = in.bytes(in.left(), "rows");
+    return image;
+}
+
+/// a + b, or the largest number if that is larger.
+std::uint64_t sum_or_max(std::uint64_t a, std::uint64_t b) {
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+/// Fills a column from `from`, which it moves on. Bools become 0 or 1, as those of every array do.
+void read_column(table::Column& column, Element const& element, std::uint64_t rows,
+                 unsigned char const*& from) {
+    std::size_t const bytes = rows * column.row_bytes;
+    runtime::copy_bytes(column.block->data(), from, bytes);
+    if (element.dtype == Dtype::Bool) {
+        table::make_true_bools(column.block->data(), bytes);
+    }
+    from += bytes;
+}
+
+}  // namespace
+
+Image read_image(unsigned char const* bytes, std::size_t count) {
     check_envelope(bytes, count);
     Reader in(bytes, count - sizeof(std::uint64_t));
     in.bytes(sizeof(kTableMagic) + sizeof(kVersion), "header");
     auto const columns = in.number<std::uint32_t>("header");
     try {
-        Element key = in.element();
-        table::check_key_element(key);
-        std::vector<Element> values;
-        for (std::uint32_t i = 0; i < columns; ++i) {
-            values.push_back(in.element());
-            table::check_value_element(values.back(), i);
-        }
-        auto const capacity = in.number<std::uint64_t>("sizes");
-        auto const top = in.number<std::uint64_t>("sizes");
-        auto const free_count = in.number<std::uint64_t>("sizes");
-        std::size_t row_bytes = key.bytes();
-        for (Element const& element : values) {
-            row_bytes += element.bytes();
-        }
-        if (capacity > table::kMaxEntries || top > capacity || free_count > top ||
-            in.left() / row_bytes < top ||
-            in.left() != free_count * sizeof(std::uint32_t) + top * row_bytes) {
-            fail("its sizes contradict each other");
-        }
-        std::vector<std::uint32_t> free(free_count);
-        if (free_count > 0) {
-            std::memcpy(free.data(), in.bytes(free_count * sizeof(std::uint32_t), "free stack"),
-                        free_count * sizeof(std::uint32_t));
-        }
-        table::Table table(key, values, capacity);
-        runtime::copy_bytes(table.raw_keys().block->data(),
-                            in.bytes(top * table.keys().row_bytes, "keys"),
-                            top * table.keys().row_bytes);
-        for (table::Column& column : table.raw_values()) {
-            runtime::copy_bytes(column.block->data(), in.bytes(top * column.row_bytes, "values"),
-                                top * column.row_bytes);
-        }
-        table.restore(static_cast<std::uint32_t>(top), std::move(free));
-        return {std::move(key), std::move(values), std::move(table)};
+        return read_sizes(in, columns);
     } catch (FormatError const&) {
         throw;
     } catch (Error const& error) {
         fail(error.what());
     }
+}
+
+std::uint64_t memory_of(std::span<Image const> images) {
+    std::uint64_t bytes = 0;
+    for (Image const& image : images) {
+        bytes = sum_or_max(bytes, image.memory(image.capacity));
+    }
+    return bytes;
+}
+
+bool fits_with_capacity(std::span<Image const> images, std::uint64_t limit) {
+    std::uint64_t least = 0;
+    for (Image const& image : images) {
+        least = sum_or_max(least, image.memory(image.top));
+    }
+    require_within(least, limit);
+    return memory_of(images) <= limit;
+}
+
+void require_within(std::uint64_t bytes, std::uint64_t limit) {
+    if (bytes > limit) {
+        throw FormatError("a table of " + std::to_string(bytes) +
+                          " bytes, more than max_bytes=" + std::to_string(limit) +
+                          "; if you trust its writer, give max_bytes=" + std::to_string(bytes));
+    }
+}
+
+Restored build_table(Image&& image, std::uint64_t rows) {
+    std::vector<std::uint32_t> free(image.free_count);
+    if (!free.empty()) {
+        std::memcpy(free.data(), image.body, image.free_count * sizeof(std::uint32_t));
+    }
+    unsigned char const* at = image.body + image.free_count * sizeof(std::uint32_t);
+    table::Table table(image.key, image.values, rows);
+    read_column(table.raw_keys(), image.key, image.top, at);
+    for (std::size_t i = 0; i < image.values.size(); ++i) {
+        read_column(table.raw_values()[i], image.values[i], image.top, at);
+    }
+    try {
+        table.restore(static_cast<std::uint32_t>(image.top), std::move(free));
+    } catch (CorruptTable const& error) {
+        fail(error.what());
+    }
+    return {std::move(image.key), std::move(image.values), std::move(table)};
 }
 
 }  // namespace tensorhash::io

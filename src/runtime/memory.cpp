@@ -9,12 +9,12 @@
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "runtime/cgroup.hpp"
 #include "runtime/parallel.hpp"
 #include "tensorhash/memory.hpp"
 
@@ -42,17 +42,9 @@ std::size_t rounded(std::size_t bytes, std::size_t to) {
 
 /// The machine's memory, or what this process may use of it.
 std::size_t machine_memory() {
-    std::size_t bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    // cgroup v2 and v1; no limit reads as "max" or as a number beyond all memory.
-    for (char const* const name :
-         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-        std::size_t limit = 0;
-        if (std::ifstream(name) >> limit && limit > 0) {
-            bytes = std::min(bytes, limit);
-        }
-    }
-    return bytes;
+    std::size_t const bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return std::min(bytes, cgroup_memory_limit());
 }
 
 /// Freed mapped blocks, oldest first. The first touch of a page costs more than all we do with it afterwards, so

@@ -57,7 +57,8 @@ private:
 }  // namespace
 
 ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
+                       std::vector<Device> devices, ShardPolicy policy,
+                       std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::size_t const shards = devices.size();
@@ -71,7 +72,8 @@ ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < shards; ++i) {
         tables.emplace_back(key, table::with_hidden(values),
-                            share(static_cast<std::uint64_t>(rows), shards, i));
+                            share(static_cast<std::uint64_t>(rows), shards, i),
+                            sharded::seed_of_shard(seed, i));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
@@ -96,7 +98,7 @@ void ShardedMap::Impl::require_bounded(char const* verb) const {
 Admitted ShardedMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
                            std::vector<Reduce> const& reduce, Tensor const& scores) {
     impl_->require_bounded("admit");
-    Batch batch = table::check_batch(keys, impl_->key, "keys");
+    Batch batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> reduces = table::check_reduce(reduce, impl_->values.size());
     reduces.insert(reduces.end(), 2, Reduce::Last);

@@ -10,6 +10,7 @@
 #include "sharded/impl.hpp"
 #include "table/results.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 
 namespace tensorhash {
 
@@ -25,9 +26,17 @@ constexpr std::uint32_t kVersion = 1;
     throw FormatError("not a sound file of a sharded table: " + what);
 }
 
-/// What was read: the shards that wrote it, or one if a HashMap did.
-struct Saved {
+/// A file that was checked, still without a table: the shards that wrote it, or one if a HashMap
+/// did.
+struct Images {
     std::string policy = "hash";
+    std::vector<io::Image> tables;
+    std::vector<io::BoundedHead> heads;  // one per shard of a bounded table
+};
+
+/// What was read.
+struct Saved {
+    std::string policy;
     std::vector<io::Restored> shards;
     std::vector<table::Ledger> ledgers;  // one per shard of a bounded table
 };
@@ -54,35 +63,42 @@ std::string read_name(unsigned char const*& at, unsigned char const* end) {
     return name;
 }
 
-void read_shard(unsigned char const* at, std::size_t bytes, Saved& saved) {
+void read_shard(unsigned char const* at, std::size_t bytes, Images& images) {
     if (io::begins_with(at, bytes, io::kBoundedMagic)) {
-        table::RestoredBounded part = table::read_bounded(at, bytes);
-        saved.shards.push_back(
-            {std::move(part.key), std::move(part.values), std::move(part.table)});
-        saved.ledgers.push_back(std::move(part.ledger));
+        table::BoundedImage part = table::read_bounded(at, bytes);
+        images.heads.push_back(part.head);
+        images.tables.push_back(std::move(part.table));
     } else {
-        saved.shards.push_back(io::read_table(at, bytes));
+        images.tables.push_back(io::read_image(at, bytes));
+    }
+    io::Image const& first = images.tables.front();
+    io::Image const& last = images.tables.back();
+    if (last.key != first.key || last.values != first.values) {
+        fail("its shards have different dtypes or shapes");
     }
 }
 
 /// The shards of a bounded table are all bounded, and have seen the same batches.
-void require_one_clock(Saved const& saved) {
-    table::Ledger const& first = saved.ledgers.front();
-    bool same = saved.ledgers.size() == saved.shards.size();
-    for (table::Ledger const& ledger : saved.ledgers) {
-        same = same && ledger.eviction == first.eviction && ledger.clock == first.clock &&
-               ledger.uses == first.uses;
+void require_one_clock(Images const& images) {
+    if (images.heads.empty()) {
+        return;
+    }
+    io::BoundedHead const& first = images.heads.front();
+    bool same = images.heads.size() == images.tables.size();
+    for (io::BoundedHead const& head : images.heads) {
+        same = same && head.eviction == first.eviction && head.clock == first.clock &&
+               head.uses == first.uses;
     }
     if (!same) {
         fail("its shards are not of one bounded table");
     }
 }
 
-Saved read_shards(unsigned char const* at, std::size_t count) {
-    Saved saved;
+Images read_images(unsigned char const* at, std::size_t count) {
+    Images images;
     if (!io::begins_with(at, count, io::kShardedMagic)) {
-        saved.shards.push_back(io::read_table(at, count));
-        return saved;
+        images.tables.push_back(io::read_image(at, count));
+        return images;
     }
     unsigned char const* const end = at + count;
     at += sizeof(io::kShardedMagic);
@@ -90,7 +106,7 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
         fail("it has version " + std::to_string(version) + ", this library reads version " +
              std::to_string(kVersion));
     }
-    saved.policy = read_name(at, end);
+    images.policy = read_name(at, end);
     std::uint64_t const shards = read_number(at, end);
     if (shards == 0 || shards > runtime::kMaxDevices) {
         fail("it has " + std::to_string(shards) + " shards");
@@ -100,18 +116,36 @@ Saved read_shards(unsigned char const* at, std::size_t count) {
         if (bytes > static_cast<std::size_t>(end - at)) {
             fail("it ends within shard " + std::to_string(shard));
         }
-        read_shard(at, bytes, saved);
+        read_shard(at, bytes, images);
         at += bytes;
-        if (saved.shards.back().key != saved.shards.front().key ||
-            saved.shards.back().values != saved.shards.front().values) {
-            fail("its shards have different dtypes or shapes");
-        }
     }
     if (at != end) {
         fail("it goes on after its last shard");
     }
-    if (!saved.ledgers.empty()) {
-        require_one_clock(saved);
+    require_one_clock(images);
+    return images;
+}
+
+/// The tables of a file that was checked, as many bytes as all of them may take.
+Saved build_shards(Images&& images, std::uint64_t limit) {
+    Saved saved{std::move(images.policy), {}, {}};
+    bool const bounded = !images.heads.empty();
+    if (bounded) {
+        io::require_within(io::memory_of(images.tables), limit);
+    }
+    bool const whole = io::fits_with_capacity(images.tables, limit);
+    for (std::size_t shard = 0; shard < images.tables.size(); ++shard) {
+        io::Image& image = images.tables[shard];
+        if (bounded) {
+            table::RestoredBounded part =
+                table::build_bounded({images.heads[shard], std::move(image)});
+            saved.shards.push_back(
+                {std::move(part.key), std::move(part.values), std::move(part.table)});
+            saved.ledgers.push_back(std::move(part.ledger));
+        } else {
+            std::uint64_t const rows = whole ? image.capacity : image.top;
+            saved.shards.push_back(io::build_table(std::move(image), rows));
+        }
     }
     return saved;
 }
@@ -189,19 +223,24 @@ Tensor ShardedMap::to_bytes() const {
 }
 
 ShardedMap ShardedMap::load(std::string const& file_name, std::vector<Device> devices,
-                            std::optional<ShardPolicy> policy) {
+                            std::optional<ShardPolicy> policy,
+                            std::optional<std::uint64_t> max_bytes) {
     try {
-        return from_bytes(io::read_file(file_name), std::move(devices), std::move(policy));
+        return from_bytes(io::read_file(file_name, max_bytes), std::move(devices),
+                          std::move(policy), max_bytes);
     } catch (FormatError const& error) {
         throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
     }
 }
 
 ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devices,
-                                  std::optional<ShardPolicy> policy) {
-    Tensor const image = table::check_bytes(bytes);
-    Saved saved = read_shards(static_cast<unsigned char const*>(image.data()),
-                              static_cast<std::size_t>(image.size()));
+                                  std::optional<ShardPolicy> policy,
+                                  std::optional<std::uint64_t> max_bytes) {
+    Tensor const file = table::check_bytes(bytes);
+    auto const count = static_cast<std::size_t>(file.size());
+    std::uint64_t const limit = load_limit(count, max_bytes);
+    Saved saved =
+        build_shards(read_images(static_cast<unsigned char const*>(file.data()), count), limit);
     if (devices.empty()) {
         devices = cpu_devices(saved.shards.size());
     }
@@ -236,6 +275,7 @@ ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devic
     for (io::Restored const& part : saved.shards) {
         entries += static_cast<std::int64_t>(part.table.size());
     }
+    io::require_within(Table::memory_for(key, values, static_cast<std::uint64_t>(entries)), limit);
     ShardedMap map(Capacity{entries}, key, values, std::move(devices), std::move(*policy));
     for (io::Restored const& part : saved.shards) {
         Tensor indices;

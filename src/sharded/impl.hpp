@@ -29,6 +29,12 @@ void check_elements(Element const& key, std::vector<Element> const& values,
 /// Rows for one of so many shards, when `capacity` keys fall on them at random.
 std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
 
+/// The seed of one shard's table, if the caller fixed the seed of all.
+inline std::optional<std::uint64_t> seed_of_shard(std::optional<std::uint64_t> seed,
+                                                  std::size_t shard) {
+    return seed ? std::optional(*seed + shard) : std::nullopt;
+}
+
 /// The tensors of all shards, one behind the other.
 Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
@@ -61,6 +67,21 @@ struct ShardedMap::Impl {
         for (table::Table const& table : tables) {
             table::detach_from(table, batch);
         }
+    }
+    /// A copy of the caller's keys if there are several shards: the policy and the shard must see
+    /// the same ones. A single table makes its own.
+    table::Batch own(table::Batch batch) const {
+        if (tables.size() > 1) {
+            batch.tensor = batch.tensor.clone();
+            if (key.dtype == Dtype::Bool) {  // bytes were 0 or 1 when they were checked
+                table::make_true_bools(static_cast<unsigned char*>(batch.tensor.data()),
+                                       batch.tensor.bytes());
+            }
+        }
+        return batch;
+    }
+    table::KeySource key_source() const noexcept {
+        return tables.size() > 1 ? table::KeySource::Private : table::KeySource::Caller;
     }
     void check_shard(std::size_t shard) const;
 

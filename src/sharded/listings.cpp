@@ -234,6 +234,11 @@ void ShardedMap::validate() const {
     std::vector<Tensor> keys(shards());
     {
         Reading const guard(impl_->lock);
+        for (table::Ledger const& ledger : impl_->ledgers) {
+            if (ledger.clock != impl_->ledgers[0].clock || ledger.uses != impl_->ledgers[0].uses) {
+                throw CorruptTable("table: its shards have seen different batches");
+            }
+        }
         impl_->each_shard([&](std::size_t shard) {
             table::Table const& here = impl_->tables[shard];
             here.validate();

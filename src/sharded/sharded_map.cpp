@@ -98,10 +98,7 @@ void ShardedMap::Impl::check_shard(std::size_t shard) const {
 
 void sharded::check_elements(Element const& key, std::vector<Element> const& values,
                              ShardPolicy const& policy, std::size_t shards) {
-    table::check_key_element(key);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        table::check_value_element(values[i], i);
-    }
+    table::check_elements(key, values);
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
@@ -110,14 +107,15 @@ void sharded::check_elements(Element const& key, std::vector<Element> const& val
 }
 
 ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy) {
+                       std::vector<Device> devices, ShardPolicy policy,
+                       std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
     std::vector<table::Table> tables;
     for (std::size_t i = 0; i < devices.size(); ++i) {
-        tables.emplace_back(key, values, capacity);
+        tables.emplace_back(key, values, capacity, sharded::seed_of_shard(seed, i));
     }
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
                                    std::move(policy), std::move(tables));
@@ -158,8 +156,8 @@ Located ShardedMap::Impl::add(Routed const& routed, Batch keys, std::vector<Batc
     }
     GroupedColumn const rows(routed, keys, key.bytes());
     prepare_or_cancel(adding, [&](std::size_t shard) {
-        adding[shard] = tables[shard].prepare_add(rows.from(routed.begin(shard)),
-                                                  routed.rows(shard), answers.of(shard));
+        adding[shard] = tables[shard].prepare_add(
+            rows.from(routed.begin(shard)), routed.rows(shard), answers.of(shard), key_source());
     });
     finish_shards([&](std::size_t shard) {
         if (reduce == nullptr) {
@@ -184,7 +182,7 @@ Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> con
 Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
     return impl_->add(impl_->route(batch), batch, columns, &reduces);
@@ -192,7 +190,7 @@ Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& va
 
 Located ShardedMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     return impl_->add(impl_->route(batch), batch, {}, nullptr);
 }
 
@@ -200,7 +198,7 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                                 std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
     std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
     Tensor const owner = impl_->shards_of(batch);
     for (std::size_t row = 0; row < batch.rows; ++row) {

@@ -69,6 +69,9 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
     }
     Element const& weights = impl_->values[0];
     Batch batch = table::check_batch(keys, impl_->key, "keys");
+    if (inserts) {
+        batch = impl_->own(std::move(batch));
+    }
     Batch slopes = table::check_gradients(gradients, weights, batch.rows);
     std::optional<table::Fill> initial = table::check_initial(options, impl_->values, batch.rows);
     Routed const routed = impl_->route(batch);
@@ -94,8 +97,8 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
         ready[shard].emplace(here, impl_->key, parts.keys[shard], weights, parts.gradients[shard],
                              options.duplicates);
         if (inserts) {
-            adding[shard] =
-                here.prepare_add(parts.keys[shard].data(), routed.rows(shard), answers.of(shard));
+            adding[shard] = here.prepare_add(parts.keys[shard].data(), routed.rows(shard),
+                                             answers.of(shard), impl_->key_source());
         } else {
             here.find(parts.keys[shard].data(), routed.rows(shard), answers.of(shard));
         }
@@ -103,9 +106,8 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
     if (options.missing == Missing::Error) {
         // In the caller's order, so that the row it names is the caller's.
         Tensor const mask = answers.mask();
-        table::require_found(
-            static_cast<unsigned char const*>(mask.data()), batch.rows,
-            impl_->is_bounded() ? "missing=\"skip\"" : "missing=\"skip\" or \"insert\"");
+        table::require_found(static_cast<unsigned char const*>(mask.data()), batch.rows,
+                             impl_->is_bounded() ? "skip" : "skip or insert");
     }
     impl_->finish_shards([&](std::size_t shard) {
         table::Table& here = impl_->tables[shard];

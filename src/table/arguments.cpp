@@ -13,10 +13,8 @@ namespace {
 std::string text(std::string_view view) { return std::string(view); }
 
 [[noreturn]] void fail_dtype(std::string_view argument, Dtype want, Dtype got) {
-    std::string const wanted = text(name(want));
-    throw TypeError(text(argument) + ": expected " + wanted + ", got " + text(name(got)) +
-                    "; cast it first, with " + text(argument) + ".astype(\"" + wanted + "\") or " +
-                    text(argument) + ".to(torch." + wanted + ")");
+    throw DtypeError(text(argument) + ": expected " + text(name(want)) + ", got " + text(name(got)),
+                     text(argument), want);
 }
 
 [[noreturn]] void fail_shape(std::string_view argument, Shape const& want, Shape const& got) {
@@ -29,21 +27,26 @@ std::string text(std::string_view view) { return std::string(view); }
                      ", or N rows of as many elements, got " + to_string(got));
 }
 
-/// A bool array may hold any byte, and every byte but 0 is true: make them 1, or equal keys would differ.
 Tensor with_true_bools(Tensor const& tensor) {
-    auto const* const bytes = static_cast<unsigned char const*>(tensor.data());
     if (tensor.dtype() != Dtype::Bool ||
-        std::all_of(bytes, bytes + tensor.bytes(), [](unsigned char byte) { return byte <= 1; })) {
+        has_true_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {
         return tensor;
     }
     Tensor truth = tensor.clone();
-    auto* const written = static_cast<unsigned char*>(truth.data());
-    std::transform(bytes, bytes + tensor.bytes(), written,
-                   [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });
+    make_true_bools(static_cast<unsigned char*>(truth.data()), truth.bytes());
     return truth;
 }
 
 }  // namespace
+
+bool has_true_bools(unsigned char const* bytes, std::size_t count) noexcept {
+    return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte <= 1; });
+}
+
+void make_true_bools(unsigned char* bytes, std::size_t count) noexcept {
+    std::transform(bytes, bytes + count, bytes,
+                   [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });
+}
 
 Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
     if (tensor.dtype() != element.dtype) {
@@ -142,11 +145,18 @@ void check_key_element(Element const& element) {
 }
 
 void check_value_element(Element const& element, std::size_t column) {
-    std::string const at = "[" + std::to_string(column) + "]";
+    std::string const at = std::string(1, '[') + std::to_string(column) + "]";
     if (byte_size(element.dtype) == 0) {
         throw TypeError("value_dtypes" + at + ": the dtype is undefined");
     }
     check_element_shape(element, "value_element_shapes" + at);
+}
+
+void check_elements(Element const& key, std::vector<Element> const& values) {
+    check_key_element(key);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        check_value_element(values[i], i);
+    }
 }
 
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {

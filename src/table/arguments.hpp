@@ -36,9 +36,17 @@ Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
 /// The image of a file: uint8 [n], of any length. Returned contiguous.
 Tensor check_bytes(Tensor const& bytes);
 
+/// A bool array may hold any byte, and every byte but 0 is true. In tables all of those are 1, or
+/// equal keys would differ.
+bool has_true_bools(unsigned char const* bytes, std::size_t count) noexcept;
+void make_true_bools(unsigned char* bytes, std::size_t count) noexcept;
+
 /// A key or value that a table can hold; throws TypeError or ValueError.
 void check_key_element(Element const& element);
 void check_value_element(Element const& element, std::size_t column);
+
+/// The same for all of a table's elements.
+void check_elements(Element const& key, std::vector<Element> const& values);
 
 /// 0 .. kMaxEntries, else ValueError.
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument);

@@ -6,8 +6,8 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "io/bounded_format.hpp"
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
 #include "table/results.hpp"
@@ -69,11 +69,8 @@ UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores)
 namespace {
 
 /// Nothing if the table has room for whatever is new in the batch.
-std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch) {
-    std::uint64_t const room = state.table.capacity() - state.table.size();
-    if (batch.rows <= room) {
-        return std::nullopt;
-    }
+std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch, Bytes keys,
+                                 std::uint64_t room) {
     Distinct distinct;
     distinct.of_row.resize(batch.rows);
     runtime::Block mask(batch.rows);
@@ -81,12 +78,12 @@ std::optional<Distinct> too_many(BoundedState const& state, Candidates const& ba
         return static_cast<std::uint64_t>(std::count(mask.data(), mask.data() + rows, 0));
     };
     // Most keys of a batch are often there: look before sorting out which of the others are equal.
-    state.table.find(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
+    state.table.find(keys, batch.rows, {distinct.of_row.data(), mask.data()});
     if (missing(batch.rows) <= room) {
         return std::nullopt;
     }
     Table set(batch.key, {}, 0);
-    set.activate(batch.keys, batch.rows, {distinct.of_row.data(), mask.data()});
+    set.activate(keys, batch.rows, {distinct.of_row.data(), mask.data()}, KeySource::Private);
     distinct.where.resize(set.size());
     state.table.find(set.keys().block->data(), set.size(), {distinct.where.data(), mask.data()});
     if (missing(set.size()) <= room) {
@@ -160,7 +157,7 @@ void prepare_evicting(BoundedState const& state, Candidates const& batch, Admiss
     }
     std::size_t const key_bytes = state.table.keys().row_bytes;
     admission.arriving = runtime::Block(plan.arriving.size() * key_bytes);
-    gather_rows(admission.arriving.data(), batch.keys, key_bytes, plan.arriving.data(),
+    gather_rows(admission.arriving.data(), admission.keys.data(), key_bytes, plan.arriving.data(),
                 plan.arriving.size());
     admission.replacing =
         state.table.prepare_replace(plan.replaced, admission.arriving.data(), plan.arriving.size());
@@ -174,7 +171,7 @@ void finish_evicting(BoundedState const& state, Candidates const& batch, Admissi
                            bytes, place};
     };
     copy_leaving_keys(leaving(&evicted.keys, state.table.keys().row_bytes), plan, state.table,
-                      batch.keys);
+                      admission.keys.data());
     state.table.finish_replace(std::move(admission.replacing));
     std::size_t const columns = batch.elements.size() - 2;
     for (std::size_t i = 0; i < batch.elements.size(); ++i) {
@@ -205,9 +202,19 @@ Evicted make_evicted(Element const& key, std::vector<Element> const& elements, s
 
 Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out) {
     Admission admission;
-    std::optional<Distinct> distinct = too_many(state, batch);
-    if (!distinct) {
+    std::uint64_t const room = state.table.capacity() - state.table.size();
+    if (batch.rows <= room) {
         admission.adding = state.table.prepare_add(batch.keys, batch.rows, out);
+        return admission;
+    }
+    // The plan must be about the keys that then come in, whatever the caller's array does
+    // meanwhile.
+    admission.keys = runtime::Block(batch.rows * state.table.keys().row_bytes);
+    state.table.copy_keys(admission.keys.data(), batch.keys, batch.rows);
+    std::optional<Distinct> distinct = too_many(state, batch, admission.keys.data(), room);
+    if (!distinct) {
+        admission.adding =
+            state.table.prepare_add(admission.keys.data(), batch.rows, out, KeySource::Private);
         return admission;
     }
     admission.distinct = std::move(*distinct);
@@ -266,22 +273,34 @@ void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const*
 }
 
 void validate_uses(BoundedState const& state) {
-    std::vector<std::uint64_t> uses;
+    Ledger const& ledger = state.ledger;
+    if (ledger.clock > kLastCount || ledger.uses > kLastCount) {
+        throw CorruptTable("table: a clock of " + std::to_string(ledger.clock) + " and " +
+                           std::to_string(ledger.uses) + " uses are more than can be");
+    }
+    bool const by_use = ledger.eviction == Eviction::Lru;
+    std::vector<std::pair<std::uint64_t, std::int64_t>> uses;  // with their scores
     for (std::uint32_t number = 0; number < state.table.top(); ++number) {
         if ((state.table.live()[number / 64] >> (number % 64) & 1) == 0) {
             continue;
         }
-        uses.push_back(state.last_uses()[number]);
-        bool const late = state.ledger.eviction == Eviction::Lru &&
-                          static_cast<std::uint64_t>(state.scores()[number]) > state.ledger.clock;
-        if (uses.back() >= state.ledger.uses || late) {
+        auto const [use, score] =
+            uses.emplace_back(state.last_uses()[number], state.scores()[number]);
+        bool const impossible =
+            by_use && (score < 1 || static_cast<std::uint64_t>(score) > ledger.clock);
+        if (use >= ledger.uses || ledger.clock == 0 || impossible) {
             throw CorruptTable("table: the entry at index " + std::to_string(number) +
-                               " was used in the future");
+                               " was used before the first batch or in the future");
         }
     }
     std::sort(uses.begin(), uses.end());
-    if (std::adjacent_find(uses.begin(), uses.end()) != uses.end()) {
-        throw CorruptTable("table: two entries have the same last use");
+    for (std::size_t i = 1; i < uses.size(); ++i) {
+        if (uses[i - 1].first == uses[i].first) {
+            throw CorruptTable("table: two entries have the same last use");
+        }
+        if (by_use && uses[i - 1].second > uses[i].second) {
+            throw CorruptTable("table: scores and last uses are not in the same order");
+        }
     }
 }
 
@@ -291,19 +310,30 @@ void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> cons
     io::write_table(sink, key, elements, state.table);
 }
 
-RestoredBounded read_bounded(unsigned char const* bytes, std::size_t count) {
+BoundedImage read_bounded(unsigned char const* bytes, std::size_t count) {
     io::BoundedHead const head = io::read_head(bytes, count);
-    io::Restored restored = io::read_table(bytes, count);
-    std::vector<Element>& values = restored.values;
+    if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {
+        throw FormatError("not a sound file of a bounded table: it has a clock of " +
+                          std::to_string(head.clock) + " and " + std::to_string(head.uses) +
+                          " uses, more than can be");
+    }
+    BoundedImage image{head, io::read_image(bytes, count)};
+    std::vector<Element> const& values = image.table.values;
     if (values.size() < 2 || values[values.size() - 2] != kScore || values.back() != kUse ||
-        restored.table.capacity() == 0) {
+        image.table.capacity == 0) {
         throw FormatError("not a sound file of a bounded table: it has no scores");
     }
-    values.resize(values.size() - 2);
-    RestoredBounded made{std::move(restored.key), std::move(values), std::move(restored.table),
-                         Ledger(head.eviction)};
-    made.ledger.clock = head.clock;
-    made.ledger.uses = head.uses;
+    return image;
+}
+
+RestoredBounded build_bounded(BoundedImage&& image) {
+    std::uint64_t const rows = image.table.capacity;
+    io::Restored restored = io::build_table(std::move(image.table), rows);
+    restored.values.resize(restored.values.size() - 2);
+    RestoredBounded made{std::move(restored.key), std::move(restored.values),
+                         std::move(restored.table), Ledger(image.head.eviction)};
+    made.ledger.clock = image.head.clock;
+    made.ledger.uses = image.head.uses;
     try {
         validate_uses({made.table, made.ledger});
     } catch (CorruptTable const& error) {

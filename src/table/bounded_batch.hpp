@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/file.hpp"
+#include "io/bounded_format.hpp"
 #include "table/arguments.hpp"
 #include "table/evict.hpp"
 #include "table/reduce.hpp"
@@ -104,6 +104,7 @@ struct Distinct {
 struct Admission {
     std::size_t leaving() const noexcept { return plan ? plan->leaving.size() : 0; }
 
+    runtime::Block keys;           // a copy of the batch's, if they are looked at more than once
     std::optional<Adding> adding;  // everything fits
     std::optional<Plan> plan;      // or somebody leaves: what follows is for that
     Distinct distinct;
@@ -127,7 +128,13 @@ void finish_admit(BoundedState const& state, Candidates const& batch, Admission&
 void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* numbers,
            std::size_t rows, bool has_scores, std::uint32_t const* order = nullptr) noexcept;
 
-/// Throws CorruptTable unless uses are distinct and past, and clocks not ahead of the clock.
+/// Clock and uses end here: no table gets there by counting. A file may say half of it, so that its
+/// table can go on.
+inline constexpr std::uint64_t kLastCount = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kLastCountOfFile = kLastCount / 2;
+
+/// Throws CorruptTable unless clock and uses can go on, uses are distinct and past, and with
+/// Eviction::Lru scores are clocks that ascend with the uses.
 void validate_uses(BoundedState const& state);
 
 /// What a table of so many entries reports, the two columns and the ledger as bookkeeping.
@@ -136,6 +143,13 @@ MemoryUsage memory_of(BoundedState const& state);
 void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> const& elements,
                    BoundedState const& state);
 
+/// A bounded table's file, checked as io::Image is.
+struct BoundedImage {
+    io::BoundedHead head;
+    io::Image table;
+};
+BoundedImage read_bounded(unsigned char const* bytes, std::size_t count);
+
 /// A table out of a file, with its ledger; `values` are the caller's columns. Throws FormatError.
 struct RestoredBounded {
     Element key;
@@ -143,6 +157,6 @@ struct RestoredBounded {
     Table table;
     Ledger ledger;
 };
-RestoredBounded read_bounded(unsigned char const* bytes, std::size_t count);
+RestoredBounded build_bounded(BoundedImage&& image);
 
 }  // namespace tensorhash::table

@@ -12,6 +12,7 @@
 #include "table/steps.hpp"
 #include "table/update.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 
 namespace tensorhash {
 
@@ -40,18 +41,16 @@ struct BoundedHashMap::Impl {
 };
 
 BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
-                               Eviction eviction, Device device) {
+                               Eviction eviction, Device device,
+                               std::optional<std::uint64_t> seed) {
     require_usable(device, "device");
-    table::check_key_element(key);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        table::check_value_element(values[i], i);
-    }
+    table::check_elements(key, values);
     std::int64_t const rows = max_capacity.rows;
     if (rows < 1 || rows > static_cast<std::int64_t>(table::kMaxEntries)) {
         throw ValueError("max_capacity: expected 1 to " + std::to_string(table::kMaxEntries) +
                          " entries, got " + std::to_string(rows));
     }
-    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows));
+    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows), seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
                                    table::Ledger(eviction));
 }
@@ -131,7 +130,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
     table::UsedRows const used(impl_->ledger, key_batch.rows, nullptr);
     impl_->table().find(key_batch.data(), key_batch.rows, out);
     if (options.missing == Missing::Error) {
-        table::require_found(out.mask, key_batch.rows, "missing=\"skip\"");
+        table::require_found(out.mask, key_batch.rows, "skip");
     }
     steps.apply(impl_->table(), out.numbers, step);
     table::touch(impl_->state(), used, out.numbers, key_batch.rows, false);
@@ -189,7 +188,10 @@ Tensor BoundedHashMap::active_buf_indices() const {
     return table::listed(impl_->table());
 }
 
-Tensor BoundedHashMap::keys() const { return items().keys; }
+Tensor BoundedHashMap::keys() const {
+    Reading const guard(impl_->lock);
+    return table::gathered(impl_->table().keys(), impl_->key, table::listed(impl_->table()));
+}
 
 Items BoundedHashMap::items() const {
     Reading const guard(impl_->lock);
@@ -291,18 +293,23 @@ Tensor BoundedHashMap::to_bytes() const {
     return sink.take();
 }
 
-BoundedHashMap BoundedHashMap::load(std::string const& file_name) {
+BoundedHashMap BoundedHashMap::load(std::string const& file_name,
+                                    std::optional<std::uint64_t> max_bytes) {
     try {
-        return from_bytes(io::read_file(file_name));
+        return from_bytes(io::read_file(file_name, max_bytes), max_bytes);
     } catch (FormatError const& error) {
         throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
     }
 }
 
-BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes) {
-    Tensor const image = table::check_bytes(bytes);
-    table::RestoredBounded made = table::read_bounded(
-        static_cast<unsigned char const*>(image.data()), static_cast<std::size_t>(image.size()));
+BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes,
+                                          std::optional<std::uint64_t> max_bytes) {
+    Tensor const file = table::check_bytes(bytes);
+    auto const count = static_cast<std::size_t>(file.size());
+    table::BoundedImage image =
+        table::read_bounded(static_cast<unsigned char const*>(file.data()), count);
+    io::require_within(io::memory_of({&image.table, 1}), load_limit(count, max_bytes));
+    table::RestoredBounded made = table::build_bounded(std::move(image));
     return BoundedHashMap(std::make_unique<Impl>(std::move(made.key), std::move(made.values),
                                                  std::move(made.table), std::move(made.ledger)));
 }

@@ -1,6 +1,5 @@
 // HashMap's calls that work in the caller's memory: values out, everything out in chunks, everything replaced.
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "table/get.hpp"
@@ -10,29 +9,9 @@
 namespace tensorhash {
 
 using table::Batch;
+using table::live_from;
 using table::Reading;
 using table::Writing;
-
-namespace {
-
-/// The first `limit` live indices from `begin` on.
-std::vector<std::int32_t> live_from(std::vector<std::uint64_t> const& live, std::uint64_t begin,
-                                    std::uint64_t limit) {
-    std::vector<std::int32_t> found;
-    for (std::uint64_t word = begin / 64; word < live.size() && found.size() < limit; ++word) {
-        std::uint64_t bits = live[word];
-        if (word == begin / 64) {
-            bits &= ~std::uint64_t{0} << (begin % 64);
-        }
-        for (; bits != 0 && found.size() < limit; bits &= bits - 1) {
-            found.push_back(static_cast<std::int32_t>(
-                word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits))));
-        }
-    }
-    return found;
-}
-
-}  // namespace
 
 void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                        std::vector<void*> const& out, bool* found) const {
@@ -54,7 +33,8 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
 
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
-    Batch const batch = table::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    Batch batch = table::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    batch.tensor = batch.tensor.clone();  // what was checked must be what is read
     if (column >= impl_->values.size()) {
         throw IndexError("column: expected less than the table's " +
                          std::to_string(impl_->values.size()) + " value columns, got " +
@@ -129,7 +109,11 @@ void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     runtime::Block numbers(key_batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(key_batch.rows);
     // A table of its own, swapped in when it is whole: a failure costs nothing, and readers wait for the swap only.
-    table::Table made(impl_->key, impl_->values, static_cast<std::uint64_t>(capacity()));
+    table::Table made = [&] {
+        Reading const guard(impl_->lock);
+        return table::Table(impl_->key, impl_->values, impl_->table.capacity(),
+                            impl_->table.seed());
+    }();
     made.upsert(key_batch.data(), key_batch.rows, rows, last,
                 {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
     Writing const guard(impl_->lock);

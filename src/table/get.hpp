@@ -34,13 +34,21 @@ public:
                     numbers, rows_, fill(i), step(i));
     }
 
+    /// Some rows from one table of several: number k is that of row places[k].
+    void gather_part(Table const& table, std::size_t i, std::uint32_t const* numbers,
+                     std::uint32_t const* places, std::size_t rows, void* out) const {
+        Column const& column = table.values()[i];
+        gather_to(static_cast<unsigned char*>(out), places, column.block->data(), column.row_bytes,
+                  numbers, rows, fill(i), step(i));
+    }
+
+private:
     /// The rows themselves: null for zeros, and `step` bytes from one key's to the next.
     Bytes fill(std::size_t i) const noexcept {
         return fills_.empty() ? nullptr : fills_[i].batch.data();
     }
     std::size_t step(std::size_t i) const noexcept { return fills_.empty() ? 0 : fills_[i].step; }
 
-private:
     std::size_t rows_;
     std::vector<Fill> fills_;
 };
@@ -63,13 +71,11 @@ public:
         return std::move(out_);
     }
 
-    /// Some rows from one table of several: number i is that of row places[i].
+    /// Defaults::gather_part of every column.
     void gather_part(Table const& table, std::uint32_t const* numbers, std::uint32_t const* places,
                      std::size_t rows) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
-            Column const& column = table.values()[i];
-            gather_to(static_cast<unsigned char*>(out_[i].data()), places, column.block->data(),
-                      column.row_bytes, numbers, rows, defaults_.fill(i), defaults_.step(i));
+            defaults_.gather_part(table, i, numbers, places, rows, out_[i].data());
         }
     }
     /// After the parts of all tables.

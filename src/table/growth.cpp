@@ -1,10 +1,12 @@
 // Adding keys and growing: claims first, room second, numbers last; nothing of the table changes before room is there.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "runtime/parallel.hpp"
+#include "table/arguments.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 #include "tensorhash/error.hpp"
@@ -91,7 +93,7 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     }
     std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
     if (target.lines() != lines) {
-        growth.index.emplace(layout_, lines, runtime::Fill::Committed);
+        growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
     }
     return growth;
 }
@@ -152,7 +154,7 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
         bool const is_largest = sized_for >= kMaxEntries;
         replacement.reset();
-        replacement.emplace(layout_, Index::lines_for(layout_, sized_for),
+        replacement.emplace(layout_, Index::lines_for(layout_, sized_for), seed(),
                             runtime::Fill::Committed);
         replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
@@ -178,13 +180,51 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
     }
 }
 
-Adding Table::prepare_add(Bytes keys, std::size_t rows, Answers out) {
+/// Copies the caller's keys to where they cannot change. Room is made for the keys that were
+/// counted, a claim reads a key more than once, and the buffer must hold what was claimed. If keys
+/// changed between, a claim might find no slot, or the table might hold a key that no lookup finds.
+/// The copy goes behind the table's own keys if there is room: if all keys are new, it is where
+/// they belong.
+Bytes Table::keep_keys(Adding& adding, Bytes keys) {
+    std::size_t const bytes = adding.rows * keys_.row_bytes;
+    adding.in_place = adding.rows <= capacity_ - top_;
+    if (!adding.in_place) {
+        adding.keys = runtime::Block(bytes);
+    }
+    unsigned char* const to = adding.in_place ? keys_.row(top_) : adding.keys.data();
+    copy_keys(to, keys, adding.rows);
+    return to;
+}
+
+void Table::copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noexcept {
+    std::size_t const bytes = rows * keys_.row_bytes;
+    runtime::copy_bytes(to, keys, bytes);
+    if (bool_keys_) {
+        make_true_bools(to, bytes);  // they were when they were checked
+    }
+}
+
+/// The rows behind the table's own keys read as zeros again.
+void Table::forget_keys(Adding const& adding) noexcept {
+    if (adding.in_place) {
+        runtime::zero_bytes(keys_.row(top_), adding.rows * keys_.row_bytes);
+    }
+}
+
+Adding Table::prepare_add(Bytes keys, std::size_t rows, Answers out, KeySource source) {
     Adding adding;
     adding.positions = runtime::Block(rows * sizeof(std::uint32_t));
-    adding.batch = {keys, top_, reinterpret_cast<std::uint32_t*>(adding.positions.data()),
-                    out.numbers, out.mask};
     adding.rows = rows;
-    auto const count = claim(adding.batch, rows, adding.replacement);
+    Bytes const kept = source == KeySource::Private ? keys : keep_keys(adding, keys);
+    adding.batch = {kept, top_, reinterpret_cast<std::uint32_t*>(adding.positions.data()),
+                    out.numbers, out.mask};
+    cpu::ClaimCount count;
+    try {
+        count = claim(adding.batch, rows, adding.replacement);
+    } catch (...) {
+        forget_keys(adding);
+        throw;
+    }
     adding.counts = {top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
     try {
         adding.growth = make_room(adding.replacement ? *adding.replacement : index_,
@@ -200,6 +240,7 @@ void Table::cancel(Adding& adding) noexcept {
     if (!adding.replacement) {
         index_.release_claims(key_buffer(), adding.batch, adding.rows);
     }
+    forget_keys(adding);
     adding.growth = {};  // buffers get their old size back now, while the caller has the lock
 }
 
@@ -214,8 +255,7 @@ Adding::Counts Table::finish_add(Adding& adding) noexcept {
     }
     std::optional<Index> rebuilt = std::move(adding.growth.index);
     adopt(std::move(adding.growth));
-    write_new(keys_, adding.batch.keys, adding.rows, {adding.batch.numbers, adding.batch.mask},
-              added);
+    write_keys(adding);
     for (std::uint64_t i = 0; i < added.reused; ++i) {
         std::uint32_t const number = free_[free_.size() - 1 - i];
         live_[number / 64] |= std::uint64_t{1} << (number % 64);
@@ -231,6 +271,48 @@ Adding::Counts Table::finish_add(Adding& adding) noexcept {
         index_ = std::move(*adding.replacement);
     }
     return added;
+}
+
+void Table::write_keys(Adding const& adding) noexcept {
+    Adding::Counts const& added = adding.counts;
+    if (!adding.in_place) {
+        write_new(keys_, adding.batch.keys, adding.rows, {adding.batch.numbers, adding.batch.mask},
+                  added);
+    } else if (added.claimed < adding.rows || added.reused > 0) {
+        close_gaps(adding);
+    }
+}
+
+/// The key of row i lies at index top_ + i. New keys move to their indices, which are not above
+/// that: freed ones, then those from top_ on, in row order. Each chunk closes its own gaps; then
+/// the chunks move together.
+void Table::close_gaps(Adding const& adding) noexcept {
+    kernel::BatchView const& batch = adding.batch;
+    runtime::Chunks const chunks = runtime::cut(adding.rows, runtime::kGrain);
+    std::array<std::size_t, runtime::kMaxChunks> fresh;
+    with_width(keys_.row_bytes, [&](auto width) {
+        unsigned char* const keys = keys_.block->data();
+        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            std::size_t next = top_ + begin;
+            for (std::size_t row = begin; row < end; ++row) {
+                if (batch.mask[row] != 0) {
+                    std::size_t const to = batch.numbers[row] < top_ ? batch.numbers[row] : next++;
+                    std::memmove(keys + to * width.bytes(), keys + (top_ + row) * width.bytes(),
+                                 width.bytes());
+                }
+            }
+            fresh[chunk] = next - (top_ + begin);
+        });
+    });
+    std::size_t end = 0;
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        if (end != chunks.begin(chunk)) {
+            std::memmove(keys_.row(top_ + end), keys_.row(top_ + chunks.begin(chunk)),
+                         fresh[chunk] * keys_.row_bytes);
+        }
+        end += fresh[chunk];
+    }
+    runtime::zero_bytes(keys_.row(top_ + end), (adding.rows - end) * keys_.row_bytes);
 }
 
 void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
@@ -259,7 +341,7 @@ Growth Table::prepare_reserve(std::uint64_t capacity) {
             growth.extensions.push_back(std::move(extension));
             growth.lines = lines;
         } else {
-            growth.index.emplace(layout_, lines, runtime::Fill::Committed);
+            growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
         }
     }
     return growth;

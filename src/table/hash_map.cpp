@@ -10,6 +10,7 @@
 #include "table/map_impl.hpp"
 #include "table/results.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/file.hpp"
 
 namespace tensorhash {
 
@@ -25,13 +26,11 @@ using table::Table;
 using table::with_rows;
 using table::Writing;
 
-HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device) {
+HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device,
+                 std::optional<std::uint64_t> seed) {
     require_usable(device, "device");
-    table::check_key_element(key);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        table::check_value_element(values[i], i);
-    }
-    Table made(key, values, table::check_capacity(init_capacity, "init_capacity"));
+    table::check_elements(key, values);
+    Table made(key, values, table::check_capacity(init_capacity, "init_capacity"), seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made));
 }
 
@@ -116,7 +115,10 @@ Tensor HashMap::active_buf_indices() const {
     return listed(impl_->table);
 }
 
-Tensor HashMap::keys() const { return items().keys; }
+Tensor HashMap::keys() const {
+    Reading const guard(impl_->lock);
+    return gathered(impl_->table.keys(), impl_->key, listed(impl_->table));
+}
 
 Items HashMap::items() const {
     Reading const guard(impl_->lock);
@@ -196,6 +198,12 @@ MemoryUsage HashMap::memory_usage() const {
     return impl_->table.memory_usage();
 }
 
+std::uint64_t HashMap::memory_for(Capacity capacity, Element const& key,
+                                  std::vector<Element> const& values) {
+    table::check_elements(key, values);
+    return Table::memory_for(key, values, table::check_capacity(capacity, "capacity"));
+}
+
 void HashMap::validate() const {
     Reading const guard(impl_->lock);
     impl_->table.validate();
@@ -208,9 +216,9 @@ void HashMap::save(std::string const& file_name) const {
     });
 }
 
-HashMap HashMap::load(std::string const& file_name) {
+HashMap HashMap::load(std::string const& file_name, std::optional<std::uint64_t> max_bytes) {
     try {
-        return from_bytes(io::read_file(file_name));
+        return from_bytes(io::read_file(file_name, max_bytes), max_bytes);
     } catch (FormatError const& error) {
         throw FormatError("file_name: \"" + file_name + "\" is " + error.what());
     }
@@ -223,10 +231,14 @@ Tensor HashMap::to_bytes() const {
     return sink.take();
 }
 
-HashMap HashMap::from_bytes(Tensor const& bytes) {
-    Tensor const image = table::check_bytes(bytes);
-    io::Restored restored = io::read_table(static_cast<unsigned char const*>(image.data()),
-                                           static_cast<std::size_t>(image.size()));
+HashMap HashMap::from_bytes(Tensor const& bytes, std::optional<std::uint64_t> max_bytes) {
+    Tensor const file = table::check_bytes(bytes);
+    auto const count = static_cast<std::size_t>(file.size());
+    io::Image image = io::read_image(static_cast<unsigned char const*>(file.data()), count);
+    std::uint64_t const limit = load_limit(count, max_bytes);
+    std::uint64_t const rows =
+        io::fits_with_capacity({&image, 1}, limit) ? image.capacity : image.top;
+    io::Restored restored = io::build_table(std::move(image), rows);
     return HashMap(std::make_unique<Impl>(std::move(restored.key), std::move(restored.values),
                                           std::move(restored.table)));
 }
@@ -240,12 +252,14 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     }
     Batch const key_batch = table::check_batch(keys, key, "keys");
     std::vector<Batch> const batches = table::check_values(values, elements, key_batch.rows);
-    Batch const places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    Batch places = table::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    places.tensor = places.tensor.clone();  // what was checked must be what is written to
     if (places.rows != key_batch.rows) {
         throw ValueError("buf_indices: expected " + std::to_string(key_batch.rows) +
                          " rows, as many as keys, got " + std::to_string(places.rows));
     }
-    auto const numbers = places.tensor.reshape(with_rows(places.rows, {})).as<std::int32_t>();
+    Tensor const flat = places.tensor.reshape(with_rows(places.rows, {}));
+    auto const numbers = flat.as<std::int32_t>();
     std::int32_t top = 0;
     for (std::int32_t const number : numbers) {
         if (number < 0 || number == INT32_MAX) {
@@ -264,6 +278,7 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     }
     // Gaps go on the stack so that the lowest is reused first.
     std::vector<std::uint32_t> free;
+    free.reserve(taken.size() - key_batch.rows);
     for (std::size_t i = taken.size(); i-- > 0;) {
         if (taken[i] == 0) {
             free.push_back(static_cast<std::uint32_t>(i));

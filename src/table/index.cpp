@@ -37,8 +37,9 @@ Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count
 
 }  // namespace
 
-Index::Index(KeyLayout layout, std::uint64_t lines, runtime::Fill fill)
-    : layout_(layout), kernels_(&cpu::kernels(layout.bytes, layout.float_bytes)),
+Index::Index(KeyLayout layout, std::uint64_t lines, std::uint64_t seed, runtime::Fill fill)
+    : layout_(layout), seed_(seed), secret_(kernel::secret_of(seed)),
+      kernels_(&cpu::kernels(layout.bytes, layout.float_bytes)),
       memory_(lines * sizeof(kernel::NarrowLine), fill) {
     set_lines(lines);
 }
@@ -60,15 +61,19 @@ std::uint64_t Index::capacity_of(KeyLayout layout, std::uint64_t lines) {
 }
 
 Index Index::copy() const {
-    Index copied(layout_, lines_, runtime::Fill::Committed);
+    Index copied(layout_, lines_, seed_, runtime::Fill::Committed);
     runtime::copy_bytes(copied.memory_.data(), memory_.data(), lines_ * sizeof(kernel::NarrowLine));
     copied.occupied_ = occupied_;
     return copied;
 }
 
 kernel::IndexView Index::view(unsigned char const* key_buffer) const noexcept {
-    return {const_cast<unsigned char*>(memory_.data()), lines_ - 1, key_buffer, layout_.bytes,
-            layout_.float_bytes};
+    return {const_cast<unsigned char*>(memory_.data()),
+            lines_ - 1,
+            key_buffer,
+            layout_.bytes,
+            layout_.float_bytes,
+            secret_};
 }
 
 void Index::find(unsigned char const* key_buffer, Batch const& batch, std::size_t rows) const {

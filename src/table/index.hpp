@@ -29,9 +29,11 @@ using Ranks = std::array<std::uint64_t, runtime::kMaxChunks + 1>;
 
 class Index {
 public:
-    /// An empty index of so many lines, a power of two of at least 2. Filled otherwise than with zeros it is not even
-    /// empty: it has memory, and the next thing to do is to place() another's entries.
-    Index(KeyLayout layout, std::uint64_t lines, runtime::Fill fill = runtime::Fill::Zero);
+    /// An empty index of so many lines, a power of two of at least 2. Filled otherwise than with
+    /// zeros it is not even empty: it has memory, and the next thing to do is to place() another's
+    /// entries. Where keys lie follows from the seed; no answer does.
+    Index(KeyLayout layout, std::uint64_t lines, std::uint64_t seed,
+          runtime::Fill fill = runtime::Fill::Zero);
 
     /// Lines that a table of this capacity has.
     static std::uint64_t lines_for(KeyLayout layout, std::uint64_t capacity);
@@ -42,6 +44,7 @@ public:
     Index copy() const;
 
     std::uint64_t lines() const noexcept { return lines_; }
+    std::uint64_t seed() const noexcept { return seed_; }
     std::uint64_t slots() const noexcept { return lines_ * cpu::line_rule(layout_.bytes).lanes; }
     std::size_t bytes() const noexcept { return memory_.bytes(); }
     /// New keys that surely fit, whatever slots they fall on.
@@ -71,8 +74,8 @@ public:
     /// Fills an empty index with the entries [0, top) whose bit is set; `count` of them.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
-    /// The same from another index that holds exactly these entries, faster where its slots tell enough; whatever was in this
-    /// one is overwritten.
+    /// The same from another index of the same seed that holds exactly these entries, faster where
+    /// its slots tell enough; whatever was in this one is overwritten.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count, Index const& other) noexcept;
     void clear() noexcept;
@@ -96,6 +99,8 @@ private:
     }
 
     KeyLayout layout_;
+    std::uint64_t seed_;
+    kernel::HashSecret secret_;
     cpu::Kernels const* kernels_;
     runtime::Block memory_;
     std::uint64_t lines_ = 0;

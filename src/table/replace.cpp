@@ -21,7 +21,8 @@ Replacing Table::prepare_replace(std::span<std::uint32_t const> leaving, Bytes k
     try {
         replacing.adding = prepare_add(
             keys, rows,
-            {reinterpret_cast<std::uint32_t*>(replacing.numbers.data()), replacing.mask.data()});
+            {reinterpret_cast<std::uint32_t*>(replacing.numbers.data()), replacing.mask.data()},
+            KeySource::Private);
     } catch (...) {
         cancel(replacing);
         throw;

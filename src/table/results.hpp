@@ -1,8 +1,10 @@
 // What the fronts of a table share: results allocated, buffers shown as tensors, batches kept off the table's own memory.
 #pragma once
 
+#include <bit>
 #include <mutex>
 #include <shared_mutex>
+#include <vector>
 
 #include "runtime/lock.hpp"
 #include "table/arguments.hpp"
@@ -56,6 +58,23 @@ inline Tensor listed(Table const& table) {
     Tensor indices = Tensor::empty(with_rows(table.size(), {}), Dtype::Int32);
     table.list(static_cast<std::int32_t*>(indices.data()));
     return indices;
+}
+
+/// The first `limit` live indices from `begin` on.
+inline std::vector<std::int32_t> live_from(std::vector<std::uint64_t> const& live,
+                                           std::uint64_t begin, std::uint64_t limit) {
+    std::vector<std::int32_t> found;
+    for (std::uint64_t word = begin / 64; word < live.size() && found.size() < limit; ++word) {
+        std::uint64_t bits = live[word];
+        if (word == begin / 64) {
+            bits &= ~std::uint64_t{0} << (begin % 64);
+        }
+        for (; bits != 0 && found.size() < limit; bits &= bits - 1) {
+            found.push_back(static_cast<std::int32_t>(
+                word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits))));
+        }
+    }
+    return found;
 }
 
 inline bool overlaps(Column const& column, Batch const& batch) {

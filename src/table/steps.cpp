@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "table/power.hpp"
 #include "tensor/stored.hpp"
 #include "tensorhash/error.hpp"
 
@@ -140,9 +141,9 @@ RowStep typed(Adam const& adam, std::size_t n) {
         T* __restrict const first = row.value<T>(1);
         T* __restrict const second = row.value<T>(2);
         Stored const* __restrict const g = row.gradient<Stored>();
-        auto const count = static_cast<double>(++*row.value<std::int64_t>(3));
-        auto const step_size = static_cast<T>(adam.lr / (1 - std::pow(adam.beta1, count)));
-        auto const root = static_cast<T>(std::sqrt(1 - std::pow(adam.beta2, count)));
+        std::int64_t const count = ++*row.value<std::int64_t>(3);
+        auto const step_size = static_cast<T>(adam.lr / (1 - integer_power(adam.beta1, count)));
+        auto const root = static_cast<T>(std::sqrt(1 - integer_power(adam.beta2, count)));
         for (std::size_t i = 0; i < n; ++i) {
             T const weight = keep * Type::load(w[i]);
             T const gradient = decayed(T(Type::load(g[i])), weight, decay);
@@ -163,10 +164,7 @@ bool is_float(Dtype dtype) noexcept {
 
 RowStep make_step(Optimizer const& optimizer, std::vector<Element> const& columns) {
     Slots const slots = std::visit([](auto const& one) { return slots_of(one); }, optimizer);
-    std::string const made =
-        "; optimizer_columns(), in Python optimizer.columns(dtype, shape), says how such a table "
-        "is "
-        "made";
+    std::string const made = "; make the table with the optimizer's columns";
     if (columns.empty()) {
         throw ValueError(std::string("optimizer: ") + slots.name + " needs value columns (" +
                          slots.columns + "), this table has none" + made);

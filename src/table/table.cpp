@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
+#include "table/arguments.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 
@@ -49,18 +51,38 @@ Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capac
     return copy;
 }
 
-Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity)
-    : layout_(layout_of(key)), elements_(values), capacity_(capacity),
-      keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
-      index_(layout_, Index::lines_for(layout_, capacity)), live_((capacity + 63) / 64, 0) {}
+Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
+             std::optional<std::uint64_t> seed)
+    : layout_(layout_of(key)), bool_keys_(key.dtype == Dtype::Bool), elements_(values),
+      capacity_(capacity), keys_(make_column(key, capacity)),
+      values_(make_columns(values, capacity)),
+      index_(layout_, Index::lines_for(layout_, capacity), seed ? *seed : runtime::new_seed()),
+      live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
-    : layout_(other.layout_), elements_(other.elements_), capacity_(other.capacity_),
-      keys_(copy_column(other.keys_, other.top_, capacity_)), index_(other.index_.copy()),
-      top_(other.top_), free_(other.free_), live_(other.live_) {
+    : layout_(other.layout_), bool_keys_(other.bool_keys_), elements_(other.elements_),
+      capacity_(other.capacity_), keys_(copy_column(other.keys_, other.top_, capacity_)),
+      index_(other.index_.copy()), top_(other.top_), free_(other.free_), live_(other.live_) {
     for (Column const& column : other.values_) {
         values_.push_back(copy_column(column, top_, capacity_));
     }
+}
+
+std::uint64_t Table::memory_for(Element const& key, std::vector<Element> const& values,
+                                std::uint64_t capacity) {
+    std::uint64_t row_bytes = key.bytes();
+    for (Element const& element : values) {
+        row_bytes += element.bytes();
+    }
+    std::uint64_t const index =
+        Index::lines_for(layout_of(key), capacity) * sizeof(kernel::NarrowLine);
+    std::uint64_t const live = (capacity + 63) / 64 * sizeof(std::uint64_t);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(row_bytes, capacity, &bytes) ||
+        __builtin_add_overflow(bytes, index + live, &bytes)) {
+        return UINT64_MAX;
+    }
+    return bytes;
 }
 
 void Table::find(Bytes keys, std::size_t rows, Answers out) const {
@@ -207,7 +229,7 @@ Compacted Table::prepare_compact(std::int32_t* old_to_new) const {
         compacted.live[i / 64] |= std::uint64_t{1} << (i % 64);
     }
     compacted.count = count;
-    compacted.index.emplace(layout_, index_.lines());
+    compacted.index.emplace(layout_, index_.lines(), seed());
     return compacted;
 }
 
@@ -296,6 +318,10 @@ void Table::validate() const {
     find(key_buffer(), top_, {numbers, mask.data()});
     for (std::uint32_t number = 0; number < top_; ++number) {
         bool const is_live = (live_[number / 64] >> (number % 64) & 1) != 0;
+        if (is_live && bool_keys_ && !has_true_bools(keys_.row(number), keys_.row_bytes)) {
+            throw CorruptTable("table: the bool key at index " + std::to_string(number) +
+                               " has a byte other than 0 and 1");
+        }
         if (is_live && numbers[number] != number) {
             throw CorruptTable("table: the key at index " + std::to_string(number) +
                                " is found at " +

@@ -58,6 +58,12 @@ struct Growth {
     std::vector<runtime::Extension> extensions;
 };
 
+/// Where a batch's keys lie.
+enum class KeySource : unsigned char {
+    Caller,   // in memory that another thread or process may write to at any time
+    Private,  // in memory that stays as it is until the call is over
+};
+
 /// A batch whose keys have claims and room, but are not yet the table's.
 struct Adding {
     struct Counts {
@@ -66,6 +72,8 @@ struct Adding {
         std::uint64_t reused = 0;   // those that took an index off the free stack
     };
     runtime::Block positions;
+    runtime::Block keys;    // a copy of the caller's
+    bool in_place = false;  // or: the copy is in the table's key buffer, from `base` on
     kernel::BatchView batch;
     std::size_t rows = 0;
     std::optional<Index> replacement;  // holds the claims, if the table's own index was too small
@@ -106,24 +114,34 @@ using RowVisit = std::function<void(std::size_t row, void* const* values)>;
 
 class Table {
 public:
-    Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity);
-    /// A copy of everything, indices and free stack included.
+    /// Without a seed the table draws one.
+    Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
+          std::optional<std::uint64_t> seed = {});
+    /// A copy of everything: indices, free stack and seed included.
     Table(Table const& other);
     Table(Table&&) noexcept = default;
     Table& operator=(Table&&) noexcept = default;
 
+    /// Bytes that a table of this capacity takes when it is new; the largest number if they are
+    /// more.
+    static std::uint64_t memory_for(Element const& key, std::vector<Element> const& values,
+                                    std::uint64_t capacity);
+
     std::uint64_t size() const noexcept { return top_ - free_.size(); }
     std::uint64_t capacity() const noexcept { return capacity_; }
     std::uint64_t slots() const noexcept { return index_.slots(); }
+    std::uint64_t seed() const noexcept { return index_.seed(); }
     std::uint32_t top() const noexcept { return top_; }
     Column const& keys() const noexcept { return keys_; }
     std::vector<Column> const& values() const noexcept { return values_; }
     std::vector<std::uint32_t> const& free_stack() const noexcept { return free_; }
     std::vector<std::uint64_t> const& live() const noexcept { return live_; }
 
+    /// A private copy of a batch of the caller's keys, as the table holds keys.
+    void copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noexcept;
     void find(Bytes keys, std::size_t rows, Answers out) const;
     /// Adds the keys that are new; their values are zeros.
-    void activate(Bytes keys, std::size_t rows, Answers out);
+    void activate(Bytes keys, std::size_t rows, Answers out, KeySource source = KeySource::Caller);
     /// Adds the keys that are new with their values and joins the other rows by `reduce`, one per column.
     void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
                 std::span<Reduce const> reduce, Answers out);
@@ -135,7 +153,8 @@ public:
 
     // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
     // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
-    Adding prepare_add(Bytes keys, std::size_t rows, Answers out);
+    Adding prepare_add(Bytes keys, std::size_t rows, Answers out,
+                       KeySource source = KeySource::Caller);
     void cancel(Adding& adding) noexcept;
     void finish_activate(Adding&& adding) noexcept;
     void finish_upsert(Adding&& adding, std::span<Bytes const> values,
@@ -180,6 +199,10 @@ public:
 
 private:
     Adding::Counts finish_add(Adding& adding) noexcept;
+    Bytes keep_keys(Adding& adding, Bytes keys);
+    void forget_keys(Adding const& adding) noexcept;
+    void write_keys(Adding const& adding) noexcept;
+    void close_gaps(Adding const& adding) noexcept;
     cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
                           std::optional<Index>& replacement);
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
@@ -195,6 +218,7 @@ private:
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
     KeyLayout layout_;
+    bool bool_keys_;
     std::vector<Element> elements_;  // of the value columns
     std::uint64_t capacity_;
     Column keys_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
 #include "table/arguments.hpp"
 #include "table/index.hpp"
 #include "table/results.hpp"
@@ -59,7 +60,8 @@ double estimate_distinct(double seen, double sample, double rows) {
 }
 
 /// A first guess at the distinct rows, some more than the estimate.
-std::uint64_t guess_distinct(KeyLayout layout, table::Bytes keys, std::size_t rows) {
+std::uint64_t guess_distinct(KeyLayout layout, table::Bytes keys, std::size_t rows,
+                             std::uint64_t seed) {
     if (rows < kSampledFrom) {
         return rows;
     }
@@ -70,7 +72,7 @@ std::uint64_t guess_distinct(KeyLayout layout, table::Bytes keys, std::size_t ro
                     layout.bytes);
     }
     Scratch scratch(kSample);
-    Index index(layout, Index::lines_for(layout, kSample));
+    Index index(layout, Index::lines_for(layout, kSample), seed);
     auto const seen = index.claim(nullptr, scratch.batch(sampled.data()), 0, kSample).claimed;
     double const distinct = estimate_distinct(
         static_cast<double>(seen), static_cast<double>(kSample), static_cast<double>(rows));
@@ -84,9 +86,10 @@ struct Claims {
 
 /// All rows claimed. An index that turns out too small is begun again, four times as large.
 Claims claim_rows(KeyLayout layout, kernel::BatchView const& batch, std::size_t rows) {
-    std::uint64_t capacity = guess_distinct(layout, batch.keys, rows);
+    std::uint64_t const seed = runtime::new_seed();
+    std::uint64_t capacity = guess_distinct(layout, batch.keys, rows, seed);
     for (;;) {
-        Claims claims{Index(layout, Index::lines_for(layout, capacity))};
+        Claims claims{Index(layout, Index::lines_for(layout, capacity), seed)};
         std::size_t done = 0;
         while (done < rows && (capacity >= rows || claims.index.room() > capacity / 8)) {
             std::size_t const left = rows - done;

@@ -83,7 +83,7 @@ void require_found(unsigned char const* mask, std::size_t rows, char const* othe
         throw KeyError("keys: " + std::to_string(missing) +
                        " rows are not in the table, the first is row " +
                        std::to_string(std::find(mask, mask + rows, 0) - mask) +
-                       "; insert them first, or pass " + otherwise);
+                       "; insert them first, or set missing to " + otherwise);
     }
 }
 

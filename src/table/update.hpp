@@ -33,9 +33,10 @@ private:
 /// Gradients as a batch of so many rows, aligned; throws otherwise.
 Batch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
 
-/// Throws KeyError that names the first row of the mask that is 0, and what to pass for this to be no error.
+/// Throws KeyError that names the first row of the mask that is 0, and what `missing` may be for
+/// this to be no error.
 void require_found(unsigned char const* mask, std::size_t rows,
-                   char const* otherwise = "missing=\"skip\" or \"insert\"");
+                   char const* otherwise = "skip or insert");
 
 /// UpdateOptions::initial, checked; none if it is not given.
 std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,

@@ -41,8 +41,8 @@ void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& wher
 
 }  // namespace
 
-void Table::activate(Bytes keys, std::size_t rows, Answers out) {
-    finish_activate(prepare_add(keys, rows, out));
+void Table::activate(Bytes keys, std::size_t rows, Answers out, KeySource source) {
+    finish_activate(prepare_add(keys, rows, out, source));
 }
 
 void Table::finish_activate(Adding&& adding) noexcept {

@@ -61,19 +61,47 @@ Device from_dlpack_device(DLDevice device) {
                       std::to_string(device.device_type));
 }
 
+/// The shape, checked before anything is computed with it.
+Shape from_dlpack_shape(DLTensor const& dl, Dtype dtype) {
+    if (dl.ndim < 0 || (dl.ndim > 0 && dl.shape == nullptr)) {
+        throw ValueError("dlpack: expected a shape with 0 or more dimensions, got " +
+                         std::to_string(dl.ndim) +
+                         (dl.shape == nullptr ? " and no shape" : " of them"));
+    }
+    Shape shape(dl.shape, dl.shape + dl.ndim);
+    std::int64_t const elements = num_elements(shape);  // throws on negative sizes and overflow
+    if (dl.data == nullptr && elements > 0) {
+        throw ValueError("dlpack: expected memory for " + std::to_string(elements) +
+                         " elements of " + std::string(name(dtype)) +
+                         ", got a null pointer: the array was freed, or never had memory, "
+                         "such as a fake tensor");
+    }
+    return shape;
+}
+
+/// In bytes. A stride that 64 bits cannot hold in bytes leads nowhere.
+Shape from_dlpack_strides(DLTensor const& dl, Shape const& shape, Dtype dtype) {
+    Shape strides(shape.size());
+    auto const bytes = static_cast<std::int64_t>(byte_size(dtype));
+    std::int64_t step = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+        std::int64_t const stride = dl.strides != nullptr ? dl.strides[i] : step;
+        if (__builtin_mul_overflow(stride, bytes, &strides[i])) {
+            throw ValueError("dlpack: expected strides within 64 bits, dimension " +
+                             std::to_string(i) + " steps " + std::to_string(stride) + " elements");
+        }
+        step *= shape[i];
+    }
+    return strides;
+}
+
 template <class Managed>
 Tensor import(Managed* managed, bool read_only) {
     DLTensor const& dl = managed->dl_tensor;
     Dtype const dtype = from_dlpack_dtype(dl.dtype);
     Device const device = from_dlpack_device(dl.device);
-    Shape shape(dl.shape, dl.shape + dl.ndim);
-    Shape strides(shape.size());
-    auto const bytes = static_cast<std::int64_t>(byte_size(dtype));
-    std::int64_t step = bytes;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-        strides[i] = dl.strides != nullptr ? dl.strides[i] * bytes : step;
-        step *= shape[i];
-    }
+    Shape shape = from_dlpack_shape(dl, dtype);
+    Shape strides = from_dlpack_strides(dl, shape, dtype);
     auto* const data = static_cast<unsigned char*>(dl.data) + dl.byte_offset;
     // Built with an owner that does nothing first: should anything throw, the producer still has its memory.
     Tensor tensor = Tensor::borrow_strided(data, shape, strides, dtype, read_only, {}, device);

@@ -1,7 +1,10 @@
 // Tensor: shapes, strides and who owns the memory.
 #include "tensorhash/tensor.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "runtime/memory.hpp"
@@ -13,12 +16,28 @@ namespace {
 
 Shape contiguous_strides(Shape const& shape, Dtype dtype) {
     Shape strides(shape.size());
-    auto step = static_cast<std::int64_t>(byte_size(dtype));
+    // Unsigned: beside an extent of 0 the others may be anything, and their product may wrap.
+    std::uint64_t step = byte_size(dtype);
     for (std::size_t i = shape.size(); i-- > 0;) {
-        strides[i] = step;
-        step *= shape[i];
+        strides[i] = static_cast<std::int64_t>(step);
+        step *= static_cast<std::uint64_t>(shape[i]);
     }
     return strides;
+}
+
+/// Throws ValueError if the shape has more bytes than an int64 can count, as strides do.
+void require_addressable(Shape const& shape, Dtype dtype) {
+    auto const most = std::numeric_limits<std::int64_t>::max();
+    auto const width = static_cast<std::int64_t>(std::max<std::size_t>(byte_size(dtype), 1));
+    if (num_elements(shape) > most / width) {
+        throw ValueError("shape: expected at most 2^63 - 1 bytes, got " + to_string(shape) +
+                         " of " + std::string(name(dtype)));
+    }
+}
+
+[[noreturn]] void fail_no_memory(std::int64_t elements, Dtype dtype) {
+    throw ValueError("data: expected memory for " + std::to_string(elements) + " elements of " +
+                     std::string(name(dtype)) + ", got a null pointer");
 }
 
 }  // namespace
@@ -39,6 +58,7 @@ Tensor Tensor::zeros(Shape shape, Dtype dtype, Device device) {
 
 Tensor Tensor::borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner,
                       Device device) {
+    require_addressable(shape, dtype);
     Shape strides = contiguous_strides(shape, dtype);
     return borrow_strided(data, std::move(shape), std::move(strides), dtype, false,
                           std::move(owner), device);
@@ -61,7 +81,10 @@ Tensor Tensor::borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype
     if (byte_size(dtype) == 0) {
         throw TypeError("dtype: a tensor cannot be of undefined dtype");
     }
-    (void)num_elements(shape);  // throws on negative sizes and overflow
+    std::int64_t const elements = num_elements(shape);  // throws on negative sizes and overflow
+    if (data == nullptr && elements > 0) {
+        fail_no_memory(elements, dtype);
+    }
     Tensor tensor;
     tensor.data_ = data;
     tensor.shape_ = std::move(shape);

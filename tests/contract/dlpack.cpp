@@ -2,6 +2,9 @@
 // deleters run exactly once, a refused tensor stays the producer's.
 #include "tensorhash/dlpack.hpp"
 
+#include <limits>
+#include <string>
+
 #include "support/fixtures.hpp"
 
 namespace th_test {
@@ -74,6 +77,47 @@ TYPED_TEST(Dlpack, import_of_empty_and_rank_0) {
         EXPECT_EQ(to_vector<std::int64_t>(one), (std::vector<std::int64_t>{42}));
     }
     EXPECT_EQ(scalar.deleted, 1);
+}
+
+TYPED_TEST(Dlpack, null_memory_with_elements_is_refused_and_stays_the_producers) {
+    for (std::uint64_t const offset : {0U, 8U}) {
+        Producer<TypeParam> producer({1, 2, 3}, {3, 1}, {});
+        producer.managed.dl_tensor.data = nullptr;
+        producer.managed.dl_tensor.byte_offset = offset;
+        std::string const message = message_of<tensorhash::ValueError>(
+            [&] { (void)Tensor::from_dlpack(&producer.managed); });
+        EXPECT_NE(message.find("memory for 3 elements of int64, got a null pointer"),
+                  std::string::npos)
+            << message;
+        EXPECT_EQ(producer.deleted, 0);
+    }
+    Producer<TypeParam> empty({}, {0, 3}, {});
+    empty.managed.dl_tensor.data = nullptr;
+    EXPECT_EQ(Tensor::from_dlpack(&empty.managed).size(), 0);
+}
+
+TYPED_TEST(Dlpack, shapes_and_strides_that_cannot_be_are_refused) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    auto refused = [](auto change) {
+        Producer<TypeParam> producer({1, 2, 3, 4}, {2, 2}, {2, 1});
+        change(producer.managed.dl_tensor);
+        EXPECT_THROW((void)Tensor::from_dlpack(&producer.managed), tensorhash::ValueError);
+        EXPECT_EQ(producer.deleted, 0);
+    };
+    refused([](DLTensor& dl) { dl.ndim = -1; });
+    refused([](DLTensor& dl) { dl.shape = nullptr; });
+    refused([](DLTensor& dl) { dl.shape[0] = -2; });
+    refused([](DLTensor& dl) { dl.shape[0] = dl.shape[1] = kMost; });
+    refused([](DLTensor& dl) { dl.strides[0] = kMost; });
+    refused([](DLTensor& dl) { dl.strides[1] = -kMost; });
+}
+
+TEST(Tensors, borrowed_memory_is_there_if_there_are_elements) {
+    void* const none = nullptr;
+    EXPECT_EQ(message_of<tensorhash::ValueError>(
+                  [&] { (void)Tensor::borrow(none, {2, 3}, Dtype::Int32); }),
+              "data: expected memory for 6 elements of int32, got a null pointer");
+    EXPECT_EQ(Tensor::borrow(none, {0, 3}, Dtype::Int32).size(), 0);
 }
 
 TYPED_TEST(Dlpack, a_refused_tensor_stays_the_producers) {

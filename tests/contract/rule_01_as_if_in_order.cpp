@@ -74,6 +74,16 @@ TEST_P(Rule01, one_row_at_a_time_ends_in_the_same_bytes_as_one_batch) {
     EXPECT_TRUE(same_bytes(whole.table.to_bytes(), single.table.to_bytes()));
 }
 
+TEST_P(Rule01Large, rows_that_the_buffers_have_room_for_end_where_others_do) {
+    Twin twin = this->twin(3 * many_rows);
+    twin.insert(sequence(many_rows / 2), 1);
+    twin.erase(random_ids(many_rows / 4, many_rows, 25));
+    twin.insert(random_ids(many_rows, many_rows, 26), 2);  // new, there, repeated and recycled
+    twin.activate(random_ids(many_rows, many_rows, 27));
+    twin.find(random_ids(many_rows, 2 * many_rows, 28));
+    twin.check();
+}
+
 TEST_P(Rule01Large, insert_of_a_large_batch_with_few_duplicates) {
     Twin twin = this->twin(0);
     twin.insert(random_ids(many_rows, 4 * many_rows, 21));

@@ -14,19 +14,20 @@ TEST(Rule07Keys, the_keys_of_this_test_do_collide) {
         Tensor keys = same_hash_keys(width, 50);
         auto const* bytes = static_cast<unsigned char const*>(keys.data());
         kernel::WideAny reader(kernel::KeyFormat{static_cast<std::uint32_t>(width), 0});
-        std::uint64_t const hash = reader.hash(bytes);
+        std::uint64_t const hash = reader.hash(bytes, test_secret);
         for (std::size_t i = 1; i < 50; ++i) {
-            ASSERT_EQ(reader.hash(bytes + i * width) << 3, hash << 3) << width;
-            ASSERT_EQ(reader.hash(bytes + i * width) == hash, i % 8 == 0) << width;
+            ASSERT_EQ(reader.hash(bytes + i * width, test_secret) << 3, hash << 3) << width;
+            ASSERT_EQ(reader.hash(bytes + i * width, test_secret) == hash, i % 8 == 0) << width;
             ASSERT_FALSE(reader.equal(bytes + i * width, bytes)) << width;
         }
     }
 }
 
 /// The lines that lookups of these keys walk, in a table that holds them all.
-tensorhash::table::ProbeLengths probe_lengths(Tensor const& keys, std::int64_t capacity) {
+tensorhash::table::ProbeLengths probe_lengths(Tensor const& keys, std::int64_t capacity,
+                                              std::uint64_t seed = test_seed) {
     Element key{keys.dtype(), Shape(keys.shape().begin() + 1, keys.shape().end())};
-    tensorhash::table::Table table(key, {}, static_cast<std::uint64_t>(capacity));
+    tensorhash::table::Table table(key, {}, static_cast<std::uint64_t>(capacity), seed);
     auto rows = static_cast<std::size_t>(keys.shape()[0]);
     std::vector<std::uint32_t> numbers(rows);
     std::vector<unsigned char> mask(rows);
@@ -127,6 +128,19 @@ TEST(Rule07Keys, T6_structured_keys_walk_no_more_than_three_times_the_lines_of_r
         }
 }
 
+TEST(Rule07Keys, structured_keys_walk_no_more_under_other_seeds) {
+    Threads threads(2);
+    for (Structured const& structured : structured_keys()) {
+        Tensor const random = random_like(structured.keys);
+        for (std::uint64_t seed : {0ull, 2ull, 0x123456789abcdefull, ~0ull}) {
+            auto const usual = probe_lengths(random, structured_rows, seed);
+            auto const lengths = probe_lengths(structured.keys, structured_rows, seed);
+            EXPECT_LE(lengths.mean, 3 * usual.mean) << structured.name << ", seed " << seed;
+            EXPECT_LE(lengths.longest, 3 * usual.longest) << structured.name << ", seed " << seed;
+        }
+    }
+}
+
 TEST(Rule07Keys, the_lengths_of_colliding_keys_show_that_the_measure_measures) {
     auto lengths = probe_lengths(same_home_keys(1000, 44), 0);
     EXPECT_GT(lengths.mean, 50);
@@ -181,7 +195,7 @@ TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
     auto* words = static_cast<std::uint64_t*>(keys.data());
     for (std::uint64_t i = 0; i < 16384; ++i) {
         std::uint64_t const number = i * 37 % 5000;
-        words[i] = kernel::unmix(number * 11 << 59 | number << 40 | number % 32);
+        words[i] = kernel::unmix(number * 11 << 59 | number << 40 | number % 32, test_secret);
     }
     twin.insert(keys, twin.columns(16384, 1));
     twin.erase(keys);

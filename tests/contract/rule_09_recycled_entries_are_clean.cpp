@@ -37,6 +37,17 @@ TEST_P(Rule09, activate_after_clear_compact_and_growth_shows_zeros) {
     twin.check();
 }
 
+TEST_P(Rule09, rows_beyond_the_entries_read_as_zeros) {
+    Twin twin = this->twin(2 * few_rows);
+    twin.insert(sequence(20), 1);
+    twin.insert(random_ids(few_rows, 30, 4), 2);  // most of these rows add no key
+    twin.activate(sequence(20));
+    std::string const keys = bytes_of(twin.table.key_tensor());
+    auto const held = static_cast<std::size_t>(twin.table.size()) * key().bytes();
+    EXPECT_EQ(keys.find_first_not_of('\0', held), std::string::npos);
+    twin.check();
+}
+
 TEST_P(Rule09, accumulate_on_a_recycled_entry_starts_from_its_first_row) {
     Twin twin = this->twin(0);
     twin.insert(sequence(100), 1);

@@ -1,9 +1,8 @@
 // Save and load: the native file restores indices, values and free stack exactly; a damaged, truncated or foreign
 // file is an error that says so; from_parts puts entries where it is told.
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
+#include "support/files.hpp"
 #include "support/fixtures.hpp"
 
 namespace th_test {
@@ -12,43 +11,6 @@ namespace {
 using tensorhash::FormatError;
 using tensorhash::SystemError;
 using tensorhash::ValueError;
-
-/// A folder of its own, gone afterwards.
-class Folder {
-public:
-    Folder() {
-        std::string name = std::filesystem::temp_directory_path() / "tensorhash-test-XXXXXX";
-        if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(Folder const&) = delete;
-    Folder& operator=(Folder const&) = delete;
-    std::string operator/(std::string const& name) const { return path_ / name; }
-    std::ptrdiff_t files() const {
-        return std::distance(std::filesystem::directory_iterator(path_),
-                             std::filesystem::directory_iterator());
-    }
-
-private:
-    std::filesystem::path path_;
-};
-
-std::string read_file(std::string const& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-void write_file(std::string const& path, std::string const& bytes) {
-    std::ofstream(path, std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-Tensor as_tensor(std::string const& bytes) {
-    Tensor out = Tensor::empty({static_cast<std::int64_t>(bytes.size())}, Dtype::UInt8);
-    if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-    return out;
-}
 
 class SaveAndLoad : public OverKinds {};
 

@@ -65,7 +65,7 @@ TEST_P(CoordIndexTest, FindsTheFirstOfEqualRowsWhateverTheKey) {
         oracle.insert(rows);
         Coords const others = random_rows(4000, c.columns, c.low, c.high, 2);
         for (bool const double_hash : {false, true}) {
-            CoordIndex const index(int32_rows(rows, c.columns), double_hash);
+            CoordIndex const index(int32_rows(rows, c.columns), {.double_hash = double_hash});
             EXPECT_EQ(index.kind(), c.kind);
             EXPECT_EQ(index.distinct(), oracle.distinct());
             EXPECT_EQ(found(index, int32_rows(rows, c.columns)), oracle.find(rows));
@@ -142,7 +142,7 @@ TEST_P(CoordIndexTest, NoRowsAreOrdinary) {
 TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
     for (bool const double_hash : {false, true}) {
         for (std::uint64_t const capacity : {1u, 2u, 8u, 16u, 16384u}) {
-            FlatIndex index(capacity, double_hash);
+            FlatIndex index(capacity, double_hash, tensorhash::kernel::secret_of(capacity));
             std::vector<std::uint64_t> keys;
             for (std::uint64_t i = 0; i < capacity; ++i) keys.push_back(kValidBit | i * i * 77);
             ASSERT_TRUE(index.insert(keys.data(), keys.size() / 2, 0));

@@ -241,11 +241,11 @@ TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
     };
     EXPECT_EQ(forced(far, {{3, 3, 3}}).rfind("in_coords: the blocks path takes", 0), 0U);
     EXPECT_EQ(forced(near, {{3, 17, 3}}),
-              "kernel_size: axis 1: the blocks path takes 1 to 16, got 17; use strategy=\"merge\" "
-              "or None");
+              "kernel_size: axis 1: the blocks path takes 1 to 16, got 17; use the strategy merge "
+              "or the fastest");
     EXPECT_EQ(forced(near, {{3, 3, 3}, {1, 1, 2}}),
-              "kernel_dilation: axis 2: the blocks path takes 1, got 2; use strategy=\"merge\" or "
-              "None");
+              "kernel_dilation: axis 2: the blocks path takes 1, got 2; use the strategy merge or "
+              "the fastest");
 }
 
 TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
@@ -278,7 +278,7 @@ TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
                                                     {{3, 3}}, options);
         });
         EXPECT_EQ(message, "in_coords: row " + std::to_string(rows.size()) +
-                               " repeats row 5; drop repeated rows, or pass duplicates=\"first\"");
+                               " repeats row 5; drop repeated rows, or set duplicates to first");
     }
 }
 

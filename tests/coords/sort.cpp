@@ -1,8 +1,11 @@
-// The radix sort against std::stable_sort: any number of bits, any order before, equal keys in their order.
+// The radix sort against the standard library's: any number of bits, any order before, equal keys
+// in their order.
 #include "coords/sort.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "support/fixtures.hpp"
 
@@ -16,8 +19,9 @@ void check_sort(std::vector<std::uint64_t> keys) {
     std::vector<std::uint32_t> rows(keys.size());
     std::iota(rows.begin(), rows.end(), 0U);
     std::vector<std::uint32_t> want = rows;
-    std::stable_sort(want.begin(), want.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return keys[a] < keys[b]; });
+    std::sort(want.begin(), want.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::pair(keys[a], a) < std::pair(keys[b], b);
+    });
     std::vector<std::uint64_t> sorted = keys;
     std::uint64_t const largest = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end());
     tensorhash::coords::sort_rows(sorted.data(), rows.data(), rows.size(), largest);
@@ -54,8 +58,9 @@ TEST_P(SortRows, ignored_bits_come_along_and_do_not_count) {
     std::vector<std::uint32_t> rows(keys.size());
     std::iota(rows.begin(), rows.end(), 0U);
     std::vector<std::uint32_t> want = rows;
-    std::stable_sort(want.begin(), want.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return keys[a] >> 9 < keys[b] >> 9; });
+    std::sort(want.begin(), want.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::pair(keys[a] >> 9, a) < std::pair(keys[b] >> 9, b);
+    });
     std::vector<std::uint64_t> sorted = keys;
     std::uint64_t const largest = (std::uint64_t{1} << 30) - 1;
     tensorhash::coords::sort_rows(sorted.data(), rows.data(), rows.size(), largest, 9);

@@ -90,7 +90,8 @@ TEST(Voxels, numbers_of_voxels_out_of_range_are_refused) {
     auto const reduce = [&](std::vector<std::int64_t> const& inverse, std::int64_t voxels) {
         return reduce_voxels(values, Tensor::from(inverse), voxels, coords::VoxelReduce::Sum);
     };
-    EXPECT_EQ(reduce({0, 0}, 1).as<double>()[0], 3);
+    Tensor const sum = reduce({0, 0}, 1);
+    EXPECT_EQ(sum.as<double>()[0], 3);
     EXPECT_THROW(reduce({0, 1}, 1), ValueError);
     EXPECT_THROW(reduce({0, -1}, 1), ValueError);
     EXPECT_THROW(reduce({0, 0}, 2), ValueError);  // a voxel without a row

@@ -2,6 +2,7 @@
 // high bits (which fingerprint) of structured keys spread like random ones.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <unordered_set>
@@ -79,57 +80,96 @@ TEST(HashQuality, the_counter_of_this_test_counts) {
 /// Six standard deviations of a fair coin thrown `samples` times.
 double tolerance(double samples) { return 6 * 0.5 / std::sqrt(samples); }
 
-TEST(HashQuality, mix_is_a_bijection_and_unmix_its_inverse) {
-    Random random(2);
+/// What some seeds stand for, and the published constants. Slow tests take the first few.
+std::vector<kernel::HashSecret> secrets(std::size_t count = 6) {
+    std::vector<kernel::HashSecret> all;
+    for (std::uint64_t seed : {1ull, ~0ull, 0ull, 2ull, 0xfedcba9876543210ull})
+        all.push_back(kernel::secret_of(seed));
+    all.push_back({});
+    all.resize(count);
+    return all;
+}
+
+TEST(HashQuality, without_a_secret_mix_is_splitmix64) {
+    // The first two numbers of the generator that starts from state 0.
+    EXPECT_EQ(kernel::mix(0), 0xe220a8397b1dcdafu);
+    EXPECT_EQ(kernel::mix(kernel::kGolden), 0x6e789e6aa1b965f4u);
+}
+
+TEST(HashQuality, every_seed_has_odd_multipliers_without_long_runs) {
+    Random random(6);
+    std::unordered_set<std::uint64_t> starts;
     for (int i = 0; i < 100000; ++i) {
-        std::uint64_t word = i < 1000 ? static_cast<std::uint64_t>(i) : random.next();
-        ASSERT_EQ(kernel::unmix(kernel::mix(word)), word);
-        ASSERT_EQ(kernel::mix(kernel::unmix(word)), word);
-        ASSERT_EQ(kernel::unmix(kernel::mix(~word)), ~word);
+        auto const secret =
+            kernel::secret_of(i < 1000 ? static_cast<std::uint64_t>(i) : random.next());
+        for (std::uint64_t multiplier : {secret.first, secret.second}) {
+            ASSERT_EQ(multiplier % 2, 1u);
+            ASSERT_GE(std::popcount(multiplier ^ multiplier >> 1), 24);
+        }
+        starts.insert(secret.start);
+    }
+    EXPECT_EQ(starts.size(), 100000u);
+}
+
+TEST(HashQuality, mix_is_a_bijection_and_unmix_its_inverse) {
+    for (kernel::HashSecret const& secret : secrets()) {
+        Random random(2);
+        for (int i = 0; i < 100000; ++i) {
+            std::uint64_t word = i < 1000 ? static_cast<std::uint64_t>(i) : random.next();
+            ASSERT_EQ(kernel::unmix(kernel::mix(word, secret), secret), word);
+            ASSERT_EQ(kernel::mix(kernel::unmix(word, secret), secret), word);
+            ASSERT_EQ(kernel::unmix(kernel::mix(~word, secret), secret), ~word);
+        }
     }
 }
 
 TEST(HashQuality, fold_in_is_a_bijection_of_the_word_and_of_the_hash) {
-    Random random(5);
-    for (int i = 0; i < 100000; ++i) {
-        std::uint64_t const hash = random.next(), word = random.next();
-        std::uint64_t const folded = kernel::fold_in(hash, word);
-        ASSERT_EQ(kernel::fold_out(folded, word), hash);
-        ASSERT_EQ(kernel::fold_out(folded, hash), word);
+    for (kernel::HashSecret const& secret : secrets()) {
+        Random random(5);
+        for (int i = 0; i < 100000; ++i) {
+            std::uint64_t const hash = random.next(), word = random.next();
+            std::uint64_t const folded = kernel::fold_in(hash, word, secret);
+            ASSERT_EQ(kernel::fold_out(folded, word, secret), hash);
+            ASSERT_EQ(kernel::fold_out(folded, hash, secret), word);
+        }
     }
 }
 
 TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
     constexpr int samples = 20000;
-    for (bool counter : {false, true})
-        for (int bit = 0; bit < 64; ++bit) {
-            Random random(3);
-            BitCounts flips;
-            for (int i = 0; i < samples; ++i) {
-                std::uint64_t word = counter ? static_cast<std::uint64_t>(i) : random.next();
-                flips.add(kernel::mix(word) ^ kernel::mix(word ^ (std::uint64_t{1} << bit)));
+    for (kernel::HashSecret const& secret : secrets())
+        for (bool counter : {false, true})
+            for (int bit = 0; bit < 64; ++bit) {
+                Random random(3);
+                BitCounts flips;
+                for (int i = 0; i < samples; ++i) {
+                    std::uint64_t word = counter ? static_cast<std::uint64_t>(i) : random.next();
+                    flips.add(kernel::mix(word, secret) ^
+                              kernel::mix(word ^ (std::uint64_t{1} << bit), secret));
+                }
+                // Counters are no random sample: a published weakness of a bit or two is allowed
+                // for.
+                EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples))
+                    << "input bit " << bit << ", multiplier " << secret.first;
             }
-            // Counters are no random sample: a published weakness of a bit or two is allowed for.
-            EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples))
-                << "input bit " << bit;
-        }
 }
 
 TEST(HashQuality, the_wide_hash_has_full_avalanche_at_every_width) {
     constexpr int samples = 1024;
+    kernel::HashSecret const secret = kernel::secret_of(7);
     for (std::uint32_t width = 9; width <= 64; ++width) {
         kernel::WideAny reader(kernel::KeyFormat{width, 0});
         Random random(width);
         std::vector<unsigned char> keys(samples * width);
         for (unsigned char& byte : keys) byte = static_cast<unsigned char>(random.next());
         std::vector<std::uint64_t> before(samples);
-        for (std::size_t i = 0; i < samples; ++i) before[i] = reader.hash(&keys[i * width]);
+        for (std::size_t i = 0; i < samples; ++i) before[i] = reader.hash(&keys[i * width], secret);
         for (std::uint32_t bit = 0; bit < 8 * width; ++bit) {
             BitCounts flips;
             for (std::size_t i = 0; i < samples; ++i) {
                 unsigned char* byte = &keys[i * width + bit / 8];
                 *byte = static_cast<unsigned char>(*byte ^ (1u << bit % 8));
-                flips.add(before[i] ^ reader.hash(&keys[i * width]));
+                flips.add(before[i] ^ reader.hash(&keys[i * width], secret));
                 *byte = static_cast<unsigned char>(*byte ^ (1u << bit % 8));
             }
             ASSERT_LT(flips.worst_bias(), tolerance(samples))
@@ -146,8 +186,11 @@ TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
         std::memcpy(other, key, 16);
         other[i % 16] = static_cast<unsigned char>(other[i % 16] ^ 1);
         kernel::KeyFormat twelve{12, 0}, sixteen{16, 0};
-        EXPECT_EQ(kernel::Wide12(twelve).hash(key), kernel::WideAny(twelve).hash(key));
-        EXPECT_EQ(kernel::Wide16(sixteen).hash(key), kernel::WideAny(sixteen).hash(key));
+        auto const secret = kernel::secret_of(static_cast<std::uint64_t>(i));
+        EXPECT_EQ(kernel::Wide12(twelve).hash(key, secret),
+                  kernel::WideAny(twelve).hash(key, secret));
+        EXPECT_EQ(kernel::Wide16(sixteen).hash(key, secret),
+                  kernel::WideAny(sixteen).hash(key, secret));
         EXPECT_EQ(kernel::Wide12(twelve).equal(key, other),
                   kernel::WideAny(twelve).equal(key, other));
         EXPECT_EQ(kernel::Wide16(sixteen).equal(key, other), false);
@@ -179,7 +222,8 @@ void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string 
 
 /// Hashes of int32 voxels of a cube of 64 a side that begins at `low`, every `step`: (x, y, z), or (7, x, y, z).
 template <class Reader>
-std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step) {
+std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step,
+                                        kernel::HashSecret const& secret) {
     constexpr std::size_t columns = Reader::kBytes / 4;
     std::vector<std::uint64_t> hashes;
     Reader reader(kernel::KeyFormat{Reader::kBytes, 0});
@@ -192,19 +236,21 @@ std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step) {
             for (std::uint32_t z = 0; z < 64; ++z) {
                 std::int32_t key[4] = {7, at(x), at(y), at(z)};
                 hashes.push_back(
-                    reader.hash(reinterpret_cast<unsigned char const*>(key + 4 - columns)));
+                    reader.hash(reinterpret_cast<unsigned char const*>(key + 4 - columns), secret));
             }
     return hashes;
 }
 
 template <class Reader>
 void expect_grids_spread() {
-    expect_random_spread(voxel_hashes<Reader>(0, 1), "one octant");
-    expect_random_spread(voxel_hashes<Reader>(-32, 1), "around the origin");
-    expect_random_spread(voxel_hashes<Reader>(-100000, 1), "negative octant");
-    for (int bits : {8, 16, 20, 24, 26})
-        expect_random_spread(voxel_hashes<Reader>(0, 1 << bits),
-                             "every 2^" + std::to_string(bits) + "th voxel");
+    for (kernel::HashSecret const& secret : secrets(2)) {
+        expect_random_spread(voxel_hashes<Reader>(0, 1, secret), "one octant");
+        expect_random_spread(voxel_hashes<Reader>(-32, 1, secret), "around the origin");
+        expect_random_spread(voxel_hashes<Reader>(-100000, 1, secret), "negative octant");
+        for (int bits : {8, 16, 20, 24, 26})
+            expect_random_spread(voxel_hashes<Reader>(0, 1 << bits, secret),
+                                 "every 2^" + std::to_string(bits) + "th voxel");
+    }
 }
 
 TEST(HashQuality, voxel_grids_spread_like_random_keys) { expect_grids_spread<kernel::Wide12>(); }
@@ -215,7 +261,7 @@ TEST(HashQuality, voxel_grids_of_batches_spread_like_random_keys) {
 
 /// Hashes of the corners of a box: every choice of signs of `columns` numbers, 256 boxes.
 template <class Number>
-std::vector<std::uint64_t> corner_hashes(std::uint32_t columns) {
+std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, kernel::HashSecret const& secret) {
     std::uint32_t const bytes = columns * sizeof(Number);
     kernel::WideAny reader(kernel::KeyFormat{bytes, sizeof(Number)});
     std::vector<std::uint64_t> hashes;
@@ -224,34 +270,40 @@ std::vector<std::uint64_t> corner_hashes(std::uint32_t columns) {
         for (std::uint32_t signs = 0; signs < 1u << columns; ++signs) {
             for (std::uint32_t i = 0; i < columns; ++i)
                 key[i] = (signs >> i & 1 ? -1 : 1) * static_cast<Number>(box + static_cast<int>(i));
-            hashes.push_back(reader.hash(reinterpret_cast<unsigned char const*>(key.data())));
+            hashes.push_back(
+                reader.hash(reinterpret_cast<unsigned char const*>(key.data()), secret));
         }
     return hashes;
 }
 
 TEST(HashQuality, keys_that_differ_in_signs_alone_spread_like_random_keys) {
-    for (std::uint32_t columns : {8u, 10u, 12u}) {
-        expect_random_spread(corner_hashes<float>(columns), "signs of floats");
-        expect_random_spread(corner_hashes<double>(columns), "signs of doubles");
-    }
+    for (kernel::HashSecret const& secret : secrets(1))
+        for (std::uint32_t columns : {8u, 10u, 12u}) {
+            expect_random_spread(corner_hashes<float>(columns, secret), "signs of floats");
+            expect_random_spread(corner_hashes<double>(columns, secret), "signs of doubles");
+        }
 }
 
 TEST(HashQuality, structured_words_spread_like_random_keys) {
-    auto hashes = [](auto word) {
-        std::vector<std::uint64_t> out;
-        for (std::uint64_t i = 0; i < 1u << 18; ++i) out.push_back(kernel::mix(word(i)));
-        return out;
-    };
-    expect_random_spread(hashes([](std::uint64_t i) { return i; }), "sequence");
-    expect_random_spread(hashes([](std::uint64_t i) { return i << 32; }), "shifted by 32");
-    expect_random_spread(hashes([](std::uint64_t i) { return i << 46; }), "shifted by 46");
-    expect_random_spread(hashes([](std::uint64_t i) {
-                             return std::bit_cast<std::uint64_t>(static_cast<double>(i));
-                         }),
-                         "float64 bits of integers");
-    expect_random_spread(
-        hashes([](std::uint64_t i) { return (i >> 12) << 42 | (i >> 6 & 63) << 21 | (i & 63); }),
-        "packed coordinates");
+    for (kernel::HashSecret const& secret : secrets(3)) {
+        auto hashes = [&](auto word) {
+            std::vector<std::uint64_t> out;
+            for (std::uint64_t i = 0; i < 1u << 18; ++i)
+                out.push_back(kernel::mix(word(i), secret));
+            return out;
+        };
+        expect_random_spread(hashes([](std::uint64_t i) { return i; }), "sequence");
+        expect_random_spread(hashes([](std::uint64_t i) { return i << 32; }), "shifted by 32");
+        expect_random_spread(hashes([](std::uint64_t i) { return i << 46; }), "shifted by 46");
+        expect_random_spread(hashes([](std::uint64_t i) {
+                                 return std::bit_cast<std::uint64_t>(static_cast<double>(i));
+                             }),
+                             "float64 bits of integers");
+        expect_random_spread(hashes([](std::uint64_t i) {
+                                 return (i >> 12) << 42 | (i >> 6 & 63) << 21 | (i & 63);
+                             }),
+                             "packed coordinates");
+    }
 }
 
 TEST(HashQuality, equal_floats_hash_equal) {
@@ -262,7 +314,7 @@ TEST(HashQuality, equal_floats_hash_equal) {
         auto const* a = reinterpret_cast<unsigned char const*>(zeros);
         auto const* b = reinterpret_cast<unsigned char const*>(other);
         EXPECT_TRUE(reader.equal(a, b));
-        EXPECT_EQ(reader.hash(a), reader.hash(b));
+        EXPECT_EQ(reader.hash(a, kernel::secret_of(3)), reader.hash(b, kernel::secret_of(3)));
     }
 }
 

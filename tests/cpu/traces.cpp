@@ -197,7 +197,7 @@ using Readers = ::testing::Types<kernel::Narrow8, kernel::Wide12>;
 TYPED_TEST_SUITE(Traces, Readers);
 
 TYPED_TEST(Traces, lie_on_the_way_of_every_key_whatever_was_erased_and_inserted_since) {
-    for (std::size_t const lines : {2, 4, 64})
+    for (std::size_t const lines : {2u, 4u, 64u})
         for (bool const shared : {false, true}) {
             SCOPED_TRACE(std::to_string(lines) + (shared ? " lines, shared" : " lines, sole"));
             FullIndex<TypeParam> full(lines, shared);

@@ -114,7 +114,7 @@ template <std::uint32_t Lines>
 __global__ void find_flat(FlatView table, std::uint64_t const* keys, std::uint32_t* rows,
                           std::size_t count) {
     for_rows(count, [&](std::size_t i) {
-        std::uint32_t const at = Splitmix64Hash::hash(keys[i], table.mask);
+        std::uint32_t const at = flat_start(table, keys[i]);
         rows[i] = table.double_hash ? flat_find(table, keys[i], at)
                                     : flat_find_lines<Lines>(table, keys[i], at);
     });

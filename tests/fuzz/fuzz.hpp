@@ -1,4 +1,4 @@
-// The two fuzzers of this folder; each throws a sentence on the first thing that is wrong.
+// The fuzzers of this folder; each throws a sentence on the first thing that is wrong.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,10 @@ struct Tally {
 void fuzz_table(std::uint64_t seed, int batches, Scratch const& scratch, Tally& tally);
 
 /// Damaged files: an error every time.
-void fuzz_files(std::uint64_t seed, int mutations, Scratch const& scratch, Tally& tally);
+void fuzz_files(std::uint64_t seed, std::uint64_t mutations, Scratch const& scratch, Tally& tally);
 
-/// Damaged files whose checksum was put right again: an error or a sound table that says what the file says.
-void fuzz_sealed_files(std::uint64_t seed, int mutations, Tally& tally);
+/// Damaged files with the checksum put right again, of all kinds of tables: an error or a sound
+/// table that says what the file says.
+void fuzz_sealed_files(std::uint64_t seed, std::uint64_t mutations, Tally& tally);
 
 }  // namespace th_test

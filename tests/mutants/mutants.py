@@ -271,6 +271,56 @@ MUTANTS = [
         ],
     ),
     Mutant(
+        "the capacity that a file claims is allocated",
+        "UntrustedFiles.*",
+        [
+            Edit(
+                "src/io/format.cpp",
+                "return memory_of(images) <= limit;",
+                "return memory_of(images) >= 1;",
+            )
+        ],
+    ),
+    Mutant(
+        "bools of a file stay as they are",
+        "UntrustedFiles.*",
+        [
+            Edit(
+                "src/io/format.cpp",
+                "if (element.dtype == Dtype::Bool) {",
+                "if (element.dtype == Dtype::Undefined) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a bounded table's clock may be anything",
+        "ClockAndUses*",
+        [
+            # The file's reader and validate() both check it.
+            Edit(
+                "src/table/bounded_batch.cpp",
+                "if (ledger.clock > kLastCount || ledger.uses > kLastCount) {",
+                "if (ledger.clock > kLastCount && ledger.uses > kLastCount) {",
+            ),
+            Edit(
+                "src/table/bounded_batch.cpp",
+                "if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {",
+                "if (head.clock > kLastCountOfFile && head.uses > kLastCountOfFile) {",
+            ),
+        ],
+    ),
+    Mutant(
+        "a save removes the file that another is writing",
+        "*ReplacingFiles*",
+        [
+            Edit(
+                "src/io/replacement.cpp",
+                "::flock(file.get(), LOCK_EX | LOCK_NB) == 0",
+                "::flock(file.get(), LOCK_EX | LOCK_NB) <= 0",
+            )
+        ],
+    ),
+    Mutant(
         "what was used since leaves all the same",
         "*Bounded*",
         [
@@ -382,6 +432,94 @@ MUTANTS = [
                 "src/sharded/bounded.cpp",
                 "places_[shard_of[row]][leaver[row]] = count_++;",
                 "places_[shard_of[row]][leaver[row]] = leaver[row]; ++count_;",
+            )
+        ],
+    ),
+    Mutant(
+        "all indices have the published hash, whatever their seed",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/table/index.cpp",
+                "secret_(kernel::secret_of(seed))",
+                "secret_()",
+            )
+        ],
+    ),
+    Mutant(
+        "a flip of the top bit passes from word to word",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "include/tensorhash/kernel/hash.hpp",
+                "return (x << 32 | x >> 32) * secret.second;",
+                "return x << 32 | x >> 32;",
+            )
+        ],
+    ),
+    Mutant(
+        "packed coordinates have the published hash, whatever their seed",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/coords/coord_index.cpp",
+                "rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_)",
+                "kernel::HashSecret{}",
+            )
+        ],
+    ),
+    Mutant(
+        "a table forgets its seed when it is compacted",
+        "Rule07Flooding*",
+        [
+            Edit(
+                "src/table/table.cpp",
+                "compacted.index.emplace(layout_, index_.lines(), seed());",
+                "compacted.index.emplace(layout_, index_.lines(), 0);",
+            )
+        ],
+    ),
+    Mutant(
+        "keys are claimed where the caller may change them",
+        "*Rule08ChangingInput*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "source == KeySource::Private ? keys : keep_keys(adding, keys);",
+                "keys;",
+            )
+        ],
+    ),
+    Mutant(
+        "the policy sees other keys than the shards",
+        "*Rule08ChangingInput*",
+        [
+            Edit(
+                "src/sharded/impl.hpp",
+                "batch.tensor = batch.tensor.clone();",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "rows that add no key stay behind the table's own",
+        "*Rule09*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "runtime::zero_bytes(keys_.row(top_ + end), (adding.rows - end) * keys_.row_bytes);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "chunks of new keys do not move together",
+        "*Rule01Large*",
+        [
+            Edit(
+                "src/table/growth.cpp",
+                "if (end != chunks.begin(chunk)) {",
+                "if (false) {",
             )
         ],
     ),

@@ -1,6 +1,6 @@
 """Applies each planted mistake to a copy of the tree, builds the C++ tests and demands that they fail.
 
-usage: run.py SOURCE WORK [PART_OF_A_NAME]
+usage: run.py SOURCE WORK [PART_OF_A_NAME...]
 
 The tests are those of the step that the mutant names, built with that step's preset. The rows of report.md,
 beside this file, are rewritten for the mutants that ran.
@@ -21,7 +21,7 @@ from mutants import MUTANTS, STEPS, Mutant
 
 TIMEOUT_SECONDS = 120  # a mistake may also show as an endless probe
 MEMORY_BYTES = 4 << 30
-COPIED = ("cmake", "include", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
+COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
 
 
 class Outcome(NamedTuple):
@@ -152,8 +152,8 @@ def write_report(file: Path, outcomes: list[Outcome]) -> None:
 
 def main() -> None:
     source, work = Path(sys.argv[1]), Path(sys.argv[2])
-    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
-    chosen = [m for m in MUTANTS if wanted in m.name]
+    wanted = sys.argv[3:] or [""]
+    chosen = [m for m in MUTANTS if any(part in m.name for part in wanted)]
     tree = work / "tree"
     copy_tree(source, tree)
     for preset in sorted({STEPS[m.step] for m in chosen}):

@@ -192,7 +192,7 @@ def test_update_steps_and_uses_keys():
     assert cache.get([1]).tolist() == [-1]
     with pytest.raises(ValueError, match="missing: a bounded table does not insert in update"):
         cache.update([9], np.float32([1]), sgd, missing="insert")
-    with pytest.raises(KeyError, match='insert them first, or pass missing="skip"') as raised:
+    with pytest.raises(KeyError, match="insert them first, or set missing to skip") as raised:
         cache.update([9], np.float32([1]), sgd, missing="error")
     assert '"insert"' not in str(raised.value)
 

@@ -133,7 +133,7 @@ def test_items_of_int_coords_keep_any_batch_number():
     assert coords[1].tolist() == [[5], [4]]
     assert coords.batch_indexed_coordinates[:, 0].tolist() == [-1, -1, 2**24, 2**24]
     assert coords.hashmap.search(rows[:1]).tolist() == [2]
-    for made, sizes in ((coords.stride(2), [1, 1]), (coords.expand(3), [3, 4])):
+    for made, sizes in ((coords.strided(2), [1, 1]), (coords.expand(3), [3, 4])):
         assert np.diff(made.offsets).tolist() == sizes
         assert np.unique(made.batch_indexed_coordinates[:, 0]).tolist() == [-1, 2**24]
     assert coords.unique().coordinates.tolist() == [[3], [5], [4]]
@@ -213,8 +213,12 @@ def test_strides_and_torch():
         (lambda c: expand_coords(c, 3, num_batches=1), ValueError, "batches from 0 to 0.*got 2"),
         (lambda c: stride_coords(c, 0), ValueError, "stride: expected 1 to"),
         (lambda c: stride_coords(c, (1, 2)), ValueError, "stride: expected one int or 3"),
-        (lambda c: stride_coords(c, 2, -1), ValueError, "num_batches: expected 0 to"),
-        (lambda c: stride_coords(-c, 2, 3), ValueError, "batches from 0 to 2.*got -2 in row 0"),
+        (lambda c: stride_coords(c, 2, num_batches=-1), ValueError, "num_batches: expected 0 to"),
+        (
+            lambda c: stride_coords(-c, 2, num_batches=3),
+            ValueError,
+            "batches from 0 to 2.*got -2 in row 0",
+        ),
         (lambda c: stride_coords(c.astype("float32"), 2), TypeError, "coords: expected int32"),
         (lambda c: stride_coords(c[:, :1], 2), ValueError, r"coords: expected shape \(N, 1 \+ D\)"),
         (lambda c: stride_coords(c[0], 2), ValueError, r"coords: expected shape \(N, 1 \+ D\)"),
@@ -235,7 +239,11 @@ def test_strides_and_torch():
             ValueError,
             f"num_batches: expected at most 16777216, got {2**70}",
         ),
-        (lambda c: stride_coords(c, 2, 2**25), ValueError, "num_batches: expected 0 to 16777216"),
+        (
+            lambda c: stride_coords(c, 2, num_batches=2**25),
+            ValueError,
+            "num_batches: expected 0 to 16777216",
+        ),
         (
             lambda c: expand_coords(c, 3, 1, 2**70),
             ValueError,
@@ -260,7 +268,7 @@ def test_an_empty_list_is_no_rows():
         (IntCoords.from_batched([], tensor_stride=(2, 2)), 2),
     ):
         assert (len(made), made.num_axes, made.coordinates.shape) == (0, axes, (0, axes))
-        assert len(made.expand(3)) == len(made.stride(2)) == len(made.unique()) == 0
+        assert len(made.expand(3)) == len(made.strided(2)) == len(made.unique()) == 0
     assert IntCoords([], [0, 0, 0]).batch_size == 2
 
 
@@ -297,9 +305,9 @@ def test_int_coords_expand_stride_and_unique_keep_batches_and_strides():
     grown = coords.expand(3, 2, kernel_batch=4)
     expected = expanded(coords.batch_indexed_coordinates, (3,) * 3, (2,) * 3, 5)
     assert_same((grown.batch_indexed_coordinates, grown.offsets), expected, np.int32)
-    coarse = coords.stride(2).stride((1, 3, 2))
+    coarse = coords.strided(2).strided((1, 3, 2))
     assert coarse.tensor_stride == (2, 6, 4) and grown.tensor_stride == (1, 1, 1)
-    found, offsets = stride_coords(given, (2, 6, 4), 5)
+    found, offsets = stride_coords(given, (2, 6, 4), num_batches=5)
     assert set(map(tuple, coarse.batch_indexed_coordinates.tolist())) == set(
         map(tuple, found.tolist())
     )
@@ -316,8 +324,8 @@ def test_int_coords_keep_their_tensor_stride():
     rows = random_coords(np.random.default_rng(8), 30, 3)
     for coords in (IntCoords.from_batched(rows, 5, 4), IntCoords(rows[:, 1:], tensor_stride=4)):
         assert coords.unique().tensor_stride == coords.expand(3).tensor_stride == (4, 4, 4)
-        assert coords.stride((1, 2, 3)).tensor_stride == (4, 8, 12)
-        assert coords.stride(2).unique().expand(2).tensor_stride == (8, 8, 8)
+        assert coords.strided((1, 2, 3)).tensor_stride == (4, 8, 12)
+        assert coords.strided(2).unique().expand(2).tensor_stride == (8, 8, 8)
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3, 6])
@@ -370,7 +378,7 @@ def test_int_coords_share_no_memory():
             TypeError,
             r"coords\[1\]: expected int32, got int64",
         ),
-        ((np.zeros((3, 1), int), None, 0), ValueError, "tensor_stride: expected 1 to"),
+        ((np.zeros((3, 1), int), None, None, 0), ValueError, "tensor_stride: expected 1 to"),
     ],
 )
 def test_bad_int_coords_are_refused(arguments, error, message):

@@ -181,7 +181,7 @@ def test_strided_coordinates_are_floors(rows, stride, more):
         (b, *(p // s for p, s in zip(place, stride, strict=True))) for b, *place in rows.tolist()
     ]
     batches = int(rows[:, 0].max(initial=-1)) + 1 + more
-    check_batched(thc.stride_coords(rows, stride, batches), cells, batches)
+    check_batched(thc.stride_coords(rows, stride, num_batches=batches), cells, batches)
 
 
 @settings(max_examples=100)

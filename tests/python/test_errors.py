@@ -138,6 +138,19 @@ CONSTRUCTORS = {
         ValueError,
         *("value_element_shapes", "1", "0"),
     ),
+    "huge shape": (
+        lambda: tensorhash.HashSet(1, "int64", (2, 2**63)),
+        ValueError,
+        *("key_element_shape", "64 bits", str(2**63)),
+    ),
+    "huge value shape": (
+        lambda: tensorhash.HashMap(1, "int64", (), "int8", -(2**63) - 1),
+        ValueError,
+        *("value_element_shape", "64 bits", str(-(2**63) - 1)),
+    ),
+    "huge tensor": (lambda: o3c.Tensor.zeros((1, 2**63)), ValueError, "shape", str(2**63)),
+    "no values": (lambda: tensorhash.HashMap(1, "int64", ()), TypeError, "value_dtype", "HashSet"),
+    "no values, core": (lambda: o3c.HashMap(1, o3c.int64, ()), TypeError, "value_dtype", "HashSet"),
     "items": (lambda: tensorhash.HashMap.from_items(K, V[:2]), ValueError, "values", "3", "2"),
     "items dtype": (
         lambda: tensorhash.HashMap.from_items(K.astype("f2"), V),

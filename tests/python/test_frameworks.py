@@ -229,6 +229,23 @@ def test_jax_tracers_are_refused_with_a_sentence():
     assert table.size() == 0
 
 
+def test_jax_without_64_bits_is_told_a_cast_that_works():
+    assert not jax.config.jax_enable_x64
+    keys = jnp.array([5, 6, 5], dtype=jnp.int32)
+    table = tensorhash.HashSet(4, "int64", ())
+    with pytest.raises(
+        TypeError, match="keys: expected int64, got int32; cast with (.*), or set"
+    ) as e:
+        table.insert(keys)
+    cast = (
+        e.match("cast with (.*), or set") and str(e.value).split("cast with ")[1].split(", or")[0]
+    )
+    assert table.insert(eval(cast, {"np": np, "keys": keys}))[0].tolist() == [0, 1, 0]
+    narrow = tensorhash.HashSet(4, "int16", ())
+    with pytest.raises(TypeError, match=r'cast with keys\.astype\("int16"\)$'):
+        narrow.insert(keys)
+
+
 def test_jax_arrays_of_bfloat16_and_zero_rows():
     table = tensorhash.HashMap(4, "int32", (), "bfloat16", ())
     table.insert(jnp.array([1, 2], dtype=jnp.int32), jnp.array([1.5, 2.5], dtype=jnp.bfloat16))

@@ -92,3 +92,104 @@ def test_t43_numpy_is_all_that_is_needed(run_program):
             raise SystemExit("bfloat16 came out of NumPy without ml_dtypes")
         """
     )
+
+
+def test_t43_submodules_load_on_first_access(run_program):
+    run_program(
+        """
+        import sys
+        import tensorhash as th
+
+        names = ("coords", "core", "torch", "tensorflow", "distributed")
+        assert not [name for name in names if f"tensorhash.{name}" in sys.modules]
+        assert {"coords", "core", "HashMap"} <= set(dir(th))
+        assert th.coords.voxelize([[0.5]], 1.0).coords.tolist() == [[0]]
+        assert th.core.Tensor([1]).numpy().tolist() == [1]
+        assert "tensorhash.coords" in sys.modules
+        assert not {"torch", "tensorflow", "jax"} & sys.modules.keys()
+        from tensorhash import coords
+        assert coords is th.coords is sys.modules["tensorhash.coords"]
+        try:
+            th.nowhere
+        except AttributeError as error:
+            assert "tensorhash" in str(error) and "nowhere" in str(error)
+        else:
+            raise SystemExit("th.nowhere is there")
+        assert not hasattr(th, "_nowhere")
+        """
+    )
+
+
+def test_t43_submodules_on_torch_load_it_when_they_are_used(run_program):
+    pytest.importorskip("torch")
+    run_program(
+        """
+        import sys
+        import tensorhash as th
+
+        assert {"torch", "distributed"} <= set(dir(th))
+        assert "torch" not in sys.modules
+        assert th.torch.SparseConv3d(1, 1, 3).weight.shape == (27, 1, 1)
+        assert th.distributed.DistributedHashMap.__name__ == "DistributedHashMap"
+        assert "torch" in sys.modules and "tensorflow" not in sys.modules
+        """
+    )
+
+
+HIDE = """
+import importlib.abc, sys
+
+class Hide(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "tensorflow"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hide())
+"""
+
+
+@pytest.mark.parametrize("name", ["torch", "distributed", "tensorflow"])
+def test_t43_a_part_without_its_package_says_what_to_install(run_program, name):
+    package = "tensorflow" if name == "tensorflow" else "torch"
+    run_program(
+        HIDE,
+        f"""
+        import inspect
+        import tensorhash as th
+
+        def refused(load):
+            try:
+                load()
+            except ImportError as error:
+                assert "tensorhash.{name} needs" in str(error), error
+                assert "pip install {package}" in str(error), error
+            else:
+                raise SystemExit("nothing was raised")
+
+        def load():
+            import tensorhash.{name}
+
+        def load_from():
+            from tensorhash import {name}
+
+        for one in (load, load_from, lambda: th.{name}):
+            refused(one)
+        """,
+    )
+
+
+def test_t43_tools_that_ask_for_every_name_meet_no_missing_package(run_program):
+    run_program(
+        """
+        import importlib.util, inspect
+
+        find = importlib.util.find_spec
+        importlib.util.find_spec = lambda name, *rest: (
+            None if name in ("torch", "tensorflow") else find(name, *rest)
+        )
+        import tensorhash as th
+
+        assert not {"torch", "tensorflow", "distributed"} & set(dir(th))
+        assert dict(inspect.getmembers(th)).keys() >= {"coords", "core", "HashMap"}
+        """
+    )

@@ -1,5 +1,7 @@
 """The result of a kernel map: its forms, its frameworks, its errors; and views that were written to."""
 
+import re
+
 import numpy as np
 import pytest
 from kernel_map_oracle import check_map, offsets_of, pairs_of, random_coords
@@ -216,6 +218,24 @@ def test_errors_name_the_argument_and_what_came(coords, arguments, error, text):
     }
     with pytest.raises(error, match=text):
         thc.generate_kernel_map(**{**given, **arguments})
+
+
+def test_coordinates_without_a_batch_column_say_so(coords):
+    bare, size = coords[:, 1:], (3, 3, 3)
+    calls = {
+        "in_coords": lambda c: thc.generate_kernel_map(c, coords, 1, size),
+        "out_coords": lambda c: thc.generate_kernel_map(coords, c, 1, size),
+        "coords": lambda c: thc.convolution_map(c, size),
+    }
+    for argument, call in calls.items():
+        text = rf"^{argument}: expected shape \(N, 4\), the batch in column 0.*no batch column; (np.*) adds"
+        with pytest.raises(ValueError, match=text) as error:
+            call(bare)
+        code = re.search(text, str(error.value))[1]
+        call(eval(code, {"np": np, argument: thc.unique_coords(bare)}))
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="no batch column; torch.nn.functional.pad"):
+        thc.generate_kernel_map(torch.tensor(bare), torch.tensor(bare), 1, size)
 
 
 def test_kernels_have_two_to_six_axes():

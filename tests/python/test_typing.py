@@ -1,5 +1,6 @@
 """Type hints: the installed package has a marker, a stub and annotated signatures."""
 
+import ast
 import inspect
 import pathlib
 import typing
@@ -36,6 +37,7 @@ def test_the_stub_of_the_extension_lists_its_methods():
         tensorhash.optim.Adam,
         o3c.HashMap,
         o3c.HashSet,
+        o3c.Tensor,
     ],
 )
 def test_every_public_method_has_hints_and_a_docstring(cls):
@@ -52,12 +54,24 @@ def test_every_public_method_has_hints_and_a_docstring(cls):
                 assert parameter.annotation is not inspect.Parameter.empty, (name, parameter)
 
 
-def test_public_functions_have_hints_and_docstrings():
-    for name in tensorhash.__all__:
-        member = getattr(tensorhash, name)
+@pytest.mark.parametrize("module", [tensorhash, o3c])
+def test_public_functions_have_hints_and_docstrings(module):
+    for name in module.__all__:
+        member = getattr(module, name)
         if inspect.isfunction(member):
             assert inspect.getdoc(member)
             assert "return" in typing.get_type_hints(member) or member.__annotations__
+
+
+def test_type_checkers_see_the_parts_that_load_on_first_access():
+    tree = ast.parse((FOLDER / "__init__.py").read_text())
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(checked.test) == "TYPE_CHECKING"
+    # `from tensorhash import x as x`: the form that makes a name part of a module's interface.
+    seen = {name.name for node in checked.body for name in node.names if name.asname == name.name}
+    assert seen == {"coords", "core", "distributed", "tensorflow", "torch"}
+    # Outside of it a checker would take any attribute for granted.
+    assert not [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"]
 
 
 def test_all_lists_what_is_there():

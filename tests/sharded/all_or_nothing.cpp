@@ -240,7 +240,8 @@ TEST(ShardedClone, is_independent) {
     map.insert(numbers(10), {numbers(10)});
     ShardedMap copy = map.clone();
     copy.erase(numbers(5));
-    map.value_tensor(0).as_mutable<std::int64_t>()[0] = 99;
+    Tensor values = map.value_tensor(0);
+    values.as_mutable<std::int64_t>()[0] = 99;
     EXPECT_EQ(map.size(), 10);
     EXPECT_EQ(copy.size(), 5);
     auto const kept = copy.get(numbers(5, 5)).at(0);

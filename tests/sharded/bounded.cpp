@@ -283,7 +283,7 @@ TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
     std::string const before = bytes_of(map.to_bytes());
     Tensor const next = batch(5 * rows);
     int failed = 0;
-    for (std::size_t megabytes : {1, 2, 4, 6, 8, 12, 16}) {
+    for (std::size_t megabytes : {1u, 2u, 4u, 6u, 8u, 12u, 16u}) {
         ShardedMap copy = map.clone();
         tensorhash::release_memory();  // what other tests left warm would be enough
         try {

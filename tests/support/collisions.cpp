@@ -4,12 +4,14 @@
 
 namespace th_test {
 
-void write_same_home_key(void* out, int bits, std::uint64_t number) {
-    std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3);
+void write_same_home_key(void* out, int bits, std::uint64_t number,
+                         kernel::HashSecret const& secret) {
+    std::uint64_t word = kernel::unmix((number * 11 << 59) | (number << bits) | 3, secret);
     std::memcpy(out, &word, 8);
 }
 
-void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::uint64_t number) {
+void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::uint64_t number,
+                       kernel::HashSecret const& secret) {
     auto* bytes = static_cast<unsigned char*>(out);
     std::size_t whole = width / 8 * 8;
     // The tail is the number; the words after the first are arbitrary; the first makes up for all of them.
@@ -19,29 +21,34 @@ void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::
         std::memcpy(bytes + at, &word, 8);
     }
     std::size_t const last = (width - 1) / 8 * 8;
-    std::uint64_t hash = kernel::unavalanche(wanted) ^
+    std::uint64_t hash = kernel::unavalanche(wanted, secret) ^
                          kernel::load_bytes(bytes + last, static_cast<std::uint32_t>(width - last));
     for (std::size_t at = last - 8; at >= 8; at -= 8) {
-        hash = kernel::fold_out(hash, kernel::load_word(bytes + at));
+        hash = kernel::fold_out(hash, kernel::load_word(bytes + at), secret);
     }
-    std::uint64_t const first = kernel::fold_out(hash, kernel::first_hash(width));
+    std::uint64_t const first = kernel::fold_out(hash, secret.start, secret);
     std::memcpy(bytes, &first, 8);
 }
 
-void write_same_hash_key(void* out, std::size_t width, std::uint64_t number) {
-    write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number);
+void write_same_hash_key(void* out, std::size_t width, std::uint64_t number,
+                         kernel::HashSecret const& secret) {
+    write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number, secret);
 }
 
-Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first) {
+Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first,
+                      kernel::HashSecret const& secret) {
     Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), 1}, Dtype::Int64);
     auto* bytes = static_cast<char*>(out.data());
-    for (std::size_t i = 0; i < rows; ++i) write_same_home_key(bytes + 8 * i, bits, first + i);
+    for (std::size_t i = 0; i < rows; ++i)
+        write_same_home_key(bytes + 8 * i, bits, first + i, secret);
     return out;
 }
 
-Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first) {
-    return wide_keys(width, rows,
-                     [=](void* out, std::size_t i) { write_same_hash_key(out, width, first + i); });
+Tensor same_hash_keys(std::size_t width, std::size_t rows, std::uint64_t first,
+                      kernel::HashSecret const& secret) {
+    return wide_keys(width, rows, [=](void* out, std::size_t i) {
+        write_same_hash_key(out, width, first + i, secret);
+    });
 }
 
 }  // namespace th_test

@@ -193,3 +193,31 @@ def test_arrays_of_other_libraries_are_checked_as_numpys():
         table.lookup(Series([1.5]))
     with pytest.raises(Invalid, match="keys: expected int32.*, got 4294967297"):
         table.lookup(Series([2**32 + 1]))
+
+
+def columns() -> dict:
+    """Columns with a null, and the same without: what NumPy would read as NaN, or without its mask."""
+    holed, whole = [1, None], [1, 2]
+    made = {
+        "masked": (
+            np.ma.masked_array([1, 2], mask=[False, True]),
+            np.ma.masked_array(whole),
+        )
+    }
+    try:
+        import pandas
+    except ImportError:
+        return made
+    return made | {"pandas": [pandas.Series(rows, dtype="Int64") for rows in (holed, whole)]}
+
+
+@pytest.mark.parametrize("dtype", [tf.int64, tf.float32])
+def test_nulls_are_refused_and_columns_without_them_go_in(dtype: tf.DType):
+    for name, (holed, whole) in columns().items():
+        for place, call in calls(dtype, holed).items():
+            nulls = "masked entries" if name == "masked" else "nulls"
+            with pytest.raises(Invalid, match=f"{place.split()[0]}: expected no {nulls}, got 1"):
+                call()
+        table = thtf.HashTable(tf.int64, dtype, 0)
+        table.insert(whole, whole)
+        assert table.lookup(whole).numpy().tolist() == [1, 2]

@@ -201,6 +201,75 @@ def test_two_processes_compile_once(tmp_path):
     assert sorted(file.name for file in folder.iterdir()) == ["lock", _build.NAME]
 
 
+def stat_mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_the_cache_is_made_for_its_owner_alone(monkeypatch, tmp_path):
+    compiler, _ = fake_compiler(tmp_path)
+    cache = tmp_path / "missing" / "cache"
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    before = os.umask(0)
+    try:
+        made = _build.library()
+    finally:
+        os.umask(before)
+    assert stat_mode(made.parent) == stat_mode(cache) == stat_mode(cache.parent) == 0o700
+    assert stat_mode(made.parent / "lock") == 0o600
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize("compiler", [True, False])
+def test_a_cache_that_others_can_write_is_refused(monkeypatch, tmp_path, mode, inner, compiler):
+    made = _build.library()
+    cache = tmp_path / "cache"
+    shutil.copytree(made.parent, cache / made.parent.name)
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    if not compiler:
+        monkeypatch.setenv("CXX", "no-such-compiler")
+    assert _build.library() == cache / made.parent.name / made.name
+    wrong = cache / made.parent.name if inner else cache
+    wrong.chmod(mode)
+    with pytest.raises(ImportError, match=f"{wrong} with mode {mode:04o}; chmod go-w"):
+        _build.library()
+
+
+def test_a_cache_of_another_user_is_refused(monkeypatch, tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(cache, 4343, -1)
+    owner = cache.stat().st_uid
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    with pytest.raises(ImportError, match=f"expected a cache that belongs to user 4242.*{owner}"):
+        _build.library()
+    assert not list(cache.iterdir())
+
+
+def test_the_lock_follows_no_link_and_truncates_nothing(monkeypatch, tmp_path):
+    made = _build.library()
+    compiler, _ = fake_compiler(tmp_path)
+    monkeypatch.setenv("CXX", str(compiler))
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
+    prefix = made.parent.name.rpartition("-")[0]
+    folder = cache / f"{prefix}-{_build.fingerprint_of_compiler([str(compiler)])}"
+    folder.mkdir(parents=True, mode=0o700)
+    treasure = tmp_path / "treasure"
+    treasure.write_text("of the user")
+    (folder / "lock").symlink_to(treasure)
+    with pytest.raises(ImportError, match="cannot be written"):
+        _build.library()
+    assert treasure.read_text() == "of the user"
+    (folder / "lock").unlink()
+    (folder / "lock").write_text("what was there")
+    assert _build.library() == folder / made.name
+    assert (folder / "lock").read_text() == "what was there"
+
+
 def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):
     monkeypatch.setenv("TENSORHASH_CACHE", str(tmp_path))
     assert _build.cache_folder() == tmp_path

@@ -80,9 +80,10 @@ def calls_with_one_wrong_input(table):
     return {
         "reserve": (lambda n: ops.tensorhash_reserve(handle, n), two, "capacity"),
         "reserve none": (lambda n: ops.tensorhash_reserve(handle, n), two[:0], "capacity"),
-        "begin": (lambda n: ops.tensorhash_export(handle, n, 9, **types), two, "begin"),
-        "limit": (lambda n: ops.tensorhash_export(handle, 0, n, **types), two, "limit"),
-        "limit of rank 1": (lambda n: ops.tensorhash_export(handle, 0, n, **types), two[:1], "limit"),
+        "begin": (lambda n: ops.tensorhash_export(handle, n, 9, 9, **types), two, "begin"),
+        "end": (lambda n: ops.tensorhash_export(handle, 0, n, 9, **types), two, "end"),
+        "limit": (lambda n: ops.tensorhash_export(handle, 0, 9, n, **types), two, "limit"),
+        "limit of rank 1": (lambda n: ops.tensorhash_export(handle, 0, 9, n, **types), two[:1], "limit"),
         "table": (ops.tensorhash_clear, several, "table"),
         "tables": (lambda h: ops.tensorhash_find(h, two, tf.zeros(4), value_shape=[4]), several, "table"),
     }  # fmt: skip
@@ -142,7 +143,7 @@ def test_an_export_of_other_dtypes_is_refused(table):
     handle = table.resource_handle
     match = "expected one of int32 to float, got .*int64"
     with pytest.raises(Invalid, match=match):
-        thtf.ops.tensorhash_export(handle, 0, 9, Tin=tf.int32, Tout=tf.float32, value_shape=[4])
+        thtf.ops.tensorhash_export(handle, 0, 9, 9, Tin=tf.int32, Tout=tf.float32, value_shape=[4])
     with pytest.raises(Invalid, match=match):
         raw.LookupTableExportV2(table_handle=handle, Tkeys=tf.int32, Tvalues=tf.float32)
     strings = thtf.HashTable(tf.string, tf.float32, 0.0)

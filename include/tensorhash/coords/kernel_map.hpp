@@ -72,6 +72,12 @@ TH_API KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_
                                      Shape const& stride, Kernel const& kernel,
                                      KernelMapOptions const& options = {});
 
+/// The same for any list of offsets: int32 or int64 [K, axes + 1], column 0, the batch, zero. Group k is offset k, one
+/// lookup per out row and offset.
+TH_API KernelMap kernel_map_from_offsets(Tensor const& in_coords, Tensor const& out_coords,
+                                         Shape const& stride, Tensor const& kernel_offsets,
+                                         Duplicates duplicates = Duplicates::Refuse);
+
 /// The hierarchical path over a table's rows, of equal ones the first: the table itself is probed. `stride`, the width
 /// of a coarse cell, is a power of two. An odd kernel over three axes, dilation 1.
 TH_API KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,

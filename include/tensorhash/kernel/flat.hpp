@@ -23,9 +23,16 @@ struct FlatView {
     std::uint32_t mask;
     std::uint32_t longest;  // no key lies more steps than this from where its probe begins
     bool double_hash;
+    HashSecret secret{};  // the default: Splitmix64Hash
 };
 
 inline namespace TH_KERNEL_NAMESPACE {
+
+/// The slot where a key's probe begins: Splitmix64Hash::hash, if the table has the published hash.
+/// That adds nothing to a key before it mixes it, and the multipliers are secret enough.
+TH_STEP std::uint32_t flat_start(FlatView const& table, std::uint64_t key) {
+    return static_cast<std::uint32_t>(avalanche(key, table.secret)) & table.mask;
+}
 
 /// Slots of a line, which a lookup reads in one go.
 inline constexpr std::uint32_t kLineSlots = 4;
@@ -150,7 +157,7 @@ struct FlatClaim {
 /// whoever comes next leaves its own.
 template <class Access>
 TH_STEP FlatClaim flat_claim(FlatView const& table, std::uint64_t key, std::uint32_t row) {
-    FlatPath const path(table, key, Splitmix64Hash::hash(key, table.mask));
+    FlatPath const path(table, key, flat_start(table, key));
     for (std::uint32_t step = 0;; ++step) {
         std::uint32_t const at = path.slot(step);
         FlatSlot& slot = table.slots[at];

@@ -105,8 +105,8 @@ struct Wide12 {
     static constexpr std::size_t kBytes = 12;
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
-    TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return end_with(fold_in(first_hash(kBytes), load_word(key)), load_half(key + 8));
+    TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
+        return end_with(fold_in(secret.start, load_word(key), secret), load_half(key + 8), secret);
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_half(a + 8) ^ load_half(b + 8))) == 0;
@@ -119,8 +119,8 @@ struct Wide16 {
     static constexpr std::size_t kBytes = 16;
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
-    TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        return end_with(fold_in(first_hash(kBytes), load_word(key)), load_word(key + 8));
+    TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
+        return end_with(fold_in(secret.start, load_word(key), secret), load_word(key + 8), secret);
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         return ((load_word(a) ^ load_word(b)) | (load_word(a + 8) ^ load_word(b + 8))) == 0;
@@ -142,13 +142,13 @@ struct WideAny {
             left >= 8 ? load_word(key + offset) : load_bytes(key + offset, left);
         return format.float_bytes == 0 ? raw : canonical_word(raw, format.float_bytes);
     }
-    TH_STEP std::uint64_t hash(unsigned char const* key) const {
-        std::uint64_t h = first_hash(format.bytes);
+    TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
+        std::uint64_t h = secret.start;
         std::uint32_t offset = 0;
         for (; offset + 8 < format.bytes; offset += 8) {
-            h = fold_in(h, word_at(key, offset));
+            h = fold_in(h, word_at(key, offset), secret);
         }
-        return end_with(h, word_at(key, offset));
+        return end_with(h, word_at(key, offset), secret);
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
         for (std::uint32_t offset = 0; offset < format.bytes; offset += 8) {

@@ -1,6 +1,7 @@
 // A coordinate (b, x, y, z) as one 64-bit word, and the two hashes of that word that a flat table probes by.
 #pragma once
 
+#include "tensorhash/kernel/hash.hpp"
 #include "tensorhash/kernel/platform.hpp"
 
 namespace tensorhash::kernel {
@@ -56,12 +57,7 @@ TH_STEP constexpr std::uint64_t packed_or_empty(Int b, Int x, Int y, Int z) {
 struct Splitmix64Hash {
     /// splitmix64's finalizer, its low 32 bits under the mask (a power of two less one).
     static TH_STEP constexpr std::uint32_t hash(std::uint64_t key, std::uint32_t capacity_mask) {
-        key ^= key >> 30;
-        key *= 0xbf58476d1ce4e5b9ull;
-        key ^= key >> 27;
-        key *= 0x94d049bb133111ebull;
-        key ^= key >> 31;
-        return static_cast<std::uint32_t>(key) & capacity_mask;
+        return static_cast<std::uint32_t>(avalanche(key)) & capacity_mask;
     }
 
     /// Odd, so that stepping by it visits every slot of a power of two.

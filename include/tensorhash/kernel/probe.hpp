@@ -15,14 +15,15 @@ struct NarrowIndex {
     using Snapshot = NarrowSnapshot<Access>;
     NarrowLine* lines;
     std::uint64_t line_mask;
+    HashSecret secret;
     Reader reader;
 
     TH_STEP explicit NarrowIndex(IndexView const& view)
         : lines(static_cast<NarrowLine*>(view.lines)), line_mask(view.line_mask),
-          reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
+          secret(view.secret), reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
-        return mix(reader.word(keys, row));
+        return mix(reader.word(keys, row), secret);
     }
     TH_STEP Snapshot read(std::uint64_t line) const { return Snapshot(lines[line]); }
     TH_STEP Snapshot read_slots(std::uint64_t line) const { return read(line); }
@@ -72,14 +73,17 @@ struct WideIndex {
     WideLine* lines;
     std::uint64_t line_mask;
     unsigned char const* key_buffer;
+    HashSecret secret;
     Reader reader;
 
     TH_STEP explicit WideIndex(IndexView const& view)
         : lines(static_cast<WideLine*>(view.lines)), line_mask(view.line_mask),
-          key_buffer(view.key_buffer), reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
+          key_buffer(view.key_buffer), secret(view.secret),
+          reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
-        return reader.hash(keys + row * reader.bytes()) >> 1;  // no place in a slot for 64 bits
+        // No place in a slot for 64 bits.
+        return reader.hash(keys + row * reader.bytes(), secret) >> 1;
     }
     TH_STEP Snapshot read(std::uint64_t line) const { return Snapshot(lines[line]); }
     TH_STEP Snapshot read_slots(std::uint64_t line) const { return read(line).without_traces(); }

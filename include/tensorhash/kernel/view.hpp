@@ -15,6 +15,7 @@ struct IndexView {
     unsigned char const* key_buffer;  // [capacity, key bytes]
     std::uint32_t key_bytes;
     std::uint32_t float_bytes;
+    HashSecret secret{};  // travels with the lines: they mean nothing under another one
 };
 
 /// One batch under way: what comes in and where each row's answer goes.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,22 @@ namespace tensorhash {
 /// What one calling thread uses to talk to the devices. CPU devices need nothing; it says whose it is.
 struct Stream_event_resource {
     int device_id = -1;  ///< -1: not created, or destroyed
+};
+
+/// The rows of a batch: a number, or the address of one, which is read and not changed.
+class RowCount {
+public:
+    RowCount(std::size_t rows) noexcept : rows_(rows) {}
+    /// Throws ValueError for a null pointer. A template, so that a literal 0 stays a number.
+    template <std::same_as<std::size_t> Length>
+    RowCount(Length const* rows) : rows_(rows == nullptr ? refuse_null() : *rows) {}
+    operator std::size_t() const noexcept { return rows_; }
+
+private:
+    [[noreturn]] static std::size_t refuse_null() {
+        throw ValueError("len: expected the address of the number of rows, got a null pointer");
+    }
+    std::size_t rows_;
 };
 
 /// The pointers are memory of the host for CPU devices. A batch acts as if its rows were applied one by one, in order, and
@@ -50,25 +67,29 @@ public:
         shard_of_device(device_id);
         return {device_id};
     }
+    /// The same: the name has this spelling in code that was written for the GPU class.
+    Stream_event_resource stream_event_recource_create(int device_id) const {
+        return stream_event_resource_create(device_id);
+    }
     /// Twice is no error.
     void stream_event_resource_destroy(Stream_event_resource& resource) const noexcept {
         resource.device_id = -1;
     }
 
     /// Adds the keys that are new, of equal keys the first; those that are there stay as they are. status: added.
-    void insert(Key const* keys, Value const* vals, std::size_t len,
-                Stream_event_resource& resource, bool* status = nullptr) {
+    void insert(Key const* keys, Value const* vals, RowCount len, Stream_event_resource& resource,
+                bool* status = nullptr) {
         check(resource);
         give(map_.insert(key_rows(keys, len), {value_rows(vals, len)}).mask, status);
     }
     /// Overwrites the values of keys that are there, of equal keys the last row wins. status: was there.
-    void set(Key const* keys, Value const* vals, std::size_t len, Stream_event_resource& resource,
+    void set(Key const* keys, Value const* vals, RowCount len, Stream_event_resource& resource,
              bool* status = nullptr) {
         check(resource);
         give(map_.assign(key_rows(keys, len), {value_rows(vals, len)}), status);
     }
     /// The values, and zeros where a key is not there. status: was there.
-    void get(Key const* keys, Value* vals, bool* status, std::size_t len,
+    void get(Key const* keys, Value* vals, bool* status, RowCount len,
              Stream_event_resource& resource) const {
         check(resource);
         require(vals != nullptr, len, "vals");
@@ -81,13 +102,18 @@ public:
             copy_out(map_.get(rows).at(0), vals);
         }
     }
+    /// The same in the order of the other verbs.
+    void get(Key const* keys, Value* vals, RowCount len, Stream_event_resource& resource,
+             bool* status = nullptr) const {
+        get(keys, vals, status, len, resource);
+    }
     /// Calls op.update(value, gradient) for each row whose key is there: rows of one key in order, different keys from
     /// several threads at once, so op must allow that. It must not use this table. status: was there.
     template <class Gradient, class Step>
         requires requires(Step& op, Value& value, Gradient const& gradient) {
             op.update(value, gradient);
         }
-    void update(Key const* keys, Gradient const* gradients, std::size_t len, Step& op,
+    void update(Key const* keys, Gradient const* gradients, RowCount len, Step& op,
                 Stream_event_resource& resource, bool* status = nullptr) {
         check(resource);
         require(gradients != nullptr, len, "gradients");
@@ -98,15 +124,14 @@ public:
     }
     /// An optimizer's step for each row whose key is there, as ShardedMap::update. Value: a float or a std::array of
     /// floats. It has no room for state: throws ValueError for all but Sgd without momentum. status: was there.
-    void update(Key const* keys, Value const* gradients, std::size_t len,
-                Optimizer const& optimizer, Stream_event_resource& resource,
-                bool* status = nullptr) {
+    void update(Key const* keys, Value const* gradients, RowCount len, Optimizer const& optimizer,
+                Stream_event_resource& resource, bool* status = nullptr) {
         check(resource);
         Tensor const slopes = rows(gradients, len, "gradients");
         give(map_.update(key_rows(keys, len), slopes, optimizer).mask, status);
     }
     /// Removes keys; one that is not there is no error. status: removed.
-    void remove(Key const* keys, std::size_t len, Stream_event_resource& resource,
+    void remove(Key const* keys, RowCount len, Stream_event_resource& resource,
                 bool* status = nullptr) {
         check(resource);
         give(map_.erase(key_rows(keys, len)), status);
@@ -118,7 +143,7 @@ public:
 
     /// `insert` into one device's shard. Throws ValueError, naming the row, if a key belongs to another device. The buffers
     /// are for devices that have memory of their own.
-    void insert_from_cpu(int device_id, Key const* keys, Value const* vals, std::size_t len,
+    void insert_from_cpu(int device_id, Key const* keys, Value const* vals, RowCount len,
                          std::size_t buffer_len, int buffer_count = 2, bool* status = nullptr) {
         check_buffers(buffer_len, buffer_count);
         std::size_t const shard = shard_of_device(device_id);
@@ -133,18 +158,32 @@ public:
     }
     void dump_to_device(int device_id, Key* keys, Value* vals, std::size_t len) const {
         Items const items = map_.items(shard_of_device(device_id));
-        auto const size = static_cast<std::size_t>(items.keys.shape()[0]);
-        if (size != len) {
-            throw ValueError("len: expected " + std::to_string(size) + ", the size of " +
-                             to_string(Device{Device::Type::Cpu, device_id}) + ", got " +
-                             std::to_string(len));
-        }
-        require(keys != nullptr, len, "keys");
-        require(vals != nullptr, len, "vals");
-        copy_out(items.keys, keys);
-        copy_out(items.values.at(0), vals);
+        if (auto const size = rows_of(items); size != len) refuse_length(device_id, "", size, len);
+        give_items(items, keys, vals);
     }
     void dump_to_gpu(int device_id, Key* keys, Value* vals, std::size_t len) const {
+        dump_to_device(device_id, keys, vals, len);
+    }
+
+    /// The dumps with the address of a length: `*len` is the room of `keys` and `vals`, and then
+    /// the rows that were written. Throws ValueError, nothing written, if the room is too small.
+    template <std::same_as<std::size_t> Length>
+    void dump_to_cpu(int device_id, Key* keys, Value* vals, Length* len, std::size_t buffer_len,
+                     int buffer_count = 2) const {
+        check_buffers(buffer_len, buffer_count);
+        dump_to_device(device_id, keys, vals, len);
+    }
+    template <std::same_as<std::size_t> Length>
+    void dump_to_device(int device_id, Key* keys, Value* vals, Length* len) const {
+        std::size_t const room = RowCount(len);
+        Items const items = map_.items(shard_of_device(device_id));
+        std::size_t const size = rows_of(items);
+        if (size > room) refuse_length(device_id, "at least ", size, room);
+        give_items(items, keys, vals);
+        *len = size;
+    }
+    template <std::same_as<std::size_t> Length>
+    void dump_to_gpu(int device_id, Key* keys, Value* vals, Length* len) const {
         dump_to_device(device_id, keys, vals, len);
     }
 
@@ -235,12 +274,30 @@ private:
     std::size_t shard_of_device(int device_id) const {
         return map_.shard_on({Device::Type::Cpu, device_id});
     }
+    static std::size_t rows_of(Items const& items) {
+        return static_cast<std::size_t>(items.keys.shape()[0]);
+    }
+    [[noreturn]] static void refuse_length(int device_id, char const* at_least, std::size_t size,
+                                           std::size_t len) {
+        throw ValueError("len: expected " + std::string(at_least) + std::to_string(size) +
+                         ", the size of " + to_string(Device{Device::Type::Cpu, device_id}) +
+                         ", got " + std::to_string(len));
+    }
+    static void give_items(Items const& items, Key* keys, Value* vals) {
+        require(keys != nullptr, rows_of(items), "keys");
+        require(vals != nullptr, rows_of(items), "vals");
+        copy_out(items.keys, keys);
+        copy_out(items.values.at(0), vals);
+    }
     static void give(Tensor const& mask, bool* status) {
         if (status != nullptr) copy_out(mask, status);
     }
     template <class T>
     static void copy_out(Tensor const& tensor, T* to) {
-        if (tensor.bytes() > 0) std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
+        // Null only where there are no rows; said again for compilers that warn about a literal
+        // nullptr.
+        if (to == nullptr || tensor.bytes() == 0) return;
+        std::memcpy(static_cast<void*>(to), tensor.data(), tensor.bytes());
     }
 
     ShardedMap map_;

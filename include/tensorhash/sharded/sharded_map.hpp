@@ -28,6 +28,13 @@ struct Bound {
     Eviction eviction = Eviction::Lru;
 };
 
+/// ExportRoom with the indices of a sharded table.
+struct ShardedRoom {
+    void* keys = nullptr;
+    std::vector<void*> values;
+    std::int64_t* indices = nullptr;
+};
+
 /// A table cut into shards. The policy says which shard a key belongs to; each shard is a table on a device of its own,
 /// "cpu:0", "cpu:1", …, with threads of its own.
 ///
@@ -35,12 +42,15 @@ struct Bound {
 /// throws changed no shard; many may read, a writer is alone. Indices are int64, see global_index().
 class TH_API ShardedMap {
 public:
-    /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys fit without growth.
+    /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys
+    /// fit without growth. The seed is as HashMap's, another one for each shard. Which shard a key
+    /// belongs to is the policy's choice alone.
     ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-               std::vector<Device> devices, ShardPolicy policy = hash_policy());
+               std::vector<Device> devices, ShardPolicy policy = hash_policy(),
+               std::optional<std::uint64_t> seed = {});
     /// Bounded: keys come in through admit(), and the verbs that would add or overwrite without it are refused.
     ShardedMap(Bound bound, Element key, std::vector<Element> values, std::vector<Device> devices,
-               ShardPolicy policy = hash_policy());
+               ShardPolicy policy = hash_policy(), std::optional<std::uint64_t> seed = {});
     static ShardedMap from_items(Tensor const& keys, std::vector<Tensor> const& values,
                                  std::vector<Device> devices, ShardPolicy policy = hash_policy());
 
@@ -83,6 +93,17 @@ public:
         Tensor mask;
     };
     Found get_with_mask(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+
+    // Into and out of memory of the caller's, as HashMap's.
+    void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                  std::vector<void*> const& out, bool* found) const;
+    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table
+    /// or the new one.
+    void replace(Tensor const& keys, std::vector<Tensor> const& values);
+    /// Up to `limit` live entries at global indices begin <= index < end; returns where to go on,
+    /// or -1.
+    std::int64_t export_from(std::int64_t begin, std::int64_t end, std::int64_t limit,
+                             std::function<ShardedRoom(std::int64_t rows)> const& make_room) const;
 
     /// Overwrites the values of keys that are there, the last of equal keys wins. bool [N]: which rows were there.
     Tensor assign(Tensor const& keys, std::vector<Tensor> const& values);
@@ -129,7 +150,8 @@ public:
     std::size_t shard_on(Device device) const;
     ShardPolicy const& policy() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Throws CorruptTable unless every shard is sound and holds only keys of its own.
+    /// Throws CorruptTable unless every shard is sound and holds only keys of its own, and all of a
+    /// bounded table's have the same clock.
     void validate() const;
 
     /// One file with all shards.
@@ -139,10 +161,13 @@ public:
     /// Reads what save() or HashMap::save() wrote onto `devices` (none: "cpu:0", …, as many as were saved). Where shards
     /// and policy are the saved ones, indices are too; otherwise keys are routed anew. Without a policy the saved one is
     /// used; a policy that has no name of ours must be given.
+    /// `max_bytes` is HashMap's, for all shards together; a bounded table's file may need it.
     static ShardedMap load(std::string const& file_name, std::vector<Device> devices = {},
-                           std::optional<ShardPolicy> policy = {});
+                           std::optional<ShardPolicy> policy = {},
+                           std::optional<std::uint64_t> max_bytes = {});
     static ShardedMap from_bytes(Tensor const& bytes, std::vector<Device> devices = {},
-                                 std::optional<ShardPolicy> policy = {});
+                                 std::optional<ShardPolicy> policy = {},
+                                 std::optional<std::uint64_t> max_bytes = {});
 
 private:
     struct Impl;

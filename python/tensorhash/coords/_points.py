@@ -11,15 +11,12 @@ from tensorhash._arrays import NUMPY, Framework, is_number, take_array
 from tensorhash._lists import natural_array
 
 
-def take_numbers(array: Any, argument: str) -> tuple[Any, Framework]:
-    """(what the core reads, the framework it came from); lists become NumPy arrays."""
+def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[Any, Framework]:
+    """(what the core reads, the framework it came from); lists become NumPy arrays of `home`."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
-    natural = natural_array(array, argument)
-    if natural.dtype.kind == "O":
-        raise ValueError(f"{argument}: expected numbers that fit 64 bits, got {array!r}")
-    return natural, NUMPY
+    return natural_array(array, argument), home
 
 
 def take_optional(array: Any, argument: str) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework, to_numpy
 from tensorhash._table import Array
+from tensorhash.coords._rows import device_in
 
 
 class RowTable:
@@ -52,9 +53,9 @@ class RowTable:
         return self._table.key_dim()
 
     @property
-    def device(self) -> str:
-        """Where the table lives, "cpu:0"."""
-        return "cpu:0"
+    def device(self) -> Any:
+        """Where the table lives: "cpu:0", or torch's device where its results are torch's."""
+        return device_in(self._framework)
 
     def __len__(self) -> int:
         return self.num_entries

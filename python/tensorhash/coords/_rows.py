@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, is_number, take_array, to_numpy
+from tensorhash._arrays import NUMPY, Framework, framework, is_number, take_array, to_numpy
 from tensorhash._lists import array_of
 from tensorhash._table import ArrayLike
 
@@ -34,6 +35,16 @@ def is_sequence(value: Any) -> bool:
     """Whether it has one number per axis, not one for all."""
     scalar = isinstance(value, str) or getattr(value, "shape", None) == ()
     return hasattr(value, "__len__") and not scalar
+
+
+def home_of(device: Any) -> Framework:
+    """The framework of results where no array came: torch's for a torch device, else NumPy."""
+    return framework("torch") if type(device).__module__ == "torch" else NUMPY
+
+
+def device_in(home: Framework) -> Any:
+    """The CPU as the users of a framework write it: torch's device, else "cpu:0"."""
+    return importlib.import_module("torch").device("cpu") if home.name == "torch" else "cpu:0"
 
 
 def as_numpy(rows: Any) -> Any:

@@ -1,4 +1,4 @@
-"""PackedHashTable and CoordTable: from a coordinate to the row where it first came."""
+"""PackedHashTable, PackedHashTable128, CoordTable: from a coordinate to the row where it first came."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import enum
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from tensorhash import _core
-from tensorhash._arrays import NUMPY
+from tensorhash._arrays import to_numpy
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._table import Array, ArrayLike, integer, seed_of
+from tensorhash.coords._names import also_named
 from tensorhash.coords._row_table import RowTable
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._rows import home_of, take_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,28 +32,14 @@ class SearchMode(enum.IntEnum):
     WARP_COOP = 2
 
 
-class _CoordTable(RowTable):
-    """What both tables do. Coordinates are int32 or int64 [N, key_dim], of any framework."""
+class CoordTableMethods(RowTable):
+    """What the tables of coordinates do. Coordinates are int32 or int64 [N, key_dim], any framework."""
 
     _table: _core.CoordTableBase
 
     @abstractmethod
-    def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:
+    def _make(self, capacity: int | None, device: Any, **more: Any) -> None:
         """An empty table; without a capacity it grows."""
-
-    @classmethod
-    def from_coords(
-        cls,
-        coords: ArrayLike,
-        device: Any = None,
-        capacity: int | None = None,
-        use_double_hash: bool = False,
-    ) -> Self:
-        """A table of these rows."""
-        self = cls.__new__(cls)
-        self._make(_capacity(capacity), "cpu" if device is None else device, use_double_hash)
-        self.insert(coords)
-        return self
 
     def insert(self, coords: ArrayLike) -> None:
         """Appends the rows; a key that is there already keeps its first row.
@@ -60,9 +49,16 @@ class _CoordTable(RowTable):
         """
         rows, source = take_rows(coords, "coords", self._framework)
         self._table.insert(rows)
-        if self._table.num_entries():
-            self._framework = source
+        self._framework = source
 
+    def clear(self) -> None:
+        """Drops all rows: the next one is row 0. A capacity that was given stays, and so does `key_dim`.
+
+        `table.clear()` and then `table.insert(coords)` is what WarpConvNet's `insert` does.
+        """
+        self._table.clear()
+
+    @also_named(query_coords="query", queries="query")
     def search(self, query: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
         """int32 [M]: the row where each coordinate first came, -1 where it never did.
 
@@ -71,13 +67,23 @@ class _CoordTable(RowTable):
         rows, source = take_rows(query, "query", self._framework)
         return source.give(self._table.search(rows, _mode(mode)))
 
+    def batched_search(self, queries: ArrayLike, offsets: ArrayLike) -> Array:
+        """int32 [K, M]: the row of `queries[m] + offsets[k]`, -1 where there is none.
+
+        Any number of offsets, [K, key_dim]; they are added to every column, the first too. A sum
+        out of range is simply not there.
+        """
+        by, home = take_rows(offsets, "offsets", self._framework)
+        rows, source = take_rows(queries, "queries", home)
+        return source.give(self._table.batched_search(rows, by))
+
+    @also_named(base_coords="base")
     def expand_with_offsets(self, base: ArrayLike, offsets: ArrayLike) -> None:
         """Appends `base[n] + offsets[k]` where that is new, offset by offset."""
-        rows, source = take_rows(base, "base", self._framework)
-        by, _ = take_rows(offsets, "offsets", self._framework)
+        by, home = take_rows(offsets, "offsets", self._framework)
+        rows, source = take_rows(base, "base", home)
         self._table.expand_with_offsets(rows, by)
-        if self._table.num_entries():
-            self._framework = source
+        self._framework = source
 
     @property
     def keys_tensor(self) -> Array:
@@ -100,11 +106,55 @@ class _CoordTable(RowTable):
         """Whether keys step by a stride of their own."""
         return self._table.use_double_hash()
 
+    def _more(self) -> dict[str, Any]:
+        """What `_make` takes besides capacity and device."""
+        return {"use_double_hash": self.use_double_hash}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "vector_keys": np.array(to_numpy(self._table.vector_keys())),
+            "capacity": self.capacity,
+            "grows": self._table.grows(),
+            "framework": self._framework,
+            **self._more(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        more = dict(state)
+        rows, home = more.pop("vector_keys"), more.pop("framework")
+        grows = more.pop("grows")
+        # With the old number of slots, so that the copy has as many.
+        self._make(more.pop("capacity"), "cpu", **more)
+        if rows.shape[1] > 0:
+            self._table.insert(rows)
+        if grows:
+            self._table.grow_on_demand()
+        self._framework = home
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(num_entries={self.num_entries}, capacity={self.capacity}, "
             f"key_dim={self.key_dim}, use_double_hash={self.use_double_hash})"
         )
+
+
+class _FromCoords(CoordTableMethods):
+    """A table that is made from coordinates, and may probe by double hashing."""
+
+    @classmethod
+    def from_coords(
+        cls,
+        coords: ArrayLike,
+        device: Any = None,
+        capacity: int | None = None,
+        use_double_hash: bool = False,
+    ) -> Self:
+        """A table of these rows. With a torch device the results of lists are torch's."""
+        self = cls.__new__(cls)
+        where = "cpu" if device is None else device
+        self._make(_capacity(capacity), where, use_double_hash=use_double_hash)
+        self.insert(coords)
+        return self
 
 
 def _mode(mode: Any) -> int:
@@ -118,8 +168,15 @@ def _capacity(capacity: Any) -> int | None:
     return None if capacity is None else integer(capacity, "capacity")
 
 
-class PackedHashTable(_CoordTable):
-    """Coordinates (b, x, y, z), each a 64-bit key.
+def _columns(key_dim: Any) -> int | None:
+    columns = None if key_dim is None else integer(key_dim, "key_dim", None)
+    if columns is not None and not 1 <= columns <= 7:
+        raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
+    return columns
+
+
+class PackedHashTable(_FromCoords):
+    """Coordinates (b, x, y, z), each a 64-bit key. Its hash is published and has no seed.
 
     `BATCH_MAX`, `COORD_MIN` and `COORD_MAX` are the limits; ValueError names the row, column and
     value that is beyond. A table made with a capacity takes that many distinct keys, rounded up to
@@ -131,18 +188,19 @@ class PackedHashTable(_CoordTable):
     COORD_MAX: ClassVar[int] = 131071
 
     def __init__(self, capacity: int, device: Any = "cpu", use_double_hash: bool = False) -> None:
-        self._make(integer(capacity, "capacity"), device, use_double_hash)
+        self._make(integer(capacity, "capacity"), device, use_double_hash=use_double_hash)
 
-    def _make(self, capacity: int | None, device: Any, use_double_hash: bool) -> None:
+    def _make(self, capacity: int | None, device: Any, use_double_hash: bool = False) -> None:
         self._table = _core.PackedHashTable(capacity, usable_device(device), bool(use_double_hash))
-        self._framework = NUMPY
+        self._framework = home_of(device)
 
 
-class CoordTable(_CoordTable):
+class CoordTable(_FromCoords):
     """Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
 
     64 bits while everything fits PackedHashTable's limits, else 128 bits for four columns, else
     the engine's wide keys. Without `key_dim` the first batch says how many columns there are.
+    Which slots keys get follows from `seed`, a random one unless it is given; no answer does.
     """
 
     def __init__(
@@ -151,25 +209,69 @@ class CoordTable(_CoordTable):
         device: Any = "cpu",
         use_double_hash: bool = False,
         key_dim: int | None = None,
+        *,
+        seed: int | None = None,
     ) -> None:
-        columns = None if key_dim is None else integer(key_dim, "key_dim", None)
-        if columns is not None and not 1 <= columns <= 7:
-            raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
-        self._make(_capacity(capacity), device, use_double_hash, columns)
+        columns = _columns(key_dim)
+        self._make(
+            _capacity(capacity),
+            device,
+            use_double_hash=use_double_hash,
+            key_dim=columns,
+            seed=seed_of(seed),
+        )
 
     def _make(
         self,
         capacity: int | None,
         device: Any,
-        use_double_hash: bool,
+        use_double_hash: bool = False,
         key_dim: int | None = None,
+        seed: int | None = None,
     ) -> None:
-        self._table = _core.CoordTable(
-            capacity, usable_device(device), bool(use_double_hash), key_dim
-        )
-        self._framework = NUMPY
+        where = usable_device(device)
+        self._table = _core.CoordTable(capacity, where, bool(use_double_hash), key_dim, seed)
+        self._framework = home_of(device)
 
     @property
     def key(self) -> str:
         """What stands for a coordinate: "packed64", "packed128" or "wide"."""
         return self._table.key()
+
+
+class PackedHashTable128(CoordTableMethods):
+    """Coordinates of 1 to 7 columns, each from `COORD_MIN` to `COORD_MAX`.
+
+    ValueError names the row, column and value that is beyond. Repeated rows may come, as in the
+    other tables. A capacity is honoured as by `PackedHashTable`; `from_keys` without one grows.
+    """
+
+    DIM: ClassVar[int] = 7
+    COORD_BITS: ClassVar[int] = 17
+    COORD_MIN: ClassVar[int] = -65536
+    COORD_MAX: ClassVar[int] = 65535
+
+    def __init__(self, capacity: int, device: Any = "cpu", key_dim: int = DIM) -> None:
+        self._make(integer(capacity, "capacity"), device, key_dim=_columns(key_dim))
+
+    @classmethod
+    def from_keys(
+        cls,
+        coords: ArrayLike,
+        device: Any = None,
+        capacity: int | None = None,
+        key_dim: int | None = None,
+    ) -> Self:
+        """A table of these rows; `key_dim` is their columns unless it says otherwise."""
+        self = cls.__new__(cls)
+        where = "cpu" if device is None else device
+        self._make(_capacity(capacity), where, key_dim=_columns(key_dim))
+        self.insert(coords)
+        return self
+
+    def _make(self, capacity: int | None, device: Any, key_dim: int | None = None) -> None:
+        self._table = _core.PackedHashTable128(capacity, usable_device(device), key_dim)
+        self._framework = home_of(device)
+
+    def _more(self) -> dict[str, Any]:
+        return {}

@@ -12,7 +12,7 @@ from tensorhash._arrays import NUMPY, Framework, framework, to_numpy
 from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
 from tensorhash.coords._row_table import RowTable
-from tensorhash.coords._rows import take_rows
+from tensorhash.coords._rows import home_of, take_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,7 +33,7 @@ class TorchHashTable(RowTable):
     def __init__(self, capacity: int, device: Any = "cpu") -> None:
         rows = integer(capacity, "capacity")
         self._table = _core.TorchHashTable(rows, usable_device(device))
-        self._framework = NUMPY
+        self._framework = home_of(device)
 
     @classmethod
     def from_keys(
@@ -42,7 +42,7 @@ class TorchHashTable(RowTable):
         """A table of these rows."""
         usable_device("cpu" if device is None else device)
         self = cls.__new__(cls)
-        rows, self._framework = take_rows(vec_keys, "vec_keys", NUMPY)
+        rows, self._framework = take_rows(vec_keys, "vec_keys", home_of(device))
         wanted = None if capacity is None else integer(capacity, "capacity")
         self._table = _core.TorchHashTable.from_keys(rows, wanted)
         return self
@@ -51,8 +51,7 @@ class TorchHashTable(RowTable):
         """Appends the rows; a key that is there already keeps its first row."""
         rows, source = take_rows(vec_keys, "vec_keys", self._framework)
         self._table.insert(rows)
-        if self._table.num_entries():
-            self._framework = source
+        self._framework = source
 
     def search(self, search_keys: ArrayLike) -> Array:
         """int32 [M]: the row where each key first came, -1 where it never did."""
@@ -73,7 +72,7 @@ class TorchHashTable(RowTable):
             "hash_method": "murmur",
             "capacity": self.capacity,
             "key_dim": self.key_dim,
-            "device": self.device,
+            "device": "cpu:0",
             "num_entries": self.num_entries,
             "grows": self._table.grows(),
             "framework": self._framework.name,
@@ -102,6 +101,13 @@ class TorchHashTable(RowTable):
         self._table = restored
         self._framework = home
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._framework = NUMPY
+        self.from_dict(state)
 
     def __repr__(self) -> str:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +11,23 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework, framework_of
 from tensorhash._table import Array, ArrayLike
+from tensorhash.coords._repeats import Repeats
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
-from tensorhash.coords.kernel_map import KernelMap, axes_of, generate_kernel_map
+from tensorhash.coords.kernel_map import (
+    KernelMap,
+    axes_of,
+    generate_kernel_map,
+    require_batch_column,
+    require_duplicates,
+)
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
-STRIDE_MODES = ("stride_only", "reduce_and_stride")
+
+class STRIDED_CONV_MODE(str, enum.Enum):
+    """What a stride does: the kernel steps over the input, or over the strided voxels."""
+
+    STRIDE_ONLY = "stride_only"
+    REDUCE_AND_STRIDE = "reduce_and_stride"
 
 
 def convolution_map(
@@ -26,8 +39,9 @@ def convolution_map(
     out_coords: ArrayLike | None = None,
     generative: bool = False,
     transposed: bool = False,
-    stride_mode: str = "stride_only",
+    stride_mode: STRIDED_CONV_MODE | str = "stride_only",
     num_batches: int | None = None,
+    duplicates: str = "error",
 ) -> tuple[Array, Array | None, KernelMap]:
     """(output coordinates [M, 1 + D], batch offsets, kernel map) of a sparse convolution.
 
@@ -43,26 +57,26 @@ def convolution_map(
     With `stride_mode="reduce_and_stride"` the in rows of the map are those of
     `stride_coords(coords, stride)`, and the kernel steps over these. `offsets` are those of
     `stride_coords`, and None where rows keep an order in which their batches do not ascend.
-    Repeated rows of coords or out_coords are a ValueError.
+    Repeated rows of coords or out_coords are a ValueError. With `duplicates="first"` the first of
+    equal rows of coords stands for all, the others have no pairs; equal out rows have equal pairs.
 
     >>> out, offsets, pairs = convolution_map([[0, 1, 1]], 3, 2, transposed=True, generative=True)
     >>> len(out), out[pairs[4][1]].tolist()
     (9, [[0, 2, 2]])
     """
     rows, given, source = _take(coords, out_coords, (kernel_size, stride, dilation))
-    _check_mode(given is not None, bool(generative), bool(transposed), stride_mode)
+    require_duplicates(duplicates)
+    reduces = parse_stride_mode(stride_mode) is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
+    _check_mode(given is not None, bool(generative), bool(transposed), reduces)
     layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
-    try:
-        if transposed:
-            out, offsets, made = _transposed(layer, rows, given)
-        else:
-            reduces = stride_mode == "reduce_and_stride"
-            out, offsets, made = _forward(layer, rows, given, bool(generative), reduces)
-    except ValueError:
-        # Maps call the side that they look up `in_coords`: say it in the words of this call.
-        _require_distinct(rows, "coords")
-        _require_distinct(given, "out_coords")
-        raise
+    how = bool(generative), bool(transposed), reduces
+    repeats = Repeats(rows, given) if duplicates == "first" else None
+    if repeats is None or not repeats.any:
+        out, offsets, made = _convolve(layer, rows, given, *how)
+    else:
+        out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
+        if not (reduces and max(layer.stride) > 1):  # else in rows are voxels, which are distinct
+            out, offsets, made = repeats.restored(out, offsets, made)
     if offsets is None:
         offsets = _offsets_of(out, num_batches)
     return (
@@ -87,7 +101,7 @@ class _Layer:
         """(rows, offsets); with stride 1 the same rows in the same order, and None."""
         if max(self.stride) == 1:
             return rows, None
-        return stride_coords(rows, self.stride, self._num_batches)
+        return stride_coords(rows, self.stride, num_batches=self._num_batches)
 
     def reached(self, rows: Any) -> tuple[Any, Any]:
         """(rows, offsets) of all rows plus all offsets of the kernel."""
@@ -103,6 +117,21 @@ class _Layer:
 
     def pairs(self, fine: Any, coarse: Any, ratio: Any) -> KernelMap:
         return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
+
+
+def _convolve(
+    layer: _Layer, rows: Any, given: Any, generative: bool, transposed: bool, reduces: bool
+) -> tuple[Any, Any, KernelMap]:
+    """(out rows, offsets or None, map) of distinct rows; ValueError that names repeated ones."""
+    try:
+        if transposed:
+            return _transposed(layer, rows, given)
+        return _forward(layer, rows, given, generative, reduces)
+    except ValueError:
+        # Maps call the side that they look up `in_coords`: say it in the words of this call.
+        _require_distinct(rows, "coords")
+        _require_distinct(given, "out_coords")
+        raise
 
 
 def _transposed(layer: _Layer, rows: Any, given: Any) -> tuple[Any, Any, KernelMap]:
@@ -133,8 +162,12 @@ def _forward(
 
 def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, Any, Framework]:
     """(rows, given out rows or None, both NumPy's, and the framework of the results)."""
-    rows, source = take_rows(coords, "coords", NUMPY)
-    given = None if out_coords is None else take_rows(out_coords, "out_coords", NUMPY)[0]
+    given, home = None, NUMPY
+    if out_coords is not None:
+        given, home = take_rows(out_coords, "out_coords", NUMPY)
+    rows, source = take_rows(coords, "coords", home)
+    require_batch_column(rows, numbers[0], "coords", source)
+    require_batch_column(given, numbers[0], "out_coords", source)
     # An empty list has the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows) or axes_of(given)
     like = [0] * axes if axes else next(filter(is_sequence, numbers), 0)
@@ -166,8 +199,7 @@ def _checked(taken: Any, columns: int | None, argument: str) -> Any:
     return rows
 
 
-def _check_mode(given: bool, generative: bool, transposed: bool, stride_mode: Any) -> None:
-    require_stride_mode(stride_mode)
+def _check_mode(given: bool, generative: bool, transposed: bool, reduces: bool) -> None:
     if given and generative:
         raise ValueError("out_coords: a generative convolution makes its own, got some")
     if transposed and not generative and not given:
@@ -175,20 +207,22 @@ def _check_mode(given: bool, generative: bool, transposed: bool, stride_mode: An
             "out_coords: a transposed convolution needs the coordinates to go to, got None; "
             "or set generative=True"
         )
-    if stride_mode != "stride_only" and (transposed or given):
+    if reduces and (transposed or given):
         other = "a transposed convolution" if transposed else "out_coords"
         raise ValueError(
             f'stride_mode: expected "stride_only" with {other}, which has nothing to reduce to; '
-            f"got {stride_mode!r}"
+            f"got 'reduce_and_stride'"
         )
 
 
-def require_stride_mode(stride_mode: Any) -> None:
-    """ValueError unless there is such a mode."""
-    if stride_mode not in STRIDE_MODES:
+def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
+    """The mode itself, or the one of a name; ValueError unless there is such a mode."""
+    try:
+        return STRIDED_CONV_MODE(stride_mode)
+    except ValueError:
         raise ValueError(
             f'stride_mode: expected "stride_only" or "reduce_and_stride", got {stride_mode!r}'
-        )
+        ) from None
 
 
 def _require_distinct(rows: Any, argument: str) -> None:
@@ -201,7 +235,7 @@ def _require_distinct(rows: Any, argument: str) -> None:
     row = int(np.flatnonzero(first[which] != np.arange(len(rows)))[0])
     raise ValueError(
         f"{argument}: row {row} repeats row {first[which[row]]}; drop repeated rows, for example "
-        f"with unique_coords"
+        f'with unique_coords, or pass duplicates="first"'
     )
 
 
@@ -218,16 +252,15 @@ def _moved(rows: Any, factors: Any, back: Any) -> Any:
 
 
 def _offsets_of(rows: Any, num_batches: int | None) -> Any:
-    """The offsets of distinct rows in an order of the user's; None where batches do not ascend."""
+    """The offsets of rows in an order of the user's; None where batches do not ascend."""
     batch = rows[:, 0]
-    checked = None if num_batches is None else stride_coords(rows, 1, num_batches)[1]
+    if num_batches is not None:
+        stride_coords(rows, 1, num_batches=num_batches)  # checks that it holds every batch
     if (batch[1:] < batch[:-1]).any():
         return None
-    if checked is not None:
-        return checked
     begins = np.flatnonzero(np.concatenate([[True], batch[1:] != batch[:-1]])[: len(rows)])
     # A row of each batch is enough to know how they are numbered.
-    counts = as_numpy(_core.stride_coords(rows[begins], [1] * (rows.shape[1] - 1), None)[1])
+    counts = stride_coords(rows[begins], 1, num_batches=num_batches)[1]
     return np.append(begins, len(rows))[counts]
 
 

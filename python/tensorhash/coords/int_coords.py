@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,59 +10,84 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework
+from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import as_numpy, take_rows, with_axes
+from tensorhash.coords._names import also_named
+from tensorhash.coords._points import per_axis, take_numbers
+from tensorhash.coords._rows import (
+    as_numpy,
+    device_in,
+    home_of,
+    is_sequence,
+    take_rows,
+    with_axes,
+)
 from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, number_of_batches, stride_coords
+from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
 
 
 class IntCoords:
-    """Coordinates [N, D] whose rows `offsets[b]:offsets[b + 1]` are batch item b.
+    """Coordinates [N, D]: rows `offsets[b]:offsets[b + 1]` are batch item b.
 
     Holds a copy of its own: nothing done to the arrays that came in or went out changes it.
-    `tensor_stride` says how many units of the finest grid one step is, per axis.
+    `tensor_stride` says how many units of the finest grid one step is, per axis. `voxel_size` and
+    `voxel_origin` say where that grid lies; they are kept and handed on, nothing is computed with
+    them.
 
     >>> coords = IntCoords(np.array([[0, 1], [2, 3], [9, 9]]), [0, 2, 3])
     >>> coords.batch_indexed_coordinates.tolist()
     [[0, 0, 1], [0, 2, 3], [1, 9, 9]]
-    >>> coords.stride(2).coordinates.tolist()
+    >>> coords.strided(2).coordinates.tolist()
     [[0, 0], [1, 1], [4, 4]]
     """
 
+    @also_named(batched_tensor="coords")
     def __init__(
         self,
         coords: ArrayLike | Sequence[ArrayLike],
         offsets: ArrayLike | None = None,
-        tensor_stride: int | Sequence[int] = 1,
+        voxel_size: float | Sequence[float] | None = None,
+        tensor_stride: int | Sequence[int] | None = None,
+        device: Any = None,
+        *,
+        voxel_origin: float | ArrayLike | None = None,
     ) -> None:
+        usable_device("cpu" if device is None else device)
+        steps = 1 if tensor_stride is None else tensor_stride
         if isinstance(coords, (list, tuple)) and _are_arrays(coords):
             if offsets is not None:
                 raise ValueError("offsets: expected None with a list of arrays, one per batch item")
             rows, self._source, bounds = _joined(coords)
         else:
-            taken, self._source = take_rows(coords, "coords", NUMPY)
-            rows = np.array(as_numpy(with_axes(taken, tensor_stride, batch=0)))
+            taken, self._source = take_rows(coords, "coords", home_of(device))
+            rows = np.array(as_numpy(with_axes(taken, steps, batch=0)))
             bounds = np.array([0, len(rows)] if offsets is None else _bounds(offsets))
         _check_rows(rows)
         _check_bounds(bounds, len(rows))
         batch = np.repeat(np.arange(len(bounds) - 1, dtype=rows.dtype), np.diff(bounds))
-        self._set(np.column_stack([batch, rows]), bounds, tensor_stride)
+        grid = _Grid(steps, voxel_size, voxel_origin, rows.shape[1])
+        self._set(np.column_stack([batch, rows]), bounds, grid)
 
-    def _set(self, batched: Any, bounds: Any, tensor_stride: int | Sequence[int]) -> None:
+    def _set(self, batched: Any, bounds: Any, grid: _Grid) -> None:
         self._batched = np.ascontiguousarray(batched)
         self._bounds = np.ascontiguousarray(bounds, np.int64)
         # Whether item b is batch b; in `from_batched` an item may have any number.
         items = np.flatnonzero(np.diff(self._bounds))
         self._numbered = np.array_equal(self._batched[self._bounds[items], 0], items)
-        self._tensor_stride = tuple(axis_ints(tensor_stride, self.num_axes, "tensor_stride"))
+        self._grid = grid
         self._table: CoordTable | None = None
 
     @classmethod
+    @also_named(batch_indexed_coords="coords")
     def from_batched(
         cls,
         coords: ArrayLike,
         num_batches: int | None = None,
         tensor_stride: int | Sequence[int] = 1,
+        *,
+        voxel_size: float | Sequence[float] | None = None,
+        voxel_origin: float | ArrayLike | None = None,
     ) -> IntCoords:
         """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs.
 
@@ -78,13 +104,14 @@ class IntCoords:
         if len(numbers) < items:  # some are empty
             counts = np.bincount(rows[:, 0], minlength=items)
         order = np.argsort(rows[:, 0], kind="stable")
-        return cls._made(source, rows[order], np.cumsum([0, *counts]), tensor_stride)
+        grid = _Grid(tensor_stride, voxel_size, voxel_origin, _columns(rows) - 1)
+        return cls._made(source, rows[order], np.cumsum([0, *counts]), grid)
 
     @classmethod
-    def _made(cls, source: Framework, batched: Any, bounds: Any, tensor_stride: Any) -> IntCoords:
+    def _made(cls, source: Framework, batched: Any, bounds: Any, grid: _Grid) -> IntCoords:
         self = cls.__new__(cls)
         self._source = source
-        self._set(batched, bounds, tensor_stride)
+        self._set(batched, bounds, grid)
         return self
 
     def _give(self, array: Any) -> Array:
@@ -94,6 +121,11 @@ class IntCoords:
     def coordinates(self) -> Array:
         """[N, D], a copy."""
         return self._give(self._batched[:, 1:])
+
+    @property
+    def batched_tensor(self) -> Array:
+        """The coordinates under WarpConvNet's name, a copy."""
+        return self.coordinates
 
     @property
     def batch_indexed_coordinates(self) -> Array:
@@ -120,9 +152,39 @@ class IntCoords:
         return int(self._batched.shape[1]) - 1
 
     @property
+    def num_spatial_dims(self) -> int:
+        """`num_axes` under WarpConvNet's name."""
+        return self.num_axes
+
+    @property
+    def device(self) -> Any:
+        """Where the arrays lie: "cpu:0", or torch's device where they are torch's."""
+        return device_in(self._source)
+
+    @property
     def tensor_stride(self) -> tuple[int, ...]:
         """Units of the finest grid per step, for each axis."""
-        return self._tensor_stride
+        return self._grid.tensor_stride
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        """`tensor_stride` under WarpConvNet's name; `strided(s)` divides the coordinates."""
+        return self.tensor_stride
+
+    def set_tensor_stride(self, tensor_stride: int | Sequence[int]) -> None:
+        """Says anew how many units of the finest grid one step is; the coordinates stay."""
+        self._grid = self._grid.with_stride(tensor_stride, self.num_axes)
+
+    @property
+    def voxel_size(self) -> float | tuple[float, ...] | None:
+        """The edge of a voxel of the finest grid, one or one per axis; None if it is not known."""
+        return self._grid.voxel_size
+
+    @property
+    def voxel_origin(self) -> Array | None:
+        """float64 [D], a copy: where voxel 0 of the finest grid begins; None if it is not known."""
+        origin = self._grid.voxel_origin
+        return None if origin is None else self._give(origin)
 
     def __len__(self) -> int:
         return len(self._batched)
@@ -137,6 +199,7 @@ class IntCoords:
         number %= self.batch_size
         return self._give(self._batched[self._bounds[number] : self._bounds[number + 1], 1:])
 
+    @also_named(dilation="kernel_dilation")
     def expand(
         self,
         kernel_size: int | Sequence[int],
@@ -147,19 +210,40 @@ class IntCoords:
         made = expand_coords(
             self._batched, kernel_size, kernel_dilation, kernel_batch, self._num_batches
         )
-        return self._made(self._source, *made, self._tensor_stride)
+        return self._made(self._source, *made, self._grid)
 
-    def stride(self, stride: int | Sequence[int]) -> IntCoords:
+    def strided(self, stride: int | Sequence[int]) -> IntCoords:
         """Divided and rounded down, distinct; the tensor stride grows with it."""
         steps = axis_ints(stride, self.num_axes, "stride")
-        made = stride_coords(self._batched, steps, self._num_batches)
-        grown = [old * by for old, by in zip(self._tensor_stride, steps, strict=True)]
-        return self._made(self._source, *made, grown)
+        made = stride_coords(self._batched, steps, num_batches=self._num_batches)
+        grown = [old * by for old, by in zip(self.tensor_stride, steps, strict=True)]
+        return self._made(self._source, *made, self._grid.with_stride(grown, self.num_axes))
 
     def unique(self) -> IntCoords:
         """Distinct coordinates, in order of first occurrence inside each item."""
-        made = stride_coords(self._batched, 1, self._num_batches)
-        return self._made(self._source, *made, self._tensor_stride)
+        made = stride_coords(self._batched, 1, num_batches=self._num_batches)
+        return self._made(self._source, *made, self._grid)
+
+    def prune(self, mask: ArrayLike) -> IntCoords:
+        """The rows where `mask`, bool [N], is True; items that lose all rows stay as empty ones."""
+        keep = as_numpy(take_numbers(mask, "mask")[0])
+        if keep.dtype != np.bool_:
+            raise TypeError(f"mask: expected bool, got {keep.dtype}; pass mask != 0")
+        if keep.shape != (len(self),):
+            raise ValueError(f"mask: expected shape ({len(self)},), a row each, got {keep.shape}")
+        bounds = np.append(0, np.cumsum(keep))[self._bounds]
+        return self._made(self._source, self._batched[keep], bounds, self._grid)
+
+    def sort(self, ordering: POINT_ORDERING | str = POINT_ORDERING.MORTON_XYZ) -> IntCoords:
+        """The rows of each item along a Morton curve; equal rows keep their order.
+
+        The curve begins at the least coordinate of each axis over all items. `RANDOM` leaves the
+        rows as they are.
+        """
+        how = parse_ordering(ordering, "ordering")
+        item = np.repeat(np.arange(self.batch_size), np.diff(self._bounds))
+        order = morton_order(item, self._batched[:, 1:], how, "ordering")
+        return self._made(self._source, self._batched[order], self._bounds, self._grid)
 
     @property
     def hashmap(self) -> CoordTable:
@@ -175,8 +259,35 @@ class IntCoords:
     def __repr__(self) -> str:
         return (
             f"IntCoords({len(self)} rows, {self.num_axes} axes, batch_size={self.batch_size}, "
-            f"{self._batched.dtype}, tensor_stride={self._tensor_stride}, {self._source.name})"
+            f"{self._batched.dtype}, tensor_stride={self.tensor_stride}, {self._source.name})"
         )
+
+
+class _Grid:
+    """The finest grid, and how many of its voxels one step is."""
+
+    def __init__(self, tensor_stride: Any, voxel_size: Any, voxel_origin: Any, axes: int) -> None:
+        self.tensor_stride = tuple(axis_ints(tensor_stride, axes, "tensor_stride"))
+        self.voxel_size: float | tuple[float, ...] | None = None
+        if voxel_size is not None:
+            sizes = tuple(_floats(voxel_size, axes, "voxel_size"))
+            if not all(0 < size < math.inf for size in sizes):
+                raise ValueError(f"voxel_size: expected numbers above 0, got {voxel_size!r}")
+            self.voxel_size = sizes if is_sequence(voxel_size) else sizes[0]
+        self.voxel_origin: Any = None
+        if voxel_origin is not None:
+            self.voxel_origin = np.array(_floats(voxel_origin, axes, "voxel_origin"))
+
+    def with_stride(self, tensor_stride: Any, axes: int) -> _Grid:
+        """The same grid with other steps."""
+        return _Grid(tensor_stride, self.voxel_size, self.voxel_origin, axes)
+
+
+def _floats(values: Any, axes: int, argument: str) -> list[float]:
+    numbers = per_axis(values, axes, argument)
+    if len(numbers) != axes:
+        raise ValueError(f"{argument}: expected a number or {axes}, one per axis, got {values!r}")
+    return numbers
 
 
 def _are_arrays(items: Any) -> bool:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tensorhash import _core
 from tensorhash._arrays import NUMPY, Framework
+from tensorhash._device import usable_device
 from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._rows import is_sequence, take_rows, with_axes
+from tensorhash.coords._names import also_named
+from tensorhash.coords._rows import device_in, home_of, is_sequence, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
+
+_KINDS = (np.int32, np.int32, np.int64)  # of in_maps, out_maps, offsets
 
 
 class KernelMap:
@@ -34,6 +38,48 @@ class KernelMap:
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
         self._mask: Array | None = None
+
+    @classmethod
+    def _of_parts(
+        cls,
+        maps: tuple[Any, Any, Any],
+        rows: tuple[int, int],
+        source: Framework,
+        strategy: str,
+        probes: tuple[int, int],
+        identity_map_index: int | None = None,
+    ) -> KernelMap:
+        """A map from (in_maps, out_maps, offsets) of NumPy and (num_in, num_out)."""
+        arrays = [np.ascontiguousarray(part, kind) for part, kind in zip(maps, _KINDS, strict=True)]
+        made = _core.kernel_map_from_parts(*arrays, *rows, identity_map_index, strategy, *probes)
+        return cls(made, source)
+
+    def _maps(self) -> tuple[Any, Any, Any]:
+        """Copies of (in_maps, out_maps, offsets), of NumPy."""
+        made = self._made
+        return np.array(made.in_maps), np.array(made.out_maps), np.array(made.offsets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "maps": self._maps(),
+            "rows": (self.num_in, self.num_out),
+            "source": self._source,
+            "strategy": self.strategy,
+            "probes": self.probes,
+            "identity_map_index": self.identity_map_index,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(KernelMap._of_parts(**state).__dict__)
+
+    def clone(self) -> KernelMap:
+        """A copy with arrays of its own."""
+        return KernelMap._of_parts(**self.__getstate__())
+
+    @property
+    def device(self) -> Any:
+        """Where the arrays lie: "cpu:0", or torch's device where they are torch's."""
+        return device_in(self._source)
 
     @property
     def identity_map_index(self) -> int | None:
@@ -86,6 +132,7 @@ class KernelMap:
     def __iter__(self) -> Iterator[tuple[Array, Array]]:
         return (self[k] for k in range(len(self)))
 
+    @also_named(start_idx="start", end_idx="end")
     def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
         arrays [end - start, most pairs], filled up with -1."""
@@ -130,6 +177,20 @@ class KernelMap:
         give = self._source.give
         return give(ins), give(rows), give(offsets)
 
+    def neighbor_count_per_output(self, num_out: int | None = None) -> Array:
+        """int64 [num_out]: how many offsets have a pair for each out row.
+
+        `num_out` is that of the map unless given; a larger one counts zeros for the rest.
+        """
+        rows = self.num_out if num_out is None else integer(num_out, "num_out", None)
+        outs = np.asarray(self._made.out_maps)
+        most = int(outs.max(initial=-1))
+        if outs.min(initial=0) < 0:
+            raise ValueError("out_maps: expected row numbers from 0 on; this map was written to")
+        if not most < rows < 2**31:
+            raise ValueError(f"num_out: expected more than {most}, the last out row, got {rows}")
+        return self._source.give(_core.Tensor.wrap(np.bincount(outs, minlength=rows), "counts"))
+
     def transpose(self) -> KernelMap:
         """The map with in and out exchanged, as a transposed convolution needs it."""
         return KernelMap(self._made.transpose(), self._source)
@@ -165,13 +226,28 @@ def axes_of(rows: Any) -> int:
     return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
 
+def require_batch_column(rows: Any, kernel_size: Any, argument: str, source: Framework) -> None:
+    """ValueError if the rows have a column for each axis of the kernel, and none for the batch."""
+    shape = tuple(getattr(rows, "shape", ()))
+    if len(shape) != 2 or not is_sequence(kernel_size) or len(kernel_size) != shape[1]:
+        return
+    pad = "torch.nn.functional.pad({}, (1, 0))" if source.name == "torch" else ""
+    pad = pad or "np.pad({}, ((0, 0), (1, 0)))"
+    raise ValueError(
+        f"{argument}: expected shape (N, {shape[1] + 1}), the batch in column 0 and then the "
+        f"{shape[1]} axes of kernel_size, got {shape}: there is no batch column; "
+        f"{pad.format(argument)} adds batch 0"
+    )
+
+
 def kernel_offsets_from_size(
-    kernel_size: Any, kernel_dilation: Any = 1, center_offset: Any = None
+    kernel_size: Any, kernel_dilation: Any = 1, center_offset: Any = None, device: Any = None
 ) -> Array:
     """int32 [K, axes + 1]: the offsets of a kernel in the order of its groups.
 
     The first axis is the slowest, the last the fastest; column 0, the batch, is zero. Odd axes are
-    centered, even ones begin at 0, unless `center_offset` says which place is offset 0.
+    centered, even ones begin at 0, unless `center_offset` says which place is offset 0. A torch
+    tensor if `device` is torch's, else a NumPy array.
 
     >>> kernel_offsets_from_size((2, 1), (1, 1)).tolist()
     [[0, 0, 0], [0, 1, 0]]
@@ -181,9 +257,11 @@ def kernel_offsets_from_size(
     center = (
         [] if center_offset is None else numbers_per_axis(center_offset, len(size), "center_offset")
     )
-    return NUMPY.give(_core.kernel_offsets(size, dilation, center))
+    usable_device("cpu" if device is None else device)
+    return home_of(device).give(_core.kernel_offsets(size, dilation, center))
 
 
+@also_named(batch_indexed_in_coords="in_coords", batch_indexed_out_coords="out_coords")
 def generate_kernel_map(
     in_coords: ArrayLike,
     out_coords: ArrayLike,
@@ -210,18 +288,14 @@ def generate_kernel_map(
     >>> [(i.tolist(), o.tolist()) for i, o in m]
     [([0], [1]), ([0, 1], [0, 1]), ([1], [0])]
     """
-    rows_in, source = take_rows(in_coords, "in_coords", NUMPY)
-    rows_out, _ = take_rows(out_coords, "out_coords", NUMPY)
-    # An empty list has the axes of the other rows, or of the numbers per axis.
-    axes = axes_of(rows_in) or axes_of(rows_out)
     wanted = (in_to_out_stride_ratio, kernel_size, kernel_dilation, kernel_center_offset)
-    like = [0] * axes if axes else next(filter(is_sequence, wanted), 0)
-    rows_in, rows_out = with_axes(rows_in, like), with_axes(rows_out, like)
+    rows_in, rows_out, source = _take_both(in_coords, out_coords, wanted)
+    require_batch_column(rows_in, kernel_size, "in_coords", source)
+    require_batch_column(rows_out, kernel_size, "out_coords", source)
     axes = axes_of(rows_in)
     if method not in ("size", "offset"):
         raise ValueError(f'method: expected "size" or "offset", got {method!r}')
-    if duplicates not in ("error", "first"):
-        raise ValueError(f'duplicates: expected "error" or "first", got {duplicates!r}')
+    require_duplicates(duplicates)
     if not (strategy is None or isinstance(strategy, str)):
         raise TypeError(f"strategy: expected a str or None, got {type(strategy).__name__}")
 
@@ -242,24 +316,79 @@ def generate_kernel_map(
     return KernelMap(made, source)
 
 
+@also_named(batch_indexed_in_coords="in_coords", batch_indexed_out_coords="out_coords")
+def kernel_map_from_offsets(
+    in_coords: ArrayLike,
+    out_coords: ArrayLike,
+    kernel_offsets: ArrayLike,
+    in_to_out_stride_ratio: Any = 1,
+    *,
+    duplicates: str = "error",
+) -> KernelMap:
+    """The map of any list of offsets, [K, axes + 1] with zeros in column 0, the batch.
+
+    Group k has all pairs with `in_coords[i] == stride * out_coords[o] + kernel_offsets[k]`. The
+    offsets may be in any order, and one may come twice. The rest is as in `generate_kernel_map`.
+
+    >>> m = kernel_map_from_offsets([[0, 5, 5]], [[0, 5, 5], [0, 1, 5]], [[0, 4, 0], [0, 0, 0]])
+    >>> [(i.tolist(), o.tolist()) for i, o in m]
+    [([0], [1]), ([0], [0])]
+    """
+    offsets, home = take_rows(kernel_offsets, "kernel_offsets", NUMPY)
+    wanted = (in_to_out_stride_ratio, [0] * axes_of(offsets))
+    rows_in, rows_out, source = _take_both(in_coords, out_coords, wanted, home)
+    require_duplicates(duplicates)
+    axes = axes_of(rows_in)
+    stride = numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio")
+    made = _core.kernel_map_from_offsets(
+        rows_in, rows_out, stride, with_axes(offsets, [0] * axes), duplicates == "first"
+    )
+    return KernelMap(made, source)
+
+
+def _take_both(
+    in_coords: ArrayLike, out_coords: ArrayLike, wanted: Iterable[Any], home: Framework = NUMPY
+) -> tuple[Any, Any, Framework]:
+    """(in rows, out rows, the framework of the results: the first that is no list's)."""
+    rows_out, home = take_rows(out_coords, "out_coords", home)
+    rows_in, source = take_rows(in_coords, "in_coords", home)
+    # An empty list has the axes of the other rows, or of the numbers per axis.
+    axes = axes_of(rows_in) or axes_of(rows_out)
+    like = [0] * axes if axes else next(filter(is_sequence, wanted), 0)
+    return with_axes(rows_in, like), with_axes(rows_out, like), source
+
+
+def require_duplicates(duplicates: Any) -> None:
+    """ValueError unless there is such a word."""
+    if duplicates not in ("error", "first"):
+        raise ValueError(f'duplicates: expected "error" or "first", got {duplicates!r}')
+
+
 def kernel_map_from_size_hierarchical(
     fine_ht: PackedHashTable | CoordTable,
     query_coords: ArrayLike,
     kernel_size: Any,
     stride: int = 4,
+    identity_map_index: int | None = None,
 ) -> KernelMap:
     """The map from the rows of a table, of equal ones the first, to `query_coords`.
 
     The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
     `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with a number
-    beyond int32 has no pairs.
+    beyond int32 has no pairs. The map finds its `identity_map_index` itself: one that is given is
+    checked, and a ValueError unless it is the same.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
         raise TypeError(
             f"fine_ht: expected a PackedHashTable or a CoordTable, got {type(fine_ht).__name__}"
         )
-    rows, source = take_rows(query_coords, "query_coords", NUMPY)
+    rows, source = take_rows(query_coords, "query_coords", fine_ht._framework)
     size = numbers_per_axis(kernel_size, 3, "kernel_size")
     width = integer(stride, "stride", 2**30)
     made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, width)
+    if identity_map_index is not None and identity_map_index != made.identity_map_index:
+        raise ValueError(
+            f"identity_map_index: expected None or the group that joins every row with itself, "
+            f"here {made.identity_map_index}, got {identity_map_index!r}"
+        )
     return KernelMap(made, source)

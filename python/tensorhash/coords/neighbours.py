@@ -34,7 +34,8 @@ def radius_search(
     equal to the query counts. (Distances below 5e-305 of the largest coordinate underflow: see
     docs/neighbours.md.) `max_neighbors` keeps the nearest so many. With `batch` and
     `query_batch`, an integer a row in any order, rows of different batches never meet. Results
-    come in the framework of the queries, the same bits on any number of threads.
+    come in the framework of the queries, or of the points where the queries are a list, the same
+    bits on any number of threads.
 
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
@@ -85,8 +86,8 @@ def knn_search(
 
 
 def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Framework]:
-    rows, _ = take_numbers(points, "points")
-    asked, source = take_numbers(queries, "queries")
+    rows, home = take_numbers(points, "points")
+    asked, source = take_numbers(queries, "queries", home)
     return rows, asked, source
 
 

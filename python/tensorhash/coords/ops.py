@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY
+from tensorhash._arrays import NUMPY, to_numpy
 from tensorhash._table import Array, ArrayLike, integer
+from tensorhash.coords._names import also_named
 from tensorhash.coords._rows import take_rows, with_axes
+from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
 
 
 def unique_coords(
@@ -41,28 +43,39 @@ def unique_coords(
     return tuple(parts) if any(asked) else parts[0]
 
 
+@also_named(batch_indexed_coords="coords")
 def stride_coords(
-    coords: ArrayLike, stride: int | Sequence[int], num_batches: int | None = None
+    coords: ArrayLike,
+    stride: int | Sequence[int],
+    order: POINT_ORDERING | str = POINT_ORDERING.RANDOM,
+    num_batches: int | None = None,
 ) -> tuple[Array, Array]:
     """(coords [M, 1 + D], batch offsets int64 [B + 1]): every axis divided by its stride, rounded
     down, distinct.
 
-    Batches ascend; inside one, rows are in order of first occurrence, and batch b is rows
-    `offsets[b]:offsets[b + 1]`. `num_batches` keeps empty batches at the end; without it the
-    largest batch is the last. Batches may be any integers: where one is negative or 2^24 and more,
-    `offsets` tells of the batches that occur only, and column 0 says which they are.
+    Batches ascend; inside one, rows are in order of first occurrence, or with `order` along a Morton
+    curve ("morton_xyz" or another POINT_ORDERING). Batch b is rows `offsets[b]:offsets[b + 1]`.
+    `num_batches` keeps empty batches at the end; without it the largest batch is the last. Batches
+    may be any integers: where one is negative or 2^24 and more, `offsets` tells of the batches that
+    occur only, and column 0 says which they are.
 
     >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
     [[0, -1], [0, 1]]
     """
+    ordering = parse_ordering(order, "order")
     rows, source = take_rows(coords, "coords", NUMPY)
     rows = with_axes(rows, stride)
-    made = _core.stride_coords(
+    made, offsets = _core.stride_coords(
         rows, axis_ints(stride, _axes(rows), "stride"), number_of_batches(num_batches)
     )
-    return source.give(made[0]), source.give(made[1])
+    if ordering is not POINT_ORDERING.RANDOM:
+        strided = to_numpy(made)
+        order_of = morton_order(strided[:, 0], strided[:, 1:], ordering, "order")
+        made = _core.Tensor.wrap(np.ascontiguousarray(strided[order_of]), "coords")
+    return source.give(made), source.give(offsets)
 
 
+@also_named(batch_indexed_coords="coords")
 def expand_coords(
     coords: ArrayLike,
     kernel_size: int | Sequence[int],

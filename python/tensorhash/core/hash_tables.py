@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from tensorhash import _core
+from tensorhash._arrays import Framework
 from tensorhash._device import Device
-from tensorhash._table import Table
+from tensorhash._table import Element, Table
+from tensorhash.core.tensor import CORE, Tensor
 from tensorhash.hash_map import HashMap as _HashMap
 from tensorhash.hash_set import HashSet as _HashSet
 
 
 class _CoreTable(Table):
+    """What the two classes below share."""
+
     _suffix = ".npz"
     _default_framework = "core"
+
+    def _hold(self, table: Any, home: Framework) -> None:
+        super()._hold(table, CORE)  # whatever library the dtypes belong to
+
+    def _take(
+        self, array: Any, element: Element, argument: str
+    ) -> tuple[Any, Callable[[_core.Tensor], Tensor]]:
+        """As in every table, but results are always Tensors, whatever the keys are."""
+        return super()._take(array, element, argument)[0], CORE.give
 
     @property
     def device(self) -> Device:
@@ -19,7 +36,7 @@ class _CoreTable(Table):
 
 
 class HashMap(_CoreTable, _HashMap):
-    """`tensorhash.HashMap` with tensors of `tensorhash.core` by default; `save("x")` writes x.npz.
+    """`tensorhash.HashMap` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c
     >>> m = o3c.HashMap(10, o3c.int64, (1,), o3c.int64, (1,), o3c.Device("CPU:0"))
@@ -28,7 +45,7 @@ class HashMap(_CoreTable, _HashMap):
 
 
 class HashSet(_CoreTable, _HashSet):
-    """`tensorhash.HashSet` with tensors of `tensorhash.core` by default; `save("x")` writes x.npz.
+    """`tensorhash.HashSet` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c
     >>> s = o3c.HashSet(10, o3c.int64, (3,), o3c.Device("CPU:0"))

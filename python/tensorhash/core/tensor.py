@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, framework_of, to_numpy
+from tensorhash._arrays import Framework, to_numpy
 from tensorhash._device import Device, usable_device
-from tensorhash._dtypes import Dtype, core_dtype, name_of, numpy_dtype, parse_dtype
+from tensorhash._dtypes import Dtype, core_dtype, name_of
+from tensorhash.core._arithmetic import Arithmetic
+from tensorhash.core._base import as_numpy, is_float, new_shape, parse
+from tensorhash.core._creation import Creation
+from tensorhash.core._elementwise import Elementwise
+from tensorhash.core._exchange import Exchange
 from tensorhash.core._format import tensor_text
-from tensorhash.core._operators import Operators
+from tensorhash.core._indexing import indices
+from tensorhash.core._linalg import LinearAlgebra
+from tensorhash.core._operands import same_dtype
+from tensorhash.core._reductions import Reductions
 from tensorhash.core.size_vector import SizeVector
 
 if TYPE_CHECKING:
@@ -22,27 +31,12 @@ if TYPE_CHECKING:
 _CPU = Device("CPU:0")
 
 
-def _as_numpy(value: Any, argument: str) -> Any:
-    """The array of a Tensor, another framework's array or a list; shares memory where it can."""
-    if isinstance(value, Tensor):
-        return value._array
-    source = framework_of(type(value))
-    if source is None:
-        return np.asarray(value)
-    taken = source.take(value, argument)
-    return to_numpy(taken) if isinstance(taken, _core.Tensor) else np.asarray(taken)
-
-
-def _parse(dtype: Any) -> Any:
-    return numpy_dtype(parse_dtype(dtype, "dtype")[0])
-
-
 def _require_fit(array: Any, wanted: Any) -> None:
     """Numbers from a list may lose their fraction to an integer dtype, as in Open3D; never more."""
     if wanted.kind not in "iu" or array.size == 0:
         return
     limits = np.iinfo(wanted)
-    low, high = array.min(), array.max()
+    low, high = array.min().item(), array.max().item()
     # Written so that NaN does not fit either.
     if not (low > limits.min - 1 and high < limits.max + 1):
         raise ValueError(
@@ -51,11 +45,7 @@ def _require_fit(array: Any, wanted: Any) -> None:
         )
 
 
-def _new_shape(shape: Any) -> tuple[int, ...]:
-    return tuple(SizeVector(shape))
-
-
-class Tensor(Operators):
+class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Exchange):
     """An n-dimensional array with Open3D's methods; copies what it is made of.
 
     >>> t = Tensor([[1, 2], [3, 4]], dtype=Dtype.Float32)
@@ -66,123 +56,21 @@ class Tensor(Operators):
            [3., 4.]], dtype=float32)
     """
 
-    __slots__ = ("_array",)
-
-    # Beside a NumPy array the operators of the Tensor decide.
-    __array_priority__ = 100
+    __slots__ = ()
 
     def __init__(
         self, values: Any, dtype: Dtype | Any | None = None, device: Device | str | None = None
     ) -> None:
         if device is not None:
             usable_device(device)
-        wanted = None if dtype is None else _parse(dtype)
-        array = _as_numpy(values, "values")
+        wanted = None if dtype is None else parse(dtype)
+        array = as_numpy(values, "values")
         if wanted is None:
             name_of(array.dtype)
             wanted = array.dtype.newbyteorder("=")
         elif isinstance(values, (list, tuple, int, float)):
             _require_fit(array, wanted)
         self._array = np.array(array, dtype=wanted, order="C", copy=True)
-
-    @classmethod
-    def _wrap(cls, array: Any) -> Self:
-        self = cls.__new__(cls)
-        self._array = array
-        return self
-
-    # Made of nothing.
-
-    @classmethod
-    def _made(cls, array: Any, device: Any) -> Self:
-        if device is not None:
-            usable_device(device)
-        return cls._wrap(array)
-
-    @classmethod
-    def empty(cls, shape: Any, dtype: Any = Dtype.Float32, device: Any = None) -> Self:
-        """A tensor whose elements are not set."""
-        return cls._made(np.empty(_new_shape(shape), _parse(dtype)), device)
-
-    @classmethod
-    def zeros(cls, shape: Any, dtype: Any = Dtype.Float32, device: Any = None) -> Self:
-        """A tensor of zeros."""
-        return cls._made(np.zeros(_new_shape(shape), _parse(dtype)), device)
-
-    @classmethod
-    def ones(cls, shape: Any, dtype: Any = Dtype.Float32, device: Any = None) -> Self:
-        """A tensor of ones."""
-        return cls._made(np.ones(_new_shape(shape), _parse(dtype)), device)
-
-    @classmethod
-    def full(
-        cls, shape: Any, fill_value: Any, dtype: Any = Dtype.Float32, device: Any = None
-    ) -> Self:
-        """A tensor of one value."""
-        return cls._made(np.full(_new_shape(shape), fill_value, _parse(dtype)), device)
-
-    @classmethod
-    def eye(cls, n: int, dtype: Any = Dtype.Float64, device: Any = None) -> Self:
-        """The n x n identity."""
-        return cls._made(np.eye(n, dtype=_parse(dtype)), device)
-
-    @classmethod
-    def arange(
-        cls, start: Any, stop: Any = None, step: Any = None, dtype: Any = None, device: Any = None
-    ) -> Self:
-        """start, start + step, ... below stop; `arange(n)` counts from 0."""
-        first, end = (0, start) if stop is None else (start, stop)
-        wanted = None if dtype is None else _parse(dtype)
-        return cls._made(np.arange(first, end, 1 if step is None else step, dtype=wanted), device)
-
-    # From and to others, without a copy.
-
-    @classmethod
-    def from_numpy(cls, array: Any) -> Self:
-        """A tensor over the memory of a NumPy array."""
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"array: expected a NumPy array, got {type(array).__name__}")
-        name_of(array.dtype)
-        return cls._wrap(array)
-
-    @classmethod
-    def from_dlpack(cls, source: Any) -> Self:
-        """A tensor over the memory of a DLPack capsule or of an object with `__dlpack__`."""
-        return cls._wrap(to_numpy(_core.Tensor.from_dlpack(source, "source")))
-
-    def to_dlpack(self) -> Any:
-        """A "dltensor" capsule over this memory, for `torch.utils.dlpack.from_dlpack`."""
-        return self._exported().to_dlpack()
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        return self._exported().__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-    def _exported(self) -> _core.Tensor:
-        return _core.Tensor.wrap(self._array, "tensor")
-
-    def numpy(self) -> Any:
-        """A NumPy array over this memory."""
-        return self._array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        wanted = self._array.dtype if dtype is None else np.dtype(dtype)
-        if wanted == self._array.dtype:
-            return self._array.copy() if copy else self._array
-        if copy is False:
-            raise ValueError(f"copy=False: {self._array.dtype} cannot become {wanted} without one")
-        return self._array.astype(wanted)
 
     # What it is.
 
@@ -237,6 +125,8 @@ class Tensor(Operators):
         return len(self._array)
 
     def __bool__(self) -> bool:
+        if self._array.size != 1:
+            raise ValueError(f"truth of a Tensor: expected one element, got shape {self.shape}")
         return bool(self._array)
 
     def __int__(self) -> int:
@@ -258,10 +148,11 @@ class Tensor(Operators):
     # Elements.
 
     def __getitem__(self, index: Any) -> Self:
-        return self._wrap(self._array[_indices(index)])
+        return self._wrap(self._array[indices(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array[_indices(index)] = _as_numpy(value, "value")
+        with np.errstate(invalid="ignore"):
+            self._array[indices(index)] = as_numpy(value, "value")
 
     def __iter__(self) -> Iterator[Self]:
         if self.ndim == 0:
@@ -286,8 +177,8 @@ class Tensor(Operators):
                 dtype = argument
         if device is not None:
             usable_device(device)
-        wanted = self._array.dtype if dtype is None else _parse(dtype)
-        return self._wrap(self._array.astype(wanted, copy=copy))
+        wanted = self._array.dtype if dtype is None else parse(dtype)
+        return self._wrap(_cast(self._array, wanted, copy))
 
     def cpu(self) -> Self:
         """The tensor itself: it is on the CPU."""
@@ -317,7 +208,7 @@ class Tensor(Operators):
     def reshape(self, *shape: Any) -> Self:
         """Another shape, `reshape((-1, 1))` or `reshape(-1, 1)`; a view where possible."""
         wanted = shape[0] if len(shape) == 1 else shape
-        return self._wrap(self._array.reshape(_new_shape(wanted)))
+        return self._wrap(self._array.reshape(new_shape(wanted)))
 
     def view(self, *shape: Any) -> Self:
         """The same memory under another shape; ValueError if that needs a copy."""
@@ -326,9 +217,18 @@ class Tensor(Operators):
             raise ValueError(f"view: strides {self.strides} allow no view of shape {result.shape}")
         return result
 
-    def flatten(self) -> Self:
-        """The elements in one dimension; a view where possible."""
-        return self.reshape(-1)
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """The dimensions from `start_dim` to `end_dim` as one; a view where possible."""
+        dims = max(self.ndim, 1)
+        first, last = start_dim % dims, end_dim % dims
+        if not (-dims <= start_dim < dims and -dims <= end_dim < dims and first <= last):
+            raise ValueError(
+                f"start_dim, end_dim: expected two dimensions of {dims} in ascending order, "
+                f"got {start_dim} and {end_dim}"
+            )
+        extents = self._array.shape
+        joined = math.prod(extents[first : last + 1])
+        return self.reshape((*extents[:first], joined, *extents[last + 1 :]))
 
     def T(self) -> Self:
         """The transpose of a tensor of at most two dimensions."""
@@ -338,25 +238,20 @@ class Tensor(Operators):
 
     def append(self, values: Any, axis: int | None = None) -> Self:
         """A copy with `values` joined on along `axis`; without an axis, flattened."""
-        return self._wrap(np.append(self._array, _as_numpy(values, "values"), axis=axis))
+        added = same_dtype(self._array, values, "values")
+        try:
+            return self._wrap(np.append(self._array, added, axis=axis))
+        except ValueError as error:
+            raise ValueError(f"values: expected a shape that joins on: {error}") from None
 
 
-def _indices(index: Any) -> Any:
-    """The index as NumPy takes it; the ellipsis keeps a single element a 0-d view, not a copy."""
-    parts = index if isinstance(index, tuple) else (index,)
-    plain = tuple(_one_index(part) for part in parts)
-    return plain if any(part is Ellipsis for part in plain) else (*plain, Ellipsis)
-
-
-def _one_index(part: Any) -> Any:
-    if part is None or part is Ellipsis or isinstance(part, (int, slice)):
-        return part
-    array = _as_numpy(part, "index")
-    if array.dtype.kind == "f" and array.size == 0:
-        array = array.astype(np.int64)  # an empty list selects nothing
-    if array.dtype.kind not in "biu":
-        raise IndexError(f"index: expected integers or a mask, got {array.dtype}")
-    return array
+def _cast(array: Any, dtype: Any, copy: bool) -> Any:
+    """The array as another dtype, as C++ casts: fractions go, and nothing is said of NaN."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        if dtype == np.uint32 and is_float(array.dtype):
+            # NumPy's own cast depends on the layout for numbers out of range.
+            array, copy = array.astype(np.int64), False
+        return array.astype(dtype, copy=copy)
 
 
 def _restore(cls: type[Tensor], array: Any) -> Tensor:

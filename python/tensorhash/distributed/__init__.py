@@ -6,6 +6,13 @@
 >>> table = DistributedHashMap(None, 10**6, "int64", (), "float32", (16,))   # doctest: +SKIP
 """
 
+from tensorhash._extras import missing
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise missing(error, "torch", __name__) from error
+
 from tensorhash.distributed.checkpoint import load_hash_map, load_into
 from tensorhash.distributed.table import DistributedHashMap
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorhash._disk import Limit, open_regular, parse_max_bytes, replacing
 from tensorhash.distributed import shard_file
 from tensorhash.distributed.rows import to_tensor
-from tensorhash.distributed.shard_file import CHUNK_ROWS, ShardFile
+from tensorhash.distributed.shard_file import CHUNK_ROWS, ShardFile, field
 from tensorhash.hash_map import HashMap
 from tensorhash.sharded_bounded import ShardedBoundedHashMap
 
@@ -81,8 +82,8 @@ def _unseen(folder: str, token: str, counts: list[int]) -> ValueError | None:
     for rank, count in enumerate(counts):
         try:
             file = ShardFile(os.path.join(folder, _file_name(token, rank, len(counts))))
-            expected, got = (token, rank, count), [file.header[k] for k in ("id", "rank", "count")]
-            if tuple(got) != expected:
+            expected, got = (token, rank, count), (file.id, file.rank, file.count)
+            if got != expected:
                 raise ValueError(f"{file.path}: expected (id, rank, count) {expected}, got {got}")
         except Exception as caught:
             return ValueError(
@@ -106,14 +107,9 @@ def _write_manifest(folder: str, table: HashMap, token: str, counts: list[int]) 
         "files": [{"name": n, "count": c} for n, c in zip(names, counts, strict=True)],
     }
     facts["crc32"] = _manifest_sum(facts)
-    temporary = os.path.join(folder, f".{_MANIFEST}-{token}")
-    with open(temporary, "x", encoding="utf-8") as file:
-        json.dump(facts, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    _sync_folder(folder)
-    os.replace(temporary, os.path.join(folder, _MANIFEST))
-    _sync_folder(folder)
+    _sync_folder(folder)  # the names of the files, before a manifest names them
+    with replacing(os.path.join(folder, _MANIFEST)) as file:
+        file.write(json.dumps(facts, indent=1).encode())
 
 
 def _manifest_sum(facts: dict[str, Any]) -> str:
@@ -132,28 +128,37 @@ def _sync_folder(folder: str) -> None:
 def _remove_others(folder: str, token: str) -> None:
     """Files of earlier saves, and of saves that were killed."""
     for name in os.listdir(folder):
-        ours = name.endswith(_SUFFIX) or name.startswith(f".{_MANIFEST}-")
-        if ours and token not in name:
+        if name.endswith(_SUFFIX) and token not in name:
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
 
 
 class Checkpoint:
-    """A checkpoint to be read, its manifest and headers checked."""
+    """A checkpoint to be read, its manifest and headers checked.
 
-    def __init__(self, path: Any) -> None:
+    `tables` share its rows. Each takes no more than `max_bytes`, or what the files' lengths allow.
+    """
+
+    def __init__(self, path: Any, max_bytes: int | None = None, tables: int = 1) -> None:
+        most = parse_max_bytes(max_bytes)
         folder = os.fsdecode(path)
         manifest = os.path.join(folder, _MANIFEST)
         facts = _read_manifest(manifest)
         self.path = folder
-        self.id: str = facts["id"]
-        self.count: int = facts["count"]
+        self.id: str = field(facts, "id", str, manifest)
+        self.count: int = field(facts, "count", int, manifest)
         self.key, self.values = shard_file.elements_of(facts, manifest)
-        self.files = [ShardFile(os.path.join(folder, entry["name"])) for entry in facts["files"]]
-        for file, entry in zip(self.files, facts["files"], strict=True):
+        entries = _entries_of(facts, manifest)
+        self.files = [ShardFile(os.path.join(folder, name)) for name, _ in entries]
+        for file, (_, count) in zip(self.files, entries, strict=True):
             same = (file.key, file.values) == (self.key, self.values)
-            if not same or file.header["id"] != self.id or file.count != entry["count"]:
+            if not same or file.id != self.id or file.count != count:
                 raise ValueError(f"{file.path}: belongs to another checkpoint than {manifest}")
+        rows = sum(count for _, count in entries)
+        if rows != self.count:
+            raise ValueError(f"{manifest}: says {self.count} rows, and its files have {rows}")
+        limit = Limit(folder, sum(file.size for file in self.files), most)
+        limit.require_table(-(-rows // tables), 0, self.key, self.values)
 
     def rounds(self, readers: int) -> int:
         """How many chunks the busiest reader has if reader r takes files r, r + readers, ..."""
@@ -182,23 +187,44 @@ class Checkpoint:
 
 def _read_manifest(path: str) -> dict[str, Any]:
     try:
-        with open(path, encoding="utf-8") as file:
-            facts = json.load(file)
-        good = facts["format"] == 1 and facts["crc32"] == _manifest_sum(facts)
-        # Never a file outside the folder, whoever wrote the manifest.
-        good = good and all(os.path.basename(f["name"]) == f["name"] for f in facts["files"])
+        with open_regular(path) as file:
+            text = file.read(shard_file.MAX_JSON + 1)
     except FileNotFoundError:
         raise ValueError(f"{path}: missing; this folder holds no complete checkpoint") from None
-    except (KeyError, TypeError, ValueError):
-        good = False
-    if not good:
-        raise ValueError(f"{path}: damaged, or of a later version: its checksum does not fit")
-    return dict(facts)
+    if len(text) > shard_file.MAX_JSON:
+        raise ValueError(f"{path}: expected a manifest of at most {shard_file.MAX_JSON} bytes")
+    facts = shard_file.parse_facts(text, path)
+    if field(facts, "format", int, path) != 1:
+        raise ValueError(f"{path}: expected format 1, got {facts['format']}: a later version?")
+    if field(facts, "crc32", str, path) != _manifest_sum(facts):
+        raise ValueError(f"{path}: damaged: its checksum does not fit")
+    return facts
 
 
-def load_hash_map(path: str | os.PathLike[str]) -> HashMap:
-    """The checkpoint of a distributed table as one HashMap, in this process alone."""
-    found = Checkpoint(path)
+def _entries_of(facts: dict[str, Any], path: str) -> list[tuple[str, int]]:
+    """(name, count) of each file: of this folder, and no file twice, whoever wrote the manifest."""
+    entries = []
+    for entry in field(facts, "files", list, path):
+        if not isinstance(entry, dict):
+            raise ValueError(f"{path}: expected a name and a count, got {repr(entry)[:80]}")
+        entries.append((field(entry, "name", str, path), field(entry, "count", int, path)))
+    names = [name for name, _ in entries]
+    for name in names:
+        if os.path.basename(name) != name or "\0" in name or not name.endswith(_SUFFIX):
+            raise ValueError(
+                f"{path}: expected the name of a file in its folder, got {name[:80]!r}"
+            )
+    if len(set(names)) != len(names):
+        raise ValueError(f"{path}: it names a file twice")
+    return entries
+
+
+def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> HashMap:
+    """The checkpoint of a distributed table as one HashMap, in this process alone.
+
+    Any folder may be given: it takes at most `max_bytes`, by default in proportion to its files.
+    """
+    found = Checkpoint(path, max_bytes)
     dtypes, shapes = [d for d, _ in found.values], [s for _, s in found.values]
     table = HashMap(found.count, *found.key, value_dtypes=dtypes, value_element_shapes=shapes)
     for keys, values in found.chunks(range(len(found.files))):
@@ -209,13 +235,14 @@ def load_hash_map(path: str | os.PathLike[str]) -> HashMap:
     return table
 
 
-def load_into(table: Any, path: str | os.PathLike[str]) -> None:
+def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
     """Inserts a checkpoint's entries into any table with HashMap's `insert`, keys there winning.
 
     All files are read once before the first row goes in, so that a damaged one changes nothing, nor
     one with more keys than a bounded table, or the share of one of its shards, has room for.
+    The checkpoint's rows take at most `max_bytes`, by default in proportion to its files.
     """
-    found = Checkpoint(path)
+    found = Checkpoint(path, max_bytes)
     everything = range(len(found.files))
     _require_room(table, found, found.chunks(everything))
     for keys, values in found.chunks(everything):

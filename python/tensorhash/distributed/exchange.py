@@ -6,8 +6,9 @@ all of them and nobody waits for a rank that has given up.
 
 from __future__ import annotations
 
+import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,28 @@ class Exchange:
     """The ranks of a process group, as one of them sees the others."""
 
     def __init__(self, process_group: Any) -> None:
-        self.group = usable_group(process_group)
-        self.rank: int = dist.get_rank(self.group)
-        self.ranks: int = dist.get_world_size(self.group)
+        group = usable_group(process_group)
+        # Torch owns the group: a table must not keep it alive after `destroy_process_group`.
+        self._group = weakref.ref(group)
+        self.rank: int = dist.get_rank(group)
+        self.ranks: int = dist.get_world_size(group)
         self._broken = ""
         if self.ranks > MOST_RANKS:
             raise ValueError(
                 f"process_group: expected at most {MOST_RANKS} ranks, got {self.ranks}"
             )
+
+    @property
+    def group(self) -> Any:
+        """The process group; RuntimeError once torch has destroyed it."""
+        group = self._group()
+        if group is None:
+            raise RuntimeError(
+                f"process_group: destroyed by torch.distributed.destroy_process_group; the entries "
+                f"of rank {self.rank} are sound and still there in .local; make a new table for a "
+                f"new group"
+            )
+        return group
 
     @property
     def is_broken(self) -> bool:
@@ -50,7 +65,7 @@ class Exchange:
         given = torch.tensor([int(n) for n in numbers], dtype=torch.int64, device="cpu")
         mine[2 : 2 + len(numbers)] = given
         everyone = [torch.empty_like(mine) for _ in range(self.ranks)]
-        self._collective(step, lambda: dist.all_gather(everyone, mine, group=self.group))
+        self._collective(step, lambda group: dist.all_gather(everyone, mine, group=group))
         table = torch.stack(everyone).numpy()
         if table[:, 1].any() or (table[:, 0] != table[0, 0]).any():
             self._explain(step, error)
@@ -61,7 +76,7 @@ class Exchange:
         text = f"{type(error).__name__}: {error}" if error is not None else ""
         reports: list[Any] = [None] * self.ranks
         self._collective(
-            step, lambda: dist.all_gather_object(reports, (step, text), group=self.group)
+            step, lambda group: dist.all_gather_object(reports, (step, text), group=group)
         )
         if error is not None:
             raise error
@@ -76,7 +91,7 @@ class Exchange:
         sizes = [int(n) for n in out], [int(n) for n in into]
         results: list[Bytes] = []
 
-        def transfer() -> None:
+        def transfer(group: Any) -> None:
             # Inside: a rank without memory for what it gets is as lost to the others as a dead one.
             results.extend(np.empty((sum(sizes[1]), c.shape[1]), np.uint8) for c in columns)
             works = [
@@ -85,7 +100,7 @@ class Exchange:
                     torch.from_numpy(np.ascontiguousarray(column)),
                     sizes[1],
                     sizes[0],
-                    group=self.group,
+                    group=group,
                     async_op=True,
                 )
                 for result, column in zip(results, columns, strict=True)
@@ -97,13 +112,14 @@ class Exchange:
         self._collective(step, transfer)
         return results
 
-    def _collective(self, step: str, run: Any) -> None:
+    def _collective(self, step: str, run: Callable[[Any], Any]) -> None:
         if self._broken:
             raise RuntimeError(f"{step}: {self._broken}")
+        group = self.group
         try:
             # Whatever torch.set_default_device says: torch's own collectives make tensors, too.
             with torch.device("cpu"):
-                run()
+                run(group)
         except BaseException as error:
             # The ranks are out of step from here on: a later collective could pair wrong messages.
             self._broken = (

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-# One for all tables of a group: each costs a connection between any two ranks. Torch ends them with
-# its others.
-_BESIDE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+# One for all tables of a group: each costs a connection between any two ranks. Torch owns both
+# groups: one that outlives `destroy_process_group` runs its threads into the end of the process.
+_BESIDE: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
 
 
 def usable_group(process_group: Any) -> Any:
@@ -31,9 +31,11 @@ def usable_group(process_group: Any) -> Any:
         )
     if "cpu:gloo" in dist.get_backend_config(group).split(","):
         return group
-    if group not in _BESIDE:
-        _BESIDE[group] = _gloo_beside(group)
-    return _BESIDE[group]
+    beside = _BESIDE[group]() if group in _BESIDE else None
+    if beside is None:
+        beside = _gloo_beside(group)
+        _BESIDE[group] = weakref.ref(beside)
+    return beside
 
 
 def _gloo_beside(group: Any) -> Any:

@@ -4,12 +4,12 @@
     count x key bytes       count x bytes of column 0, of column 1, ...
 
 Numbers are little-endian. The header has dtypes, shapes, count, policy, and a CRC-32 of each part.
+A file may come from anybody: nothing in it is believed before it is held against the file's length.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 import zlib
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorhash._disk import open_regular, size_of
 from tensorhash._dtypes import NAMES
 from tensorhash._table import Element
 from tensorhash.distributed.routing import POLICY, Bytes
@@ -28,6 +29,8 @@ _MAGIC = b"THSHARD1"
 _PREFIX = struct.Struct("<8sII")
 #: Rows read or written at a time: memory beyond the table's own stays small.
 CHUNK_ROWS = 1 << 18
+#: Bytes of JSON that are parsed at most: a manifest of 100,000 ranks has fewer.
+MAX_JSON = 16 << 20
 
 
 def describe(table: HashMap) -> dict[str, Any]:
@@ -79,28 +82,37 @@ class ShardFile:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            with open(path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self._read_header(file, size)
+            with open_regular(path) as file:
+                #: Bytes of the file.
+                self.size = size_of(file)
+                self._read_header(file)
         except FileNotFoundError:
             raise ValueError(f"{path}: a file of this checkpoint is missing") from None
 
-    def _read_header(self, file: Any, size: int) -> None:
+    def _read_header(self, file: Any) -> None:
         prefix = file.read(_PREFIX.size)
         if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
             raise ValueError(f"{self.path}: not a file of a tensorhash checkpoint, or cut short")
         _, length, checksum = _PREFIX.unpack(prefix)
-        text = file.read(min(length, size))
+        text = file.read(min(length, MAX_JSON))
         if len(text) != length or zlib.crc32(text) != checksum:
             raise ValueError(f"{self.path}: the header is damaged: its checksum does not fit")
-        self.header: dict[str, Any] = json.loads(text)
+        self.header = parse_facts(text, self.path)
         self.key, self.values = elements_of(self.header, self.path)
-        self.count: int = self.header["count"]
+        self.id: str = field(self.header, "id", str, self.path)
+        self.rank: int = field(self.header, "rank", int, self.path)
+        self.count: int = field(self.header, "count", int, self.path)
+        self._sums: list[Any] = field(self.header, "crc32", list, self.path)
+        if len(self._sums) != 1 + len(self.values):
+            raise ValueError(
+                f"{self.path}: expected {1 + len(self.values)} sums under 'crc32', "
+                f"got {len(self._sums)}"
+            )
         self._start = _PREFIX.size + length
         expected = self._start + self.count * sum(map(width_of, (self.key, *self.values)))
-        if size != expected:
+        if self.size != expected:
             raise ValueError(
-                f"{self.path}: expected {expected} bytes, got {size}; it was cut short?"
+                f"{self.path}: expected {expected} bytes, got {self.size}; it was cut short?"
             )
 
     def chunks(self) -> Iterator[tuple[Any, list[Any]]]:
@@ -110,7 +122,7 @@ class ShardFile:
         """
         elements = (self.key, *self.values)
         sums = [0] * len(elements)
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             for start in range(0, self.count, CHUNK_ROWS):
                 rows = min(CHUNK_ROWS, self.count - start)
                 parts: list[Bytes] = []
@@ -135,21 +147,48 @@ class ShardFile:
                 )
 
     def _require_sums(self, sums: list[int]) -> None:
-        for number, (got, wanted) in enumerate(zip(sums, self.header["crc32"], strict=True)):
+        for number, (got, wanted) in enumerate(zip(sums, self._sums, strict=True)):
             if f"{got:08x}" != wanted:
                 name = "the keys" if number == 0 else f"value column {number - 1}"
                 raise ValueError(f"{self.path}: {name} are damaged: the checksum does not fit")
 
 
+def parse_facts(text: bytes, path: str) -> dict[str, Any]:
+    """The JSON object that a file holds; ValueError for anything else, however deep."""
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not readable as JSON: {error}") from None
+    if not isinstance(facts, dict):
+        raise ValueError(f"{path}: expected a JSON object, got {type(facts).__name__}")
+    return facts
+
+
+def field(facts: dict[str, Any], name: str, kind: type, path: str) -> Any:
+    """One field of the kind that it must be; ints are 0 or more."""
+    if name not in facts:
+        raise ValueError(f"{path}: the field {name!r} is missing")
+    value = facts[name]
+    good = isinstance(value, kind) and not isinstance(value, bool)
+    if not good or (kind is int and value < 0):
+        expected = "an int of 0 or more" if kind is int else f"a {kind.__name__}"
+        raise ValueError(f"{path}: expected {expected} as {name!r}, got {repr(value)[:80]}")
+    return value
+
+
 def elements_of(facts: dict[str, Any], path: str) -> tuple[Element, list[Element]]:
     """(key, values) as `describe` wrote them."""
-    try:
-        elements = [(str(dtype), tuple(shape)) for dtype, shape in (facts["key"], *facts["values"])]
-        known = all(dtype in NAMES and math.prod(shape) >= 0 for dtype, shape in elements)
-    except (KeyError, TypeError, ValueError):
-        known = False
-    if not known:
-        raise ValueError(f"{path}: says nothing sensible about the table's dtypes and shapes")
-    if facts.get("policy") != POLICY:
-        raise ValueError(f"{path}: expected policy {POLICY!r}, got {facts.get('policy')!r}")
+    specs = [field(facts, "key", list, path), *field(facts, "values", list, path)]
+    elements = [_element_of(spec, path) for spec in specs]
+    policy = field(facts, "policy", str, path)
+    if policy != POLICY:
+        raise ValueError(f"{path}: expected policy {POLICY!r}, got {policy[:80]!r}")
     return elements[0], elements[1:]
+
+
+def _element_of(spec: Any, path: str) -> Element:
+    good = isinstance(spec, list) and len(spec) == 2 and isinstance(spec[1], list)
+    good = good and isinstance(spec[0], str) and spec[0] in NAMES
+    if not good or not all(type(extent) is int and extent > 0 for extent in spec[1]):
+        raise ValueError(f"{path}: expected a dtype and a shape, got {repr(spec)[:80]}")
+    return spec[0], tuple(spec[1])

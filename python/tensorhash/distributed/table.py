@@ -279,13 +279,20 @@ class DistributedHashMap:
         checkpoint.save(self._exchange, self._local, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], process_group: Any = None) -> Self:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        process_group: Any = None,
+        *,
+        max_bytes: int | None = None,
+    ) -> Self:
         """A checkpoint on this group's ranks, however many wrote it. Collective.
 
-        Keys and values come back; where they live is numbered anew.
+        Keys and values come back; where they live is numbered anew. Any folder may be given: a
+        rank takes at most `max_bytes` for its table, by default in proportion to the files.
         """
         exchange = Exchange(process_group)
-        found, error = attempt(lambda: checkpoint.Checkpoint(path))
+        found, error = attempt(lambda: checkpoint.Checkpoint(path, max_bytes, exchange.ranks))
         # By its number, not its path: machines may mount the same folder in different places.
         exchange.agree(f"load(checkpoint {found.id if found else ''})", error)
         assert found is not None

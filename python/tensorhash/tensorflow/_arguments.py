@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tensorhash._arrays import NUMPY, framework_of
+
 
 def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
     """`value` as a tensor of `dtype`.
@@ -14,10 +16,27 @@ def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
     A tensor must have the dtype. Arrays, lists and numbers must be of its kind: booleans, integers that it can hold,
     strings, or any numbers for floats, which are rounded as TensorFlow rounds them.
     """
+    value = _without_nulls(argument, value, dtype)
     if not isinstance(value, PLAIN) and not hasattr(value, "__array__"):
         value = tf.convert_to_tensor(value)  # what somebody taught TensorFlow to convert
     _check(argument, value, dtype)
     return tf.convert_to_tensor(value, dtype=dtype, name=argument)
+
+
+def _without_nulls(argument: str, value: Any, dtype: tf.DType) -> Any:
+    """Masked arrays, and columns of pandas, polars and Arrow, as arrays; a null in them is refused.
+
+    NumPy, which TensorFlow asks, would forget the mask, and make NaN of nulls.
+    """
+    source = framework_of(type(value))
+    if type(value) is np.ndarray or dtype == tf.string or source is None:
+        return value
+    if source.results is not NUMPY:
+        return value
+    try:
+        return source.take(value, argument)
+    except (TypeError, ValueError) as error:
+        raise tf.errors.InvalidArgumentError(None, None, str(error)) from error
 
 
 PLAIN = (np.ndarray, np.generic, list, tuple, range, str, bytes, int, float, complex, type(None))

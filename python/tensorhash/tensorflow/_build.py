@@ -28,6 +28,8 @@ HEADERS = PACKAGE / "include"
 UNITS = ("ops.cc", "kernels.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
+# As cmake/flags.cmake hardens the other libraries.
+HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 
 
 def import_tensorflow() -> ModuleType:
@@ -81,12 +83,38 @@ def cache_folder() -> Path:
     return Path(root).expanduser() / "tensorhash"
 
 
+def make_private(folder: Path) -> None:
+    """Makes the folder, and what is missing above it, for this user alone."""
+    if not folder.parent.exists():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def require_private(folder: Path) -> None:
+    """Refuses a folder into which another user could put a library: it would run in this process."""
+    try:
+        found = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    mine = os.geteuid()
+    if found.st_uid not in (mine, 0):
+        raise ImportError(
+            f"tensorhash.tensorflow: expected a cache that belongs to user {mine} or to root, got {folder}, "
+            f"which belongs to user {found.st_uid}; name another folder in TENSORHASH_CACHE"
+        )
+    if found.st_mode & 0o022:
+        raise ImportError(
+            f"tensorhash.tensorflow: expected a cache that only its owner can write, got {folder} "
+            f"with mode {found.st_mode & 0o777:04o}; chmod go-w it, or name another folder in TENSORHASH_CACHE"
+        )
+
+
 def compile_flags(tf: ModuleType) -> list[str]:
     """TensorFlow's own flags, its headers as system headers, since they are full of warnings."""
     flags: list[str] = []
     for flag in tf.sysconfig.get_compile_flags():
         flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
-    return [*flags, "-O2", "-fPIC", f"-I{HEADERS}"]
+    return [*flags, "-O2", "-fPIC", *HARDENED, f"-I{HEADERS}"]
 
 
 def link_flags(tf: ModuleType) -> list[str]:
@@ -96,6 +124,7 @@ def link_flags(tf: ModuleType) -> list[str]:
         f"-L{library.parent}",
         f"-l:{library.name}",
         f"-Wl,-rpath,{library.parent}",
+        "-Wl,-z,relro,-z,now,-z,noexecstack",
     ]
 
 
@@ -109,7 +138,8 @@ def fingerprint(tf: ModuleType) -> str:
         *link_flags(tf),
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
-    for file in sorted([*SOURCES.iterdir(), HEADERS / "tensorhash" / "c.h"]):
+    headers = [HEADERS / "tensorhash" / "c.h", *(HEADERS / "tensorhash" / "kernel").iterdir()]
+    for file in sorted([*SOURCES.iterdir(), *headers]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -126,7 +156,10 @@ def fingerprint_of_compiler(compiler: list[str]) -> str:
 def cached_library(prefix: str) -> Path | None:
     """The newest library in the cache whose folder's name begins so, whichever compiler made it."""
     found = cache_folder().glob(f"{glob.escape(prefix)}*/{NAME}")
-    return max(found, key=lambda file: file.stat().st_mtime_ns, default=None)
+    newest = max(found, key=lambda file: file.stat().st_mtime_ns, default=None)
+    if newest is not None:
+        require_private(newest.parent)
+    return newest
 
 
 def run_all(commands: list[list[str]]) -> None:
@@ -170,10 +203,16 @@ def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process that holds it."""
-    with open(file, "w") as handle:
+    """One process at a time; the lock goes with the process that holds it.
+
+    A link in its place is an error, and what is in the file stays: a lock must not harm a file of the user's.
+    """
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 def library() -> Path:
@@ -184,6 +223,7 @@ def library() -> Path:
     """
     tf = import_tensorflow()
     prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
+    require_private(cache_folder())
     try:
         compiler = find_compiler()
     except ImportError:
@@ -192,10 +232,12 @@ def library() -> Path:
         raise
     folder = cache_folder() / f"{prefix}{fingerprint_of_compiler(compiler)}"
     target = folder / NAME
+    require_private(folder)
     if target.exists():
         return target
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        require_private(folder)
         with locked(folder / "lock"):
             if not target.exists():
                 print(

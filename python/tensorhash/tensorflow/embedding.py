@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from tensorhash.tensorflow._rows_weight import RowsWeight
+from tensorhash.tensorflow._tapes import require_asked_for
 from tensorhash.tensorflow.table import HashTable
 
 OPTIMIZERS = ("sgd", "adagrad")
 EPSILON = 1e-7
+# Keras' truncated normals are cut at two standard deviations; this restores the variance.
+TRUNCATED = 0.87962566103423978
+RANDOM = (
+    keras.initializers.RandomNormal,
+    keras.initializers.RandomUniform,
+    keras.initializers.TruncatedNormal,
+    keras.initializers.VarianceScaling,
+)
+WHOLE = (keras.initializers.Orthogonal, keras.initializers.Identity)
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
@@ -19,9 +31,13 @@ class Embedding(keras.layers.Layer):
     """Turns ids into trainable vectors, without a vocabulary: any id, of any integer dtype or string.
 
     In training, ids that were never seen get a row from `embeddings_initializer`; otherwise they read as zeros and
-    leave no trace. The rows live in `self.table`, a HashTable, outside the model's optimizer: when a gradient reaches
-    the layer, the layer itself steps the rows of that batch, with "sgd" or "adagrad" and its `learning_rate`. A tape
-    that is asked twice steps twice.
+    leave no trace; neither does a layer with trainable=False. The rows live in `self.table`, a HashTable, outside the
+    model's optimizer: when a gradient reaches the layer, the layer itself steps the rows of that batch, with "sgd" or
+    "adagrad" and its `learning_rate`, a number. A tape that is asked twice steps twice. A tape must be asked for the
+    layer's trainable_variables; loss scaling is refused.
+
+    The last of its weights is a NumPy record array with the fields "key" and "row", so that get_weights and
+    set_weights carry the rows.
     """
 
     def __init__(
@@ -42,8 +58,23 @@ class Embedding(keras.layers.Layer):
         self.output_dim = int(output_dim)
         self.key_dtype = tf.as_dtype(key_dtype).name
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        if isinstance(self.embeddings_initializer, WHOLE):
+            raise ValueError(
+                "embeddings_initializer: expected one that draws each row by itself, got "
+                f"{type(self.embeddings_initializer).__name__}, which makes a whole matrix"
+            )
+        if isinstance(self.embeddings_initializer, RANDOM):
+            # A Keras initialiser draws the same numbers at every call, as a variable needs it. Rows come batch by
+            # batch and must differ.
+            self.seed_generator = keras.random.SeedGenerator(self.embeddings_initializer.seed)
+            self._draw_rows = row_initializer(
+                self.embeddings_initializer, self.output_dim, self.seed_generator
+            )
+        else:
+            self._draw_rows = self.embeddings_initializer
         self.optimizer = optimizer
-        self.learning_rate = float(learning_rate)
+        self._compiled_rate = False
+        self.learning_rate = learning_rate
         self.capacity = int(capacity)
         self.supports_jit = False  # XLA knows no tables
         zeros = np.zeros(self.output_dim, self.variable_dtype)
@@ -52,6 +83,31 @@ class Embedding(keras.layers.Layer):
             self.squares = HashTable(
                 self.key_dtype, self.variable_dtype, zeros, capacity=self.capacity
             )
+        self._rows = RowsWeight(self.table, f"{self.name}/rows")
+
+    @property
+    def learning_rate(self) -> float:
+        """The factor of every step. A compiled step keeps the number that it was traced with."""
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        if callable(value):
+            raise TypeError(
+                f"learning_rate: expected a number, got {type(value).__name__}; schedules are not supported"
+            )
+        if self._compiled_rate:
+            raise RuntimeError(
+                f"learning_rate: expected no change after the first compiled step, got {value!r}; "
+                f"compiled steps would keep {self._learning_rate}. Make a new layer with the new rate and "
+                "set_weights(), or train eagerly (run_eagerly=True)"
+            )
+        self._learning_rate = float(value)
+
+    @property
+    def weights(self) -> list[Any]:
+        """Keras' weights, then the rows: what get_weights, set_weights and EarlyStopping carry."""
+        return [*super().weights, self._rows] if self.built else super().weights
 
     def build(self, input_shape: Any) -> None:
         # Ids have no gradient. This weight, which stays 0, is what ties the output to the tape.
@@ -60,13 +116,16 @@ class Embedding(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool = False) -> tf.Tensor:
         ids = self._exact(tf.convert_to_tensor(inputs))
-        if not training:
+        if not training or not self.trainable:
             return tf.cast(self.table.lookup(ids), self.compute_dtype)
+        self._refuse_loss_scaling()
         self._admit(ids)
 
         @tf.custom_gradient
         def read(anchor: tf.Tensor) -> Any:
             def step(upstream: tf.Tensor) -> tf.Tensor:
+                traced = require_asked_for(self.anchor, self.name)
+                self._compiled_rate |= traced
                 self._step(ids, upstream)
                 return tf.zeros_like(anchor)
 
@@ -74,6 +133,23 @@ class Embedding(keras.layers.Layer):
 
         values = read(tf.convert_to_tensor(self.anchor))
         return tf.cast(values, self.compute_dtype)
+
+    def _refuse_loss_scaling(self) -> None:
+        """The layer steps its rows with the gradient that reaches it, before an optimizer could undo the scale."""
+        model = self._get_call_context().entry_layer
+        optimizer = getattr(model, "optimizer", None)
+        scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+        if scaled or getattr(optimizer, "loss_scale_factor", None) is not None:
+            raise ValueError(
+                f"{self.name}: expected an optimizer without loss scaling, got {type(optimizer).__name__}; this layer "
+                "would step its rows by the scaled gradient. Use compile(..., auto_scale_loss=False), "
+                "or the policy mixed_bfloat16"
+            )
+        if self.dtype_policy.name == "mixed_float16":
+            raise ValueError(
+                f"{self.name}: expected a dtype policy that needs no loss scaling, got mixed_float16; "
+                'use mixed_bfloat16, or dtype="float32" for this layer'
+            )
 
     def _exact(self, ids: tf.Tensor) -> tf.Tensor:
         """Ids of any numbers, as Keras' layers take them, as long as the table's dtype holds each."""
@@ -91,10 +167,11 @@ class Embedding(keras.layers.Layer):
         return table.lookup(ids, tf.zeros(self.output_dim, self.variable_dtype))
 
     def _admit(self, ids: tf.Tensor) -> None:
-        shape = tf.concat([tf.shape(ids), [self.output_dim]], 0)
-        rows = self.embeddings_initializer(shape, dtype=self.variable_dtype)
-        rows = tf.ensure_shape(rows, [*ids.shape, self.output_dim])
-        self.table.accumulate(ids, rows, reduce="first")
+        flat = tf.reshape(ids, [-1])
+        shape = tf.stack([tf.size(flat), self.output_dim])
+        rows = self._draw_rows(shape, dtype=self.variable_dtype)
+        rows = tf.ensure_shape(rows, [None, self.output_dim])
+        self.table.accumulate(flat, rows, reduce="first")
 
     def _step(self, ids: tf.Tensor, gradient: tf.Tensor) -> None:
         flat = tf.reshape(ids, [-1])
@@ -149,3 +226,22 @@ class Embedding(keras.layers.Layer):
                 keys = [part.tobytes() for part in np.split(keys, ends[:-1])] if len(ends) else []
             keys = tf.convert_to_tensor(keys, table.key_dtype)
             table._import(keys, tf.convert_to_tensor(np.asarray(store[f"{name}_values"])))
+
+
+def row_initializer(initializer: Any, width: int, seed: Any) -> Any:
+    """The initialiser for rows of `width` numbers, one like the other whatever the batch, drawn from `seed`.
+
+    Variance scaling counts a matrix's inputs and outputs. A row is the matrix of one id: one input, `width` outputs.
+    """
+    if not isinstance(initializer, keras.initializers.VarianceScaling):
+        drawing = initializer.clone()
+        drawing.seed = seed
+        return drawing
+    fans = {"fan_in": 1.0, "fan_out": float(width), "fan_avg": (1.0 + width) / 2}
+    deviation = math.sqrt(initializer.scale / max(1.0, fans[initializer.mode]))
+    if initializer.distribution == "uniform":
+        limit = math.sqrt(3.0) * deviation
+        return keras.initializers.RandomUniform(-limit, limit, seed=seed)
+    if initializer.distribution == "truncated_normal":
+        return keras.initializers.TruncatedNormal(0.0, deviation / TRUNCATED, seed=seed)
+    return keras.initializers.RandomNormal(0.0, deviation, seed=seed)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tensorhash.tensorflow._arguments import as_tensor
 from tensorhash.tensorflow._ops import ops
+from tensorhash.tensorflow._saver import add_initializer
 from tensorhash.tensorflow.table import Table
 
 
@@ -37,7 +38,14 @@ class StaticHashTable(Table):
         super().__init__(keys.dtype, values.dtype, default, keys.shape[batch_rank:], creation, name)
         self._keys, self._values = keys, values
         with tf.init_scope():
-            self._initialize()
+            self._initializer = self._initialize()
+            if self._in_session:
+                add_initializer(self._initializer)
+
+    @property
+    def initializer(self) -> Any:
+        """In a graph of TensorFlow 1 the operation that fills the table; tables_initializer() runs it too."""
+        return self._initializer
 
     # The order of tf.lookup.StaticHashTable, which has no dynamic_default_values.
     def lookup(
@@ -55,6 +63,10 @@ class StaticHashTable(Table):
     def _create_resource(self) -> tf.Tensor:
         if self._creation:
             return ops.tensorhash_static_table(**self._attributes())
+        if self._in_session:
+            return ops.tensorhash_static_table(
+                **self._attributes(), use_node_name_sharing=True, name=self._name
+            )
         return ops.tensorhash_anonymous_static_table(**self._attributes())
 
     def _initialize(self) -> Any:
@@ -84,4 +96,10 @@ def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
     if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
         return initializer._keys, initializer._values
     default = as_tensor("default_value", default_value, initializer.value_dtype)
-    return tf.lookup.StaticHashTable(initializer, default).export()
+    filled = tf.lookup.StaticHashTable(initializer, default)
+    # In a session nothing is filled before its operation ran.
+    with tf.control_dependencies(None if tf.executing_eagerly() else [filled._init_op]):
+        keys, values = filled.export()
+    for part in (keys, values):
+        part.set_shape([None])  # they are scalars there; a graph does not know
+    return keys, values

@@ -8,9 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from tensorhash.tensorflow._arguments import as_tensor
+from tensorhash.tensorflow._composite import flat, rebuild
 from tensorhash.tensorflow._ops import ops
-
-EVERYTHING = 2**63 - 1
+from tensorhash.tensorflow._saver import CHECKPOINT_NAME, add_to_saver
+from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_placement, refuse
 
 
 class Table(tf.saved_model.experimental.TrackableResource):
@@ -33,6 +34,8 @@ class Table(tf.saved_model.experimental.TrackableResource):
         self._name = name
         with tf.init_scope():
             self._default_value = as_tensor("default_value", default_value, self._value_dtype)
+            # In a graph of TensorFlow 1 the table's node runs in every session.run: it must find one table.
+            self._in_session = not tf.executing_eagerly()
         self._value_shape = self._default_value.shape
 
     @classmethod
@@ -73,25 +76,27 @@ class Table(tf.saved_model.experimental.TrackableResource):
         *,
         return_exists: bool = False,
     ) -> Any:
-        """The values of `keys`, a tensor of any shape that ends in the key's.
+        """The values of `keys`, a tensor of any shape that ends in the key's. Ragged and sparse keys give the same.
 
-        Missing keys get the table's default, or `dynamic_default_values`: one value, or one a key. With
+        Missing keys get the table's default, or `dynamic_default_values`: one value, or one per key. With
         `return_exists` a pair: values, and which keys are there.
         """
         default = self._default_value
         if dynamic_default_values is not None:
-            default = as_tensor("dynamic_default_values", dynamic_default_values, self._value_dtype)
+            given = flat(dynamic_default_values)
+            default = as_tensor("dynamic_default_values", given, self._value_dtype)
+        rebuilt = rebuild(keys, self._value_shape)
         with tf.name_scope(name or f"{self._name}_lookup"):
             values, exists = ops.tensorhash_find(
                 table=self.resource_handle,
-                keys=as_tensor("keys", keys, self._key_dtype),
+                keys=as_tensor("keys", flat(keys), self._key_dtype),
                 default_value=default,
                 key_shape=self._key_shape,
                 value_shape=self._value_shape,
             )
-        return (values, exists) if return_exists else values
+        return (rebuilt(values), rebuilt(exists)) if return_exists else rebuilt(values)
 
-    def __getitem__(self, keys: Any) -> tf.Tensor:
+    def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> tf.Tensor:
@@ -128,10 +133,11 @@ class Table(tf.saved_model.experimental.TrackableResource):
             yield keys, values
             at = int(following)
 
-    def _export(self, begin: int, limit: int, name: str | None) -> Any:
+    def _export(self, begin: int, limit: int, name: str | None, *, end: int = EVERYTHING) -> Any:
         return ops.tensorhash_export(
             table=self.resource_handle,
             begin=tf.constant(begin, tf.int64),
+            end=tf.constant(end, tf.int64),
             limit=tf.constant(limit, tf.int64),
             name=name,
             **self._types(),
@@ -145,6 +151,15 @@ class Table(tf.saved_model.experimental.TrackableResource):
             "value_shape": self._value_shape,
         }
 
+    def _export_to_saved_model_graph(self, *arguments: Any, **kwargs: Any) -> Any:
+        """The graph of a SavedModel, which servers run in a session: there an anonymous table would be a new one in
+        every run, and read as empty."""
+        before, self._in_session = self._in_session, True
+        try:
+            return super()._export_to_saved_model_graph(*arguments, **kwargs)
+        finally:
+            self._in_session = before
+
     def _attributes(self) -> dict[str, Any]:
         """What the op that makes the table is given."""
         return {
@@ -156,37 +171,57 @@ class Table(tf.saved_model.experimental.TrackableResource):
         }
 
 
-class HashTable(Table):
+class HashTable(DeviceVerbs, Table):
     """A mutable table from keys to values, both of any fixed shape.
 
-    The value's shape is that of `default_value`; `key_shape` is (3,) for keys that are triples. Keys are strings,
-    booleans, integers, float32 or float64; values any number. Without a `shared_name` the table is anonymous and goes
-    with its last reference; with one, tables of that name are the same table until the process ends. `capacity` entries
-    fit before it grows. Saved and restored by tf.train.Checkpoint and in a SavedModel.
+    `name`, `checkpoint` and `experimental_is_anonymous` are tf.lookup.experimental.MutableHashTable's. The value's
+    shape is that of `default_value`; `key_shape` is (3,) for keys that are triples. Keys are strings, booleans,
+    integers, float32 or float64; values any number. Without a `shared_name` the table is anonymous and goes with its
+    last reference; with one, tables of that name are the same table until the process ends. `capacity` entries fit
+    before it grows. `devices` such as ["cpu:0", "cpu:1"] hold a shard each; `policy`, "hash" or "mod", says which
+    shard a key belongs to. Saved and restored by tf.train.Checkpoint and in a SavedModel.
     """
+
+    # TensorFlow's tables have this name in a checkpoint: theirs restore into ours, and ours into theirs.
+    _LEGACY_SAVEABLE_NAME = CHECKPOINT_NAME
 
     def __init__(
         self,
         key_dtype: Any,
         value_dtype: Any,
         default_value: Any,
+        name: str = "HashTable",
+        checkpoint: bool = True,
+        experimental_is_anonymous: bool = False,
+        *,
         key_shape: Sequence[int] = (),
         shared_name: str | None = None,
         container: str = "",
         capacity: int = 0,
-        name: str = "HashTable",
+        devices: Sequence[str] | None = None,
+        policy: str = "hash",
     ) -> None:
-        creation: dict[str, Any] = {"capacity": capacity}
+        if experimental_is_anonymous and shared_name is not None:
+            raise refuse(f"shared_name: expected none for an anonymous table, got {shared_name!r}")
+        self._devices, policy = check_placement(["cpu:0"] if devices is None else devices, policy)
+        creation = {"capacity": capacity, "devices": self._devices, "policy": policy}
         if shared_name is not None:
             creation.update(shared_name=shared_name, container=container)
         super().__init__(key_dtype, value_dtype, default_value, key_shape, creation, name)
+        self._checkpoint = checkpoint
+        self._anonymous = experimental_is_anonymous
         with tf.init_scope():
             self.resource_handle  # noqa: B018  made now, not inside whichever function asks first
+            if checkpoint and self._in_session:
+                add_to_saver(self, name)
 
     def _create_resource(self) -> tf.Tensor:
+        attributes = self._attributes()
         if "shared_name" in self._creation:
-            return ops.tensorhash_table(**self._attributes())
-        return ops.tensorhash_anonymous_table(**self._attributes())
+            return ops.tensorhash_table(**attributes)
+        if self._in_session and not self._anonymous:
+            return ops.tensorhash_table(**attributes, use_node_name_sharing=True, name=self._name)
+        return ops.tensorhash_anonymous_table(**attributes)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """Sets the values of `keys`; of equal keys the last wins."""
@@ -197,11 +232,15 @@ class HashTable(Table):
     ) -> Any:
         """Adds new keys with their values and joins the rows of others, in order: "sum", "min", "max", "first" (keeps
         what is there) or "last" (replaces it)."""
+        return self._upsert(keys, values, reduce, -1, name)
+
+    def _upsert(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
         return ops.tensorhash_upsert(
             table=self.resource_handle,
             keys=as_tensor("keys", keys, self._key_dtype),
             values=as_tensor("values", values, self._value_dtype),
             reduce=reduce,
+            shard=shard,
             key_shape=self._key_shape,
             value_shape=self._value_shape,
             name=name,
@@ -251,7 +290,10 @@ class HashTable(Table):
                 self._key_dtype,
                 self._value_dtype,
                 self._default_value,
-                self._key_shape,
-                name=self._name,
+                self._name,
+                self._checkpoint,
+                key_shape=self._key_shape,
+                devices=self._devices,
+                policy=self._creation["policy"],
             )
         object_map[self]._restore_from_tensors(self._serialize_to_tensors())

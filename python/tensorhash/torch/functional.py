@@ -39,11 +39,7 @@ def stride_features(
     Differentiable; where several share a maximum, each gets its part of the gradient.
     """
     require_reduction(reduce, "reduce")
-    if features.ndim != 2 or len(features) != len(coords):
-        raise ValueError(
-            f"features: expected shape ({len(coords)}, channels), a row for each of coords, "
-            f"got {tuple(features.shape)}"
-        )
+    require_rows(features, coords)
     coarse, _ = stride_coords(coords, stride)
     divisors = torch.ones(coords.shape[1], dtype=coords.dtype)
     divisors[1:] = torch.as_tensor(stride)
@@ -53,6 +49,15 @@ def stride_features(
         0, rows[:, None].expand_as(features), features, _REDUCTIONS[reduce], include_self=False
     )
     return joined, coarse
+
+
+def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:
+    """ValueError unless there is one row of features per row of coordinates."""
+    if features.ndim != 2 or len(features) != len(coords):
+        raise ValueError(
+            f"features: expected shape ({len(coords)}, channels), a row for each of coords, "
+            f"got {tuple(features.shape)}"
+        )
 
 
 def require_reduction(reduce: Any, argument: str) -> None:

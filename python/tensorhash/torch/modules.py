@@ -9,11 +9,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from tensorhash.coords import KernelMap, convolution_map
-from tensorhash.coords.convolution import require_stride_mode
-from tensorhash.torch.functional import require_reduction, sparse_conv, stride_features
-
-_MODES = ("stride_mode", "stride_reduce")
+from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, convolution_map, unique_coords
+from tensorhash.coords.convolution import parse_stride_mode
+from tensorhash.coords.kernel_map import require_duplicates
+from tensorhash.torch.functional import (
+    require_reduction,
+    require_rows,
+    sparse_conv,
+    stride_features,
+)
 
 
 class SparseConv3d(nn.Module):
@@ -30,6 +34,9 @@ class SparseConv3d(nn.Module):
     With `stride_mode="reduce_and_stride"` the features are first joined as the strided voxels are, by
     `stride_reduce` ("max", "mean" or "sum"), and the kernel then steps over those voxels.
 
+    Repeated voxels are a ValueError. With `duplicates="first"` the features of the first of equal
+    voxels count for all of them, and equal output voxels get equal features.
+
     `out_coords` may be given without `generative`. At those voxels the result is that of Conv3d (or
     ConvTranspose3d) on a grid with zeros in between and padding `(kernel_size // 2) * dilation` for
     odd kernels; the axes of an even kernel begin at offset 0. `weight` is [K, in, out], offsets with
@@ -44,21 +51,26 @@ class SparseConv3d(nn.Module):
         stride: int | tuple[int, int, int] = 1,
         dilation: int | tuple[int, int, int] = 1,
         bias: bool = True,
-        generative: bool = False,
         transposed: bool = False,
-        stride_mode: str = "stride_only",
+        generative: bool = False,
+        groups: int = 1,
+        stride_mode: STRIDED_CONV_MODE | str = STRIDED_CONV_MODE.STRIDE_ONLY,
+        *,
         stride_reduce: str = "max",
+        duplicates: str = "error",
     ) -> None:
         super().__init__()
+        _require_one_group(groups)
         self.kernel_size = _per_axis(kernel_size, "kernel_size")
         self.stride = _per_axis(stride, "stride")
         self.dilation = _per_axis(dilation, "dilation")
         self.generative = bool(generative)
         self.transposed = bool(transposed)
-        require_stride_mode(stride_mode)
+        self.stride_mode = parse_stride_mode(stride_mode)
         require_reduction(stride_reduce, "stride_reduce")
-        self.stride_mode = stride_mode
         self.stride_reduce = stride_reduce
+        require_duplicates(duplicates)
+        self.duplicates = duplicates
         size = math.prod(self.kernel_size), int(in_channels), int(out_channels)
         self.weight = nn.Parameter(torch.empty(size))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
@@ -79,7 +91,12 @@ class SparseConv3d(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(features, coordinates) of the output."""
         coords_out, kernel_map = self.kernel_map(coords, out_coords)
-        if self.stride_mode == "reduce_and_stride" and max(self.stride) > 1:
+        reduces = self.stride_mode is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
+        if reduces and max(self.stride) > 1:
+            if self.duplicates == "first":
+                require_rows(features, coords)
+                coords, first = unique_coords(coords, return_index=True)
+                features = features[first]
             features, _ = stride_features(features, coords, self.stride, self.stride_reduce)
         out = sparse_conv(features, self.weight, kernel_map)
         # Under autocast the bias is wider than the result, which keeps its dtype.
@@ -101,6 +118,7 @@ class SparseConv3d(nn.Module):
             generative=self.generative,
             transposed=self.transposed,
             stride_mode=self.stride_mode,
+            duplicates=self.duplicates,
         )
         return where, kernel_map
 
@@ -109,10 +127,21 @@ class SparseConv3d(nn.Module):
         _, channels, out_channels = self.weight.shape
         words = f"{channels}, {out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         flags = [name for name in ("generative", "transposed") if getattr(self, name)]
-        reduced = self.stride_mode != "stride_only"
-        modes = [f"{name}={getattr(self, name)!r}" for name in _MODES] if reduced else []
-        more = [*(f"{flag}=True" for flag in flags), *modes]
+        more = [f"{flag}=True" for flag in flags]
+        if self.stride_mode is STRIDED_CONV_MODE.REDUCE_AND_STRIDE:
+            more += [f"stride_mode={self.stride_mode.value!r}"]
+            more += [f"stride_reduce={self.stride_reduce!r}"]
+        if self.duplicates != "error":
+            more += [f"duplicates={self.duplicates!r}"]
         return ", ".join([words, f"dilation={self.dilation}", *more])
+
+
+def _require_one_group(groups: Any) -> None:
+    if groups != 1:
+        raise ValueError(
+            f"groups: expected 1, got {groups!r}; for grouped channels make one SparseConv3d per "
+            f"group and concatenate their features"
+        )
 
 
 def _require_coords(coords: Any, argument: str) -> None:

@@ -1,0 +1,28 @@
+// The hash of a string under a table's secret: no sender of strings can choose ones that collide.
+#ifndef TENSORHASH_TENSORFLOW_STRING_HASH_H_
+#define TENSORHASH_TENSORFLOW_STRING_HASH_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "tensorhash/kernel/hash.hpp"
+#include "tensorhash/kernel/key.hpp"
+
+namespace tensorhash_tf {
+
+/// Strings that differ in trailing zeros only have different hashes, too: the length goes in first.
+inline std::uint64_t string_hash(std::string_view string,
+                                 tensorhash::kernel::HashSecret const& secret) {
+    using namespace tensorhash::kernel;
+    auto const* at = reinterpret_cast<unsigned char const*>(string.data());
+    std::size_t left = string.size();
+    std::uint64_t hash = fold_in(secret.start, left, secret);
+    for (; left > 8; left -= 8, at += 8) {
+        hash = fold_in(hash, load_word(at), secret);
+    }
+    return end_with(hash, load_bytes(at, static_cast<std::uint32_t>(left)), secret);
+}
+
+}  // namespace tensorhash_tf
+
+#endif  // TENSORHASH_TENSORFLOW_STRING_HASH_H_

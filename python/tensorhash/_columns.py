@@ -1,0 +1,45 @@
+"""Columns of one length joined to rows, in a dtype that holds each of them exactly.
+
+NumPy joins int64 with float64 or uint64 as float64, which rounds integers beyond 2^53: two keys
+become one. Here such columns are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def join_columns(columns: list[tuple[str, Any]], argument: str) -> Any:
+    """[N, C] of C named 1-D NumPy arrays of one length; TypeError if no dtype holds them all."""
+    dtype = _common_dtype(columns, argument)
+    rows = np.empty((len(columns[0][1]), len(columns)), dtype)
+    for at, (_, column) in enumerate(columns):
+        rows[:, at] = column
+    return rows
+
+
+def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
+    dtypes = [column.dtype for _, column in columns]
+    try:
+        common = np.result_type(*dtypes)
+    except TypeError:
+        common = None  # there is none, as for bfloat16 beside int64
+    for at, dtype in enumerate(dtypes):
+        if common is None or not _holds(common, dtype):
+            other = next(i for i, one in enumerate(dtypes) if one != dtype)
+            raise TypeError(
+                f"{argument}: expected columns that one dtype holds exactly, got {dtype.name} in "
+                f"{columns[at][0]} and {dtypes[other].name} in {columns[other][0]}; cast them to "
+                f"one dtype first, such as float64 if no integer is beyond 2**53"
+            )
+    return common
+
+
+def _holds(wide: Any, narrow: Any) -> bool:
+    """Whether `wide`, to which NumPy promotes `narrow`, has each of its numbers."""
+    if narrow.kind in "iu" and wide.kind == "f":
+        bits = np.iinfo(narrow).bits - (narrow.kind == "i")
+        return bool(bits <= np.finfo(wide).nmant + 1)
+    return True

@@ -1,0 +1,82 @@
+"""Files of any origin: opened without waiting, limited in memory, replaced as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import IO, Any
+
+from tensorhash import _core
+
+
+def open_regular(path: str) -> IO[bytes]:
+    """The file to be read. A pipe, socket or device is a ValueError: opening one may take forever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
+            raise ValueError(f"{path}: expected a regular file, got a pipe, socket or device")
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def size_of(file: IO[bytes]) -> int:
+    """Bytes of an open file."""
+    return os.fstat(file.fileno()).st_size
+
+
+def parse_max_bytes(max_bytes: Any) -> int | None:
+    """`max_bytes` of a `load`: None, or at least 0."""
+    if max_bytes is None:
+        return None
+    if isinstance(max_bytes, bool) or not hasattr(type(max_bytes), "__index__"):
+        raise TypeError(f"max_bytes: expected an int or None, got {type(max_bytes).__name__}")
+    number = int(max_bytes.__index__())
+    if number < 0:
+        raise ValueError(f"max_bytes: expected 0 or more, got {number}")
+    return min(number, 2**64 - 1)
+
+
+class TooLarge(ValueError):
+    """A file that asks for more memory than it may take."""
+
+
+class Limit:
+    """How many bytes the arrays of a file, and the table made of them, may take."""
+
+    def __init__(self, path: str, file_bytes: int, max_bytes: int | None) -> None:
+        self._path = path
+        self.bytes = _core.load_limit(file_bytes, max_bytes)
+        self.require(file_bytes, "the file itself")
+
+    def require(self, size: int, what: str) -> None:
+        """ValueError if `what` takes more."""
+        if size > self.bytes:
+            raise TooLarge(
+                f"{self._path}: {what} would need {size} bytes, more than max_bytes={self.bytes}; "
+                f"if you trust its writer, pass max_bytes={size}"
+            )
+
+    def require_table(self, rows: int, gaps: int, key: Any, values: list[Any]) -> None:
+        """ValueError if a table with these rows, `gaps` of them free, takes more."""
+        size = _core.HashMap.memory_for(rows, key, values) + 4 * gaps
+        self.require(size, f"a table of {rows} rows")
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[IO[bytes]]:
+    """A file to write that becomes `path` when it is complete and on the disk, or vanishes."""
+    replacement = _core.FileReplacement(os.fsencode(path))
+    try:
+        with open(replacement.fileno(), "wb", closefd=False) as file:
+            yield file
+        replacement.commit()
+    finally:
+        replacement.discard()

@@ -1,0 +1,251 @@
+"""Columns and frames of pandas, polars and Arrow: read exactly or refused.
+
+Their own way to NumPy makes float64 of a column with nulls and of columns that differ in dtype,
+which rounds integers beyond 2^53. Here a null is an error, and `join_columns` joins what one dtype
+holds. None of the libraries is imported: an object of its own is what is read.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import NUMPY, Framework
+from tensorhash._columns import join_columns
+
+
+class _Label:
+    """How messages name a column: keys, or keys['x'] where keys is a frame."""
+
+    def __init__(self, whole: str, column: Any = None, in_frame: bool = False) -> None:
+        self.whole = whole
+        self.column = f"{whole}[{column!r}]" if in_frame else whole
+
+
+class Frames(Framework):
+    """What the three have in common: results are NumPy's, nulls and strangers are refused."""
+
+    drop: str  # how rows with nulls are dropped and nulls filled; {0} is the argument
+    fill: str
+    listed: str  # how the elements of a column become a list
+    dates: str  # how dates and times become the integers that they are
+
+    @property
+    def results(self) -> Framework:
+        """NumPy: tables have no names for columns, and no nulls."""
+        return NUMPY
+
+    def give(self, tensor: _core.Tensor) -> Any:
+        """A NumPy array."""
+        return NUMPY.give(tensor)
+
+    def take(self, array: Any, argument: str) -> Any:
+        """[N] of a column, [N, C] of a frame."""
+        columns = self.columns(array, argument)
+        if columns is None:
+            return self.read(array, _Label(argument))
+        labels = [_Label(argument, name, in_frame=True) for name, _ in columns]
+        parts = [self.read(one, label) for label, (_, one) in zip(labels, columns, strict=True)]
+        if not parts:
+            raise ValueError(f"{argument}: expected columns, got a frame without any")
+        for label, part in zip(labels, parts, strict=True):
+            if part.ndim != 1:
+                raise TypeError(
+                    f"{label.column}: expected one number per row, got shape {part.shape[1:]}; "
+                    f"pass this column on its own"
+                )
+        named = zip(labels, parts, strict=True)
+        return join_columns([(label.column, part) for label, part in named], argument)
+
+    @abc.abstractmethod
+    def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
+        """(name, column) of each column of a frame; None if `array` is one column."""
+
+    @abc.abstractmethod
+    def read(self, column: Any, label: _Label) -> Any:
+        """A NumPy array of a column without nulls."""
+
+    def refuse_nulls(self, count: int, first: int, label: _Label) -> None:
+        """ValueError if there are nulls, with the way out."""
+        if count:
+            raise ValueError(
+                f"{label.column}: expected no nulls, got {count}, the first in row {first}; drop "
+                f"them with {self.drop.format(label.whole)} or fill them with "
+                f"{self.fill.format(label.whole)}"
+            )
+
+    def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
+        """The error for elements that are no numbers; `kind` is "text", "date", "object" or another."""
+        name = label.column
+        hint = "; cast it to an integer or float dtype first"
+        if kind == "text":
+            hint = (
+                f"; strings are keys as rows of code points: pass "
+                f'np.array({self.listed.format(name)}, "U").view("uint32").reshape(len({name}), -1)'
+            )
+        elif kind == "date":
+            hint = f"; pass {self.dates.format(name)}"
+        elif kind == "object":
+            hint = (
+                f"; pass {self.listed.format(name)}: the numbers of a list are checked one by one"
+            )
+        return TypeError(f"{name}: expected bool, integers or floats, got {dtype}{hint}")
+
+
+class _Pandas(Frames):
+    name = "pandas"
+    cast = '{0}.astype("{1}")'
+    drop = "{0}.dropna()"
+    fill = "{0}.fillna(...)"
+    listed = "{0}.tolist()"
+    dates = '{0}.astype("int64")'
+
+    def take(self, array: Any, argument: str) -> Any:
+        dtypes = set(array.dtypes) if hasattr(array, "columns") else set()
+        if len(dtypes) == 1 and _is_numeric(next(iter(dtypes))):
+            return np.asarray(array)  # one block of memory: no need to go column by column
+        return super().take(array, argument)
+
+    def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
+        return list(array.items()) if hasattr(array, "columns") else None
+
+    def read(self, column: Any, label: _Label) -> Any:
+        dtype = column.dtype
+        if _is_numeric(dtype):
+            return np.asarray(column)  # a NaN in here is a float as any other
+        if _is_numpy(dtype, "O"):
+            raise self.stranger(dtype, "object", label)
+        if hasattr(dtype, "fill_value"):  # a sparse column
+            return self.read(column.astype(dtype.subtype), label)
+        missing = np.flatnonzero(np.asarray(column.isna()))
+        self.refuse_nulls(len(missing), int(missing[0]) if len(missing) else 0, label)
+        if hasattr(dtype, "categories"):
+            return self.read(column.astype(dtype.categories.dtype), label)
+        plain = getattr(dtype, "numpy_dtype", None)
+        if plain is not None and _is_numeric(plain):
+            return column.to_numpy(dtype=plain)
+        raise self.stranger(dtype, _pandas_kind(dtype), label)
+
+
+def _is_numpy(dtype: Any, kinds: str) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in kinds
+
+
+def _is_numeric(dtype: Any) -> bool:
+    return _is_numpy(dtype, "biuf")
+
+
+def _pandas_kind(dtype: Any) -> str:
+    text = str(dtype)
+    if text.startswith(("str", "large_string")):
+        return "text"
+    dates = ("datetime64", "timedelta64", "period", "timestamp", "duration", "date", "time")
+    return "date" if text.startswith(dates) else "other"
+
+
+class _Polars(Frames):
+    name = "polars"
+    drop = "{0}.drop_nulls()"
+    fill = "{0}.fill_null(...)"
+    listed = "{0}.to_list()"
+    dates = "{0}.to_physical()"
+
+    def way_to(self, dtype: str, array: Any, argument: str) -> str:
+        """polars writes Int64 for int64, and Boolean for bool."""
+        name = {"bool": "Boolean"}.get(dtype, dtype.title().replace("Uint", "UInt"))
+        return f"{argument}.cast(pl.{name})"
+
+    def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
+        if hasattr(array, "collect"):
+            raise TypeError(
+                f"{argument}: expected data, got a LazyFrame; pass {argument}.collect()"
+            )
+        if not hasattr(array, "get_columns"):
+            return None
+        return [(column.name, column) for column in array.get_columns()]
+
+    def read(self, column: Any, label: _Label) -> Any:
+        dtype = column.dtype
+        nulls = column.null_count()
+        self.refuse_nulls(nulls, int(column.is_null().arg_max()) if nulls else 0, label)
+        kind = dtype.base_type().__name__
+        if kind in _POLARS_NUMBERS:
+            return column.to_numpy()
+        if kind == "Array":
+            shape = tuple(dtype.shape)
+            flat = column.reshape((-1,)) if math.prod(shape) else column.head(0)
+            return self.read(flat, label).reshape(len(column), *shape)
+        words = {"String": "text", "Categorical": "text", "Enum": "text", "Object": "object"}
+        dates = ("Date", "Datetime", "Duration", "Time")
+        raise self.stranger(dtype, "date" if kind in dates else words.get(kind, "other"), label)
+
+
+_POLARS_NUMBERS = {
+    "Boolean",
+    *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)),
+    *(f"Float{bits}" for bits in (16, 32, 64)),
+}
+
+
+class _Arrow(Frames):
+    name = "pyarrow"
+    drop = "{0}.drop_null()"
+    fill = "{0}.fill_null(...)"
+    listed = "{0}.to_pylist()"
+    dates = '{0}.cast("int64")'
+
+    def way_to(self, dtype: str, array: Any, argument: str) -> str:
+        """A table is cast to a schema, a column to a type."""
+        if not hasattr(array, "column_names"):
+            return f'{argument}.cast("{dtype}")'
+        fields = f'[(name, "{dtype}") for name in {argument}.column_names]'
+        return f"{argument}.cast(pa.schema({fields}))"
+
+    def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
+        if not hasattr(array, "column_names"):
+            return None
+        return list(zip(array.column_names, array.columns, strict=True))
+
+    def read(self, column: Any, label: _Label) -> Any:
+        nulls = column.null_count
+        first = column.is_null().to_pylist().index(True) if nulls else 0
+        self.refuse_nulls(nulls, first, label)
+        kind = str(column.type)
+        if kind in _ARROW_NUMBERS:
+            array = column.to_numpy(zero_copy_only=False)
+            return array if len(array) else array.astype(_ARROW_NUMBERS[kind])
+        if kind.startswith("dictionary<"):
+            return self.read(column.cast(column.type.value_type), label)
+        if kind.startswith("fixed_size_list<"):
+            joined = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+            flat = self.read(joined.flatten(), label)
+            return flat.reshape(len(column), column.type.list_size, *flat.shape[1:])
+        dates = ("timestamp", "duration", "date", "time")
+        what = "date" if kind.startswith(dates) else "other"
+        raise self.stranger(
+            column.type, "text" if "string" in kind.partition("<")[0] else what, label
+        )
+
+    def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
+        """Arrow casts a date or time to integers of its own width only."""
+        if kind == "date" and dtype.bit_width == 32:
+            return TypeError(
+                f"{label.column}: expected bool, integers or floats, got {dtype}; "
+                f'pass {label.column}.cast("int32")'
+            )
+        return super().stranger(dtype, kind, label)
+
+
+_ARROW_NUMBERS = {
+    "bool": "bool",
+    **{f"{sign}int{n}": f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)},
+    "halffloat": "float16",
+    "float": "float32",
+    "double": "float64",
+}
+
+FRAMES: dict[str, Framework] = {one.name: one for one in (_Pandas(), _Polars(), _Arrow())}

@@ -1,0 +1,92 @@
+"""Tensors from and to NumPy, DLPack and .npy files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arrays import to_numpy
+from tensorhash._disk import replacing
+from tensorhash._dtypes import name_of
+from tensorhash.core._base import Base
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Exchange(Base):
+    """Memory shared with others, and files."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_numpy(cls, array: Any) -> Self:
+        """A tensor over the memory of a NumPy array."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"array: expected a NumPy array, got {type(array).__name__}")
+        name_of(array.dtype)
+        return cls._wrap(array)
+
+    @classmethod
+    def from_dlpack(cls, source: Any) -> Self:
+        """A tensor over the memory of a DLPack capsule or of an object with `__dlpack__`."""
+        return cls._wrap(to_numpy(_core.Tensor.from_dlpack(source, "source")))
+
+    def to_dlpack(self) -> Any:
+        """A "dltensor" capsule over this memory, for `torch.utils.dlpack.from_dlpack`."""
+        return self._exported().to_dlpack()
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        return self._exported().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def _exported(self) -> _core.Tensor:
+        return _core.Tensor.wrap(self._array, "tensor")
+
+    def numpy(self) -> Any:
+        """A NumPy array over this memory."""
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        wanted = self._array.dtype if dtype is None else np.dtype(dtype)
+        if wanted == self._array.dtype:
+            return self._array.copy() if copy else self._array
+        if copy is False:
+            raise ValueError(f"copy=False: {self._array.dtype} cannot become {wanted} without one")
+        return self._array.astype(wanted)
+
+    def save(self, file_name: str | os.PathLike[str]) -> None:
+        """Writes NumPy's .npy format to exactly this name; the old file or the new one stands."""
+        path = os.fsdecode(file_name)
+        if name_of(self._array.dtype) == "bfloat16":
+            raise TypeError(f"{path}: .npy has no bfloat16; convert with .to(o3c.float32)")
+        with replacing(path) as file:
+            np.lib.format.write_array(file, np.asarray(self._array, order="C"), allow_pickle=False)
+
+    @classmethod
+    def load(cls, file_name: str | os.PathLike[str]) -> Self:
+        """Reads a .npy file; ValueError says what is wrong with another."""
+        path = os.fsdecode(file_name)
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ValueError(f"{path}: expected a file, got a folder or a pipe")
+        try:
+            # Mapped first: a header that promises more than the file holds allocates nothing.
+            mapped = np.lib.format.open_memmap(path, mode="r")
+        except (ValueError, TypeError, EOFError, SyntaxError, OverflowError) as error:
+            raise ValueError(f"{path}: not a readable .npy file: {error}") from error
+        name_of(mapped.dtype)
+        return cls._wrap(np.array(mapped, dtype=mapped.dtype.newbyteorder("="), order="C"))

@@ -1,0 +1,116 @@
+"""Functions of `tensorhash.core` over several tensors, and linear algebra as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from tensorhash.core._base import as_numpy, is_float
+from tensorhash.core._operands import broadcasting, same_dtype
+from tensorhash.core.tensor import Tensor
+
+
+def _tensor(value: Any, argument: str) -> Tensor:
+    return value if isinstance(value, Tensor) else Tensor._wrap(as_numpy(value, argument))
+
+
+def concatenate(tensors: Iterable[Any], axis: int | None = 0) -> Tensor:
+    """The tensors, of one dtype, joined along an axis; of a single tensor the rows are joined."""
+    arrays = [as_numpy(tensor, f"tensors[{i}]") for i, tensor in enumerate(tensors)]
+    if not arrays:
+        raise ValueError("tensors: expected at least one tensor, got none")
+    if len(arrays) == 1:
+        arrays = list(arrays[0])
+    same = [same_dtype(arrays[0], array, f"tensors[{i}]") for i, array in enumerate(arrays)]
+    try:
+        return Tensor._wrap(np.concatenate(same, axis=axis or 0))
+    except ValueError as error:
+        raise ValueError(f"tensors: expected shapes that join along {axis}: {error}") from None
+
+
+def append(self: Any, values: Any, axis: int | None = None) -> Tensor:
+    """A copy of `self` with `values` joined on along `axis`; without an axis, flattened."""
+    return _tensor(self, "self").append(values, axis)
+
+
+def maximum(input: Any, other: Any) -> Tensor:
+    """The larger of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
+    left = as_numpy(input, "input")
+    right = broadcasting(left, same_dtype(left, other))
+    return Tensor._wrap(np.where(np.less(left, right), right, left))
+
+
+def minimum(input: Any, other: Any) -> Tensor:
+    """The smaller of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
+    left = as_numpy(input, "input")
+    right = broadcasting(left, same_dtype(left, other))
+    return Tensor._wrap(np.where(np.less(right, left), right, left))
+
+
+def addmm(input: Any, A: Any, B: Any, alpha: float, beta: float) -> Tensor:
+    """alpha * A @ B + beta * input, for matrices of floats; `input` broadcasts."""
+    product = _tensor(A, "A").matmul(B)
+    if not is_float(product._array.dtype):
+        raise TypeError(f"A: expected Float32 or Float64, got {product.dtype}")
+    added = same_dtype(product._array, input, "input")
+    broadcasting(product._array, added, "input")
+    if np.broadcast_shapes(added.shape, product._array.shape) != product._array.shape:
+        raise ValueError(f"input: expected to broadcast to {product.shape}, got {added.shape}")
+    return product.mul_(alpha).add_(Tensor._wrap(added) * beta)
+
+
+def matmul(A: Any, B: Any) -> Tensor:
+    """The product of a matrix with a matrix or a vector."""
+    return _tensor(A, "A").matmul(B)
+
+
+def det(A: Any) -> float:
+    """The determinant of a square matrix."""
+    return _tensor(A, "A").det()
+
+
+def inv(A: Any) -> Tensor:
+    """The inverse of a square matrix."""
+    return _tensor(A, "A").inv()
+
+
+def solve(A: Any, B: Any) -> Tensor:
+    """X with A X = B, for a square matrix A."""
+    return _tensor(A, "A").solve(B)
+
+
+def lstsq(A: Any, B: Any) -> Tensor:
+    """X that makes |A X - B| least, for a matrix A of full rank with rows >= columns."""
+    return _tensor(A, "A").lstsq(B)
+
+
+def svd(A: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """(U, S, VT) with A = U diag(S) VT."""
+    return _tensor(A, "A").svd()
+
+
+def lu(A: Any, permute_l: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """(P, L, U) with A = P L U; with `permute_l` L is P L."""
+    return _tensor(A, "A").lu(permute_l)
+
+
+def lu_ipiv(A: Any) -> tuple[Tensor, Tensor]:
+    """(pivots, L and U in one matrix): row i was swapped with row pivots[i] - 1."""
+    return _tensor(A, "A").lu_ipiv()
+
+
+def triu(A: Any, diagonal: int = 0) -> Tensor:
+    """The elements on and above a diagonal, zeros below."""
+    return _tensor(A, "A").triu(diagonal)
+
+
+def tril(A: Any, diagonal: int = 0) -> Tensor:
+    """The elements on and below a diagonal, zeros above."""
+    return _tensor(A, "A").tril(diagonal)
+
+
+def triul(A: Any, diagonal: int = 0) -> tuple[Tensor, Tensor]:
+    """(upper with the diagonal, lower with ones on the diagonal)."""
+    return _tensor(A, "A").triul(diagonal)

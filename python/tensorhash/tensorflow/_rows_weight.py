@@ -1,0 +1,67 @@
+"""The rows of an embedding as one of its Keras weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tensorhash.tensorflow.table import HashTable
+
+
+class RowsShape(tuple):
+    """(rows, width), equal to the shape of any record array: Keras compares shapes before it assigns, and a table
+    takes any number of rows."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and len(other) == 1
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
+class RowsWeight:
+    """What Keras asks of a weight, over a table. Its value is a record array with the fields "key" and "row".
+
+    As an array it is the rows alone: histograms and counts are about numbers.
+    """
+
+    trainable = False
+
+    def __init__(self, table: HashTable, path: str) -> None:
+        self._table = table
+        self.path = path
+        self.name = "rows"
+        self.dtype = table.value_dtype.name
+
+    @property
+    def shape(self) -> RowsShape:
+        return RowsShape((int(self._table.size()), *self._table.value_shape))
+
+    def _record(self) -> np.dtype:
+        keys, values = self._table.key_dtype, self._table.value_dtype
+        width = tuple(self._table.value_shape)
+        return np.dtype([("key", keys.as_numpy_dtype), ("row", values.as_numpy_dtype, width)])
+
+    def numpy(self) -> np.ndarray:
+        keys, values = self._table.export()
+        rows = np.empty(keys.shape[0], self._record())
+        rows["key"], rows["row"] = keys.numpy(), values.numpy()
+        return rows
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy()["row"].astype(dtype or self.dtype)
+
+    def assign(self, value: Any) -> None:
+        """Everything out, these rows in."""
+        rows, wanted = np.asarray(value), self._record()
+        if rows.dtype != wanted or rows.ndim != 1:
+            raise ValueError(
+                f"rows: expected a 1-D record array of {wanted}, as get_weights gives, got {rows.dtype} "
+                f"of shape {rows.shape}"
+            )
+        keys = tf.convert_to_tensor(rows["key"], self._table.key_dtype)
+        self._table._import(keys, tf.convert_to_tensor(rows["row"], self._table.value_dtype))

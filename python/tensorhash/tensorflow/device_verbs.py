@@ -1,0 +1,127 @@
+"""The verbs of a table over several devices, as tensorhash.ShardedHashMap has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tensorhash.optim import SGD
+from tensorhash.tensorflow._arguments import as_tensor
+from tensorhash.tensorflow._ops import ops
+
+EVERYTHING = 2**63 - 1
+
+
+def refuse(message: str) -> tf.errors.InvalidArgumentError:
+    return tf.errors.InvalidArgumentError(None, None, message)
+
+
+def check_placement(devices: Any, policy: Any) -> tuple[list[str], str]:
+    """Devices as a list of names, and the name of a policy."""
+    if isinstance(devices, str) or not isinstance(devices, Sequence):
+        raise refuse(f'devices: expected a list such as ["cpu:0", "cpu:1"], got {devices!r}')
+    for device in devices:
+        if not isinstance(device, str):
+            raise refuse(f'devices: expected names such as "cpu:0", got {device!r}')
+    if not isinstance(policy, str):
+        raise refuse(
+            f'policy: expected "hash" or "mod", got {policy!r}; an op cannot call a Python function'
+        )
+    return list(devices), policy
+
+
+class DeviceVerbs:
+    """Mixed into HashTable. A table without `devices` has one shard, on "cpu:0"."""
+
+    _devices: list[str]
+
+    @property
+    def devices(self) -> list[str]:
+        """The device of each shard."""
+        return list(self._devices)
+
+    def _shard_on(self, device: str) -> int:
+        if device not in self._devices:
+            raise refuse(f"device: expected one of {', '.join(self._devices)}, got {device!r}")
+        return self._devices.index(device)
+
+    def set(self: Any, keys: Any, values: Any, name: str | None = None) -> tf.Tensor:
+        """Overwrites the values of keys that are there, of equal keys the last wins. Which were there."""
+        return ops.tensorhash_assign(
+            table=self.resource_handle,
+            keys=as_tensor("keys", keys, self._key_dtype),
+            values=as_tensor("values", values, self._value_dtype),
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+            name=name,
+        )
+
+    def get(
+        self: Any, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
+        """lookup()."""
+        return self.lookup(keys, dynamic_default_values, name)
+
+    def update(
+        self: Any,
+        keys: Any,
+        gradients: Any,
+        optimizer: SGD,
+        *,
+        duplicates: str = "in_order",
+        name: str | None = None,
+    ) -> tf.Tensor:
+        """A step of tensorhash.optim.SGD for each row whose key is there. Which were there.
+
+        Rows of equal keys step one after the other, or once with their "sum". A compiled function keeps the
+        optimizer's numbers that it was traced with.
+        """
+        if not isinstance(optimizer, SGD) or optimizer.momentum != 0:
+            raise refuse(
+                "optimizer: expected tensorhash.optim.SGD without momentum, because a table holds no state "
+                f"beside its values, got {optimizer!r}"
+            )
+        return ops.tensorhash_update(
+            table=self.resource_handle,
+            keys=as_tensor("keys", keys, self._key_dtype),
+            gradients=as_tensor("gradients", gradients, self._value_dtype),
+            settings=tf.constant([optimizer.lr, optimizer.weight_decay], tf.float64),
+            duplicates=duplicates,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+            name=name,
+        )
+
+    def get_size(self: Any, device: str | None = None, name: str | None = None) -> tf.Tensor:
+        """The number of entries on one device, or on all, a scalar int64."""
+        if device is None:
+            return self.size(name)
+        shard = tf.constant(self._shard_on(device), tf.int64)
+        return ops.tensorhash_shard_size(table=self.resource_handle, shard=shard, name=name)
+
+    def insert_from_cpu(
+        self: Any, device: str, keys: Any, values: Any, name: str | None = None
+    ) -> Any:
+        """insert() into the shard of one device. A key that belongs to another is an error that names its row."""
+        return self._upsert(keys, values, "last", self._shard_on(device), name)
+
+    def dump_to_cpu(
+        self: Any, device: str | None = None, name: str | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Keys and values of one device, or of all, of one moment."""
+        begin, end = 0, EVERYTHING
+        if device is not None:
+            shard = self._shard_on(device)
+            begin, end = shard << 32, (shard + 1) << 32
+        keys, values, _ = self._export(begin, EVERYTHING, name, end=end)
+        return keys, values
+
+    def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> Any:
+        """Refused: there are no shards on GPUs yet."""
+        raise tf.errors.FailedPreconditionError(
+            None,
+            None,
+            f"dump_to_gpu: expected a table on a GPU, got one on {', '.join(self._devices)}; use dump_to_cpu",
+        )

@@ -1,0 +1,12 @@
+// Where the seeds of hash tables come from.
+#pragma once
+
+#include <cstdint>
+
+namespace tensorhash::runtime {
+
+/// A seed for a table or a scratch index: TENSORHASH_SEED if that was set when the first one was
+/// asked for, else 64 random bits from the system. Throws ValueError if TENSORHASH_SEED is no seed.
+std::uint64_t new_seed();
+
+}  // namespace tensorhash::runtime

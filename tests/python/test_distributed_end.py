@@ -1,0 +1,113 @@
+"""A process ends cleanly after `destroy_process_group`, whatever tables are still there.
+
+How often that is tried is in TENSORHASH_END_RUNS: a few times here, 50 before a release.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available():
+    pytest.skip("this torch has no torch.distributed", allow_module_level=True)
+
+RUNS = int(os.environ.get("TENSORHASH_END_RUNS", "4"))
+ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+
+BEGIN = """
+import gc, os, sys, time, weakref
+import numpy as np
+import torch, torch.distributed as dist
+from tensorhash.distributed import DistributedHashMap
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+
+def begin(store):
+    where = f"file://{folder}/{store}"
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=2)
+
+def filled(group=None):
+    made = DistributedHashMap(group, 0, "int64", (), "int64", ())
+    keys = np.arange(1000)
+    made.insert(keys, keys)
+    return made
+
+def destroy(moment):
+    # Both ranks are done with their messages: one that closes earlier could cut the other off.
+    open(f"{folder}/{moment}-{rank}", "w").close()
+    while not all(os.path.exists(f"{folder}/{moment}-{r}") for r in range(2)):
+        time.sleep(0.01)
+    dist.destroy_process_group()
+
+begin("store")
+"""
+
+# The table is a global: it is there until the interpreter goes.
+WITH_A_TABLE = """
+table = filled()
+assert table.size() == 1000
+destroy("end")
+"""
+
+AFTERWARDS = """
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+    except RuntimeError as error:
+        assert "process_group: destroyed by torch.distributed" in str(error), error
+        assert "still there in .local" in str(error), error
+        return
+    raise AssertionError("nothing was raised")
+
+table = filled()
+small = dist.new_group([0, 1])
+other = filled(small)
+groups = [weakref.ref(dist.group.WORLD), weakref.ref(small)]
+del small
+owned = table.local_size()
+destroy("first")
+gc.collect()
+assert [group() for group in groups] == [None, None]
+for one in (table, other):
+    refused(one.find, np.arange(3))
+    refused(one.size)
+    refused(lambda: one.process_group)
+    one.local.validate()
+    assert (one.rank, one.world_size) == (rank, 2)
+assert table.local_size() == owned > 0
+begin("again")
+again = filled()
+again.insert(*table.items())
+assert again.size() == 1000
+destroy("end")
+"""
+
+
+def run_ranks(program, folder):
+    """Runs the program as two ranks, in processes of their own; fails unless both end well."""
+    folder.mkdir()
+    file = folder / "program.py"
+    file.write_text(BEGIN + textwrap.dedent(program))
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(file), str(rank), str(folder)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **ENVIRONMENT},
+        )
+        for rank in range(2)
+    ]
+    said = [rank.communicate(timeout=300)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], said
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+def test_the_process_ends_cleanly_with_a_table_alive(tmp_path, run):
+    run_ranks(WITH_A_TABLE, tmp_path / f"run-{run}")
+
+
+def test_a_table_keeps_no_group_alive_and_says_so_afterwards(tmp_path):
+    run_ranks(AFTERWARDS, tmp_path / "afterwards")

@@ -1,0 +1,21 @@
+"""The op library that the first import compiles is hardened as the package's own libraries are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from tensorhash.tensorflow import _build
+
+
+def test_the_op_library_is_hardened(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parents[1] / "python")
+    import elf
+
+    found = elf.read(_build.library())
+    assert found.full_relro
+    assert not found.executable_stack
+    assert found.stack_protector
+    # FORTIFY leaves a mark in the file only where a call needs its check, and no call here does.
+    assert "-D_FORTIFY_SOURCE=2" in _build.compile_flags(tf)
