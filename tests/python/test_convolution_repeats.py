@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash.coords as thc
-from tensorhash.torch import SparseConv3d, stride_features
+
+torch = pytest.importorskip("torch")
+
+from tensorhash.torch import SparseConv3d, stride_features  # noqa: E402
 
 MODES = [
     {},

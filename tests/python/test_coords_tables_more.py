@@ -4,10 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash
 from tensorhash.coords import CoordTable, PackedHashTable, PackedHashTable128
+
+torch = pytest.importorskip("torch")
 
 
 def random_rows(count, columns=4, seed=0, low=-6, high=6):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tensorhash.coords import POINT_ORDERING, IntCoords, stride_coords
+
+torch = pytest.importorskip("torch")
 
 ROWS = np.random.default_rng(3).integers(-50, 50, (400, 3), dtype=np.int32)
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash
 from tensorhash.coords import (
@@ -10,6 +9,8 @@ from tensorhash.coords import (
     kernel_map_from_offsets,
     kernel_offsets_from_size,
 )
+
+torch = pytest.importorskip("torch")
 
 
 def random_rows(count, axes=3, seed=0, reach=6, batches=2):

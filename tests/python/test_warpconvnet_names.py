@@ -7,10 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 
 import tensorhash.coords as thc
-from tensorhash.torch import STRIDED_CONV_MODE, SparseConv3d
+
+torch = pytest.importorskip("torch")
+
+from tensorhash.torch import STRIDED_CONV_MODE, SparseConv3d  # noqa: E402
 
 COORDS = torch.tensor([[0, 1, 2, 3], [0, 4, 5, 6], [1, 1, 2, 3], [1, 9, 9, 9]], dtype=torch.int32)
 
