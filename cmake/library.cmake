@@ -106,7 +106,8 @@ endfunction()
 
 _tensorhash_add_objects(tensorhash_objects ${_core_sources})
 if(TENSORHASH_PRECOMPILE)
-    target_precompile_headers(tensorhash_objects PRIVATE src/precompiled.hpp)
+    # In angle brackets, so that no path of this tree is in what a compiler cache compares.
+    target_precompile_headers(tensorhash_objects PRIVATE <precompiled.hpp>)
     # Its options are not those of the precompiled header.
     set_source_files_properties(src/table/steps.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()

@@ -219,7 +219,7 @@ TEST(CMemory, refuses_what_cannot_be) {
     EXPECT_EQ(th_memory_take(-1, &memory), TH_VALUE_ERROR);
     EXPECT_STREQ(th_last_error(), "bytes: expected at least 0, got -1");
     EXPECT_EQ(th_memory_take(1, nullptr), TH_VALUE_ERROR);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TH_TEST_SANITIZED
     EXPECT_EQ(th_memory_take(std::int64_t{1} << 60, &memory), TH_OUT_OF_MEMORY);
 #endif
     EXPECT_EQ(memory.data, nullptr);

@@ -85,7 +85,7 @@ TEST(CppInterface, an_error_of_a_dtype_says_which_argument_and_which_dtype) {
     }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TH_TEST_SANITIZED
 /// 256 keys with 256 KiB each: a copy of the values would not fit.
 template <class Map>
 void expect_keys_without_values(Map const& map) {

@@ -9,10 +9,15 @@ namespace {
 
 constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min,
                                    Reduce::Max};
-constexpr Dtype every_value_dtype[] = {
-    Dtype::Bool,     Dtype::Int8,    Dtype::Int16,  Dtype::Int32,  Dtype::Int64,
-    Dtype::UInt8,    Dtype::UInt16,  Dtype::UInt32, Dtype::UInt64, Dtype::Float16,
-    Dtype::BFloat16, Dtype::Float32, Dtype::Float64};
+
+/// Under sanitizers one dtype of each width and each way to add.
+std::vector<Dtype> value_dtypes() {
+    if (!runs_in_full())
+        return {Dtype::Bool, Dtype::UInt16, Dtype::Int64, Dtype::BFloat16, Dtype::Float32};
+    return {Dtype::Bool,     Dtype::Int8,    Dtype::Int16,  Dtype::Int32,  Dtype::Int64,
+            Dtype::UInt8,    Dtype::UInt16,  Dtype::UInt32, Dtype::UInt64, Dtype::Float16,
+            Dtype::BFloat16, Dtype::Float32, Dtype::Float64};
+}
 
 void accumulate_twice(Twin& twin, std::vector<Reduce> const& how, std::size_t rows,
                       std::uint64_t universe) {
@@ -51,7 +56,7 @@ TEST_P(Rule01Accumulate, small_batches_and_wide_rows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, Rule01Accumulate,
-                         ::testing::Combine(::testing::ValuesIn(every_value_dtype),
+                         ::testing::Combine(::testing::ValuesIn(value_dtypes()),
                                             ::testing::ValuesIn(thread_counts)),
                          [](::testing::TestParamInfo<DtypeAndThreads> const& at) {
                              return std::string(tensorhash::name(std::get<0>(at.param))) +

@@ -83,7 +83,7 @@ TEST(Rule10, a_table_that_grows_has_room_for_what_it_needs_up_to_the_most_that_t
 }
 
 TEST(Rule10, a_file_may_be_longer_than_a_batch) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "too much memory under a sanitizer";
 #endif
     // Untouched, it costs only addresses. What is wrong with it is its content: the length is fine.
@@ -94,7 +94,7 @@ TEST(Rule10, a_file_may_be_longer_than_a_batch) {
 }
 
 TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "too much memory under a sanitizer";
 #endif
     if (available_memory() < (6ll << 30)) GTEST_SKIP() << "needs 6 GB of free memory";
@@ -164,7 +164,7 @@ TEST(Rule10, shapes_whose_product_overflows_are_refused) {
 }
 
 TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers stop at huge allocations";
 #endif
     // 2^22 rows of 2^26 bytes are more than an address space has; the keys and the index for them are small.
@@ -179,7 +179,7 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
 }
 
 TEST(Rule10, growth_that_fails_takes_the_batch_back) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
     // The last two keys are those of the empty and the erased mark; 2^30 bytes a value are too many today.

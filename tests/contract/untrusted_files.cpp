@@ -71,10 +71,10 @@ TEST(UntrustedFiles, a_capacity_out_of_proportion_is_not_allocated) {
 TEST(UntrustedFiles, a_capacity_in_proportion_is_restored) {
     HashMap map(Capacity{100000}, {Dtype::Int64, {}}, {});
     EXPECT_EQ(HashMap::from_bytes(map.to_bytes()).capacity(), 100000);
-    // Blocks of memory are rounded up to pages.
+    // Blocks are rounded up to pages, and a freed block of up to a quarter more may serve.
     std::uint64_t const bytes = HashMap::memory_for(Capacity{100000}, map.key_element(), {});
     EXPECT_LE(bytes, map.memory_usage().total());
-    EXPECT_GE(bytes + bytes / 20, map.memory_usage().total());
+    EXPECT_GE(bytes + bytes / 4 + bytes / 20, map.memory_usage().total());
 }
 
 TEST(UntrustedFiles, a_table_that_grew_by_itself_is_in_proportion) {

@@ -2,10 +2,10 @@
 #include "tensorhash/coords/kernel_map.hpp"
 
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include "support/fixtures.hpp"
+#include "support/kernel_map_oracle.hpp"
 
 namespace th_test {
 namespace {
@@ -17,100 +17,13 @@ using tensorhash::coords::KernelMap;
 using tensorhash::coords::KernelMapOptions;
 using tensorhash::coords::Strategy;
 
-using Row = std::vector<std::int32_t>;
-using Rows = std::vector<Row>;
-
-Tensor tensor_of(Rows const& rows, std::size_t columns) {
-    std::vector<std::int32_t> flat;
-    for (Row const& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-    return Tensor::from(
-        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
-}
-
-/// Distinct rows in random order; axis a is spread over [-range[a], range[a]].
-Rows random_rows(std::size_t count, std::vector<std::int32_t> const& range, unsigned seed) {
-    std::mt19937 random(seed);
-    std::map<Row, bool> seen;
-    Rows rows;
-    for (std::size_t i = 0; i < count; ++i) {
-        Row row{static_cast<std::int32_t>(random() % 3)};
-        for (std::int32_t const limit : range) {
-            // Clusters of neighbours, however far apart the clusters are.
-            std::int32_t const near = static_cast<std::int32_t>(random() % 5) - 2;
-            std::int32_t const far = limit == 0 ? 0 : static_cast<std::int32_t>(random() % 3) - 1;
-            row.push_back(far * limit + (far > 0   ? -std::abs(near)
-                                         : far < 0 ? std::abs(near)
-                                                   : near));
-        }
-        if (seen.emplace(row, true).second) rows.push_back(row);
-    }
-    return rows;
-}
-
-/// A third of the cells of a cube, in random order.
-Rows dense_rows(std::int32_t side, std::size_t axes, unsigned seed) {
-    std::mt19937 random(seed);
-    Rows rows;
-    Row row(axes + 1, 0);
-    for (std::size_t axis = 0; axis < row.size();) {
-        if (random() % 3 == 0) rows.push_back(row);
-        // To the next cell, as a counter with a digit for each axis.
-        for (axis = 1; axis < row.size() && ++row[axis] == side; ++axis) row[axis] = 0;
-    }
-    std::shuffle(rows.begin(), rows.end(), random);
-    return rows;
-}
-
-struct Pairs {
-    std::vector<std::int32_t> in;
-    std::vector<std::int32_t> out;
-    std::vector<std::int64_t> offsets{0};
-};
-
-Pairs brute_force(Rows const& in, Rows const& out, Shape const& stride, Kernel const& kernel) {
-    std::map<std::vector<std::int64_t>, std::int32_t> where;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        where.emplace(std::vector<std::int64_t>(in[i].begin(), in[i].end()),
-                      static_cast<std::int32_t>(i));
-    }
-    Tensor const table = tensorhash::coords::kernel_offsets_from_size(kernel);
-    auto const offsets = table.as<std::int32_t>();
-    auto const columns = static_cast<std::size_t>(table.shape()[1]);
-    Pairs pairs;
-    for (std::size_t k = 0; k < offsets.size() / columns; ++k) {
-        for (std::size_t o = 0; o < out.size(); ++o) {
-            std::vector<std::int64_t> sought(out[o].begin(), out[o].end());
-            for (std::size_t c = 1; c < columns; ++c) {
-                sought[c] = sought[c] * stride[c - 1] + offsets[k * columns + c];
-            }
-            if (auto const hit = where.find(sought); hit != where.end()) {
-                pairs.in.push_back(hit->second);
-                pairs.out.push_back(static_cast<std::int32_t>(o));
-            }
-        }
-        pairs.offsets.push_back(static_cast<std::int64_t>(pairs.in.size()));
-    }
-    return pairs;
-}
-
 void expect_pairs(KernelMap const& map, Pairs const& want) {
     EXPECT_EQ(to_vector<std::int32_t>(map.in_maps), want.in);
     EXPECT_EQ(to_vector<std::int32_t>(map.out_maps), want.out);
     EXPECT_EQ(to_vector<std::int64_t>(map.offsets), want.offsets);
 }
 
-/// How far the rows reach on the widest axis.
-std::int64_t extent_of(Rows const& rows) {
-    std::int64_t widest = 0;
-    for (std::size_t c = 0; !rows.empty() && c < rows[0].size(); ++c) {
-        auto const by_column = [&](Row const& a, Row const& b) { return a[c] < b[c]; };
-        auto const [low, high] = std::minmax_element(rows.begin(), rows.end(), by_column);
-        widest = std::max(widest, std::int64_t{(*high)[c]} - (*low)[c]);
-    }
-    return widest;
-}
-
-bool takes(Strategy strategy, Kernel const& kernel, Rows const& in) {
+bool takes(Strategy strategy, Kernel const& kernel, Voxels const& in) {
     if (strategy == Strategy::Blocks) {
         bool fits = kernel.size.size() <= 3 && kernel.dilation.empty() && extent_of(in) < 256;
         for (std::int64_t const size : kernel.size) fits = fits && size <= 16;
@@ -124,8 +37,8 @@ bool takes(Strategy strategy, Kernel const& kernel, Rows const& in) {
 
 class KernelMaps : public OverThreads {
 protected:
-    static void check(Rows const& in, Rows const& out, Shape const& stride, Kernel const& kernel,
-                      Duplicates duplicates = Duplicates::Refuse) {
+    static void check(Voxels const& in, Voxels const& out, Shape const& stride,
+                      Kernel const& kernel, Duplicates duplicates = Duplicates::Refuse) {
         Pairs const want = brute_force(in, out, stride, kernel);
         std::size_t const columns = kernel.size.size() + 1;
         for (Strategy const strategy : {Strategy::Fastest, Strategy::Merge, Strategy::Flat,
@@ -152,16 +65,16 @@ TEST_P(KernelMaps, keys_of_one_three_and_seven_words_give_the_same_pairs) {
                                                    {far, far, far, far, far, far}}) {
         Kernel kernel{{3, 3, 3}};
         kernel.size.resize(range.size(), 2);
-        Rows const rows = random_rows(400, range, 7);
+        Voxels const rows = random_rows(400, range, 7);
         Shape const ones(range.size(), 1);
         check(rows, rows, ones, kernel);
-        check(rows, Rows(rows.rbegin(), rows.rend()), ones, kernel);
+        check(rows, Voxels(rows.rbegin(), rows.rend()), ones, kernel);
     }
 }
 
 TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
-    Rows const rows = random_rows(500, {6, 6, 6}, 1);
-    Rows const other = random_rows(300, {6, 0, 6}, 2);
+    Voxels const rows = random_rows(500, {6, 6, 6}, 1);
+    Voxels const other = random_rows(300, {6, 0, 6}, 2);
     for (Kernel const& kernel :
          {Kernel{{5, 5, 5}}, Kernel{{2, 4, 3}}, Kernel{{1, 7, 1}}, Kernel{{3, 3, 3}, {2, 1, 3}},
           Kernel{{3, 2, 3}, {1, 1, 7}}, Kernel{{3, 3, 3}, {}, {4, 0, -2}}, Kernel{{1, 1, 1}}}) {
@@ -172,13 +85,13 @@ TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
 
 TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
     // Full enough that every step leads somewhere, over borders in every direction and corners too.
-    Rows const cube = dense_rows(18, 3, 20);
-    Rows const flat = dense_rows(27, 2, 21);
+    Voxels const cube = dense_rows(18, 3, 20);
+    Voxels const flat = dense_rows(27, 2, 21);
     for (Kernel const& kernel :
          {Kernel{{3, 3, 3}}, Kernel{{1, 3, 3}}, Kernel{{3, 1, 3}}, Kernel{{3, 3, 1}},
           Kernel{{3, 1, 1}}, Kernel{{1, 1, 3}}, Kernel{{5, 5, 5}}, Kernel{{2, 4, 3}}}) {
         check(cube, cube, {1, 1, 1}, kernel);
-        check(cube, Rows(cube.begin(), cube.begin() + 500), {1, 1, 1}, kernel);
+        check(cube, Voxels(cube.begin(), cube.begin() + 500), {1, 1, 1}, kernel);
     }
     for (Kernel const& kernel : {Kernel{{3, 3}}, Kernel{{1, 3}}, Kernel{{3, 1}}, Kernel{{7, 4}}}) {
         check(flat, flat, {1, 1}, kernel);
@@ -186,14 +99,14 @@ TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
 }
 
 TEST_P(KernelMaps, many_rows_in_dense_blocks_are_cut_among_the_threads) {
-    Rows const cube = dense_rows(32, 3, 22);
+    Voxels const cube = dense_rows(32, 3, 22);
     for (Kernel const& kernel : {Kernel{{3, 3, 3}}, Kernel{{3, 1, 3}}}) {
         check(cube, cube, {1, 1, 1}, kernel);
     }
 }
 
 TEST_P(KernelMaps, rows_in_the_order_of_blocks_stay_in_their_order) {
-    Rows rows;
+    Voxels rows;
     for (std::int32_t block = 0; block < 2; ++block)
         for (std::int32_t x = 0; x < 3; ++x)
             for (std::int32_t y = 0; y < 8; ++y)
@@ -202,8 +115,8 @@ TEST_P(KernelMaps, rows_in_the_order_of_blocks_stay_in_their_order) {
 }
 
 TEST_P(KernelMaps, kernels_over_several_blocks_and_over_none) {
-    Rows const rows = random_rows(300, {20, 3, 9}, 8);
-    Rows const flat = random_rows(300, {11, 30}, 9);
+    Voxels const rows = random_rows(300, {20, 3, 9}, 8);
+    Voxels const flat = random_rows(300, {11, 30}, 9);
     for (Kernel const& kernel :
          {Kernel{{8, 8, 8}}, Kernel{{9, 1, 9}}, Kernel{{2, 16, 5}}, Kernel{{1, 3, 15}},
           Kernel{{7, 7, 7}, {}, {20, -9, 6}}, Kernel{{10, 2, 2}, {}, {9, 1, 0}},
@@ -219,21 +132,21 @@ TEST_P(KernelMaps, kernels_over_several_blocks_and_over_none) {
 }
 
 TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
-    auto const path = [](Rows const& rows, Kernel const& kernel) {
+    auto const path = [](Voxels const& rows, Kernel const& kernel) {
         std::size_t const axes = kernel.size.size();
         Tensor const tensor = tensor_of(rows, axes + 1);
         return tensorhash::coords::generate_kernel_map(tensor, tensor, Shape(axes, 1), kernel)
             .strategy;
     };
-    Rows const near = random_rows(300, {6, 6, 6}, 13);
-    Rows const far = random_rows(300, {2000000000, 6, 6}, 14);
+    Voxels const near = random_rows(300, {6, 6, 6}, 13);
+    Voxels const far = random_rows(300, {2000000000, 6, 6}, 14);
     EXPECT_EQ(path(near, {{3, 3, 3}}), Strategy::Blocks);
     EXPECT_EQ(path(near, {{17, 3, 3}}), Strategy::Merge);
     EXPECT_EQ(path(near, {{3, 3, 3}, {1, 1, 2}}), Strategy::Merge);
     EXPECT_EQ(path(far, {{3, 3, 3}}), Strategy::Merge);
     KernelMapOptions options;
     options.strategy = Strategy::Blocks;
-    auto const forced = [&](Rows const& rows, Kernel const& kernel) {
+    auto const forced = [&](Voxels const& rows, Kernel const& kernel) {
         return message_of<ValueError>([&] {
             tensorhash::coords::generate_kernel_map(tensor_of(rows, 4), tensor_of(rows, 4),
                                                     {1, 1, 1}, kernel, options);
@@ -250,7 +163,7 @@ TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
 
 TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
     std::mt19937 random(3);
-    Rows rows;
+    Voxels rows;
     for (std::int32_t x = 0; x < 24; ++x) {
         for (std::int32_t y = 0; y < 24; ++y) {
             for (std::int32_t z = 0; z < 24; ++z) {
@@ -261,12 +174,12 @@ TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
     std::shuffle(rows.begin(), rows.end(), random);
     check(rows, rows, {1, 1, 1}, {{3, 1, 3}});
     check(rows, rows, {1, 1, 1}, {{3, 3, 9}});
-    check(rows, Rows(rows.rbegin(), rows.rend()), {1, 1, 1}, {{1, 1, 3}});
+    check(rows, Voxels(rows.rbegin(), rows.rend()), {1, 1, 1}, {{1, 1, 3}});
 }
 
 TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
-    Rows const rows = random_rows(300, {3, 3}, 4);
-    Rows twice = rows;
+    Voxels const rows = random_rows(300, {3, 3}, 4);
+    Voxels twice = rows;
     twice.insert(twice.end(), rows.begin() + 5, rows.begin() + 25);
     check(twice, rows, {1, 1}, {{3, 3}}, Duplicates::First);
     check(twice, twice, {1, 1}, {{3, 3}}, Duplicates::First);
@@ -283,8 +196,8 @@ TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
 }
 
 TEST_P(KernelMaps, transposed_table_mask_and_csr_agree) {
-    Rows const in = random_rows(400, {4, 4, 4}, 5);
-    Rows const out = random_rows(300, {4, 4, 4}, 6);
+    Voxels const in = random_rows(400, {4, 4, 4}, 5);
+    Voxels const out = random_rows(300, {4, 4, 4}, 6);
     KernelMap const map = tensorhash::coords::generate_kernel_map(
         tensor_of(in, 4), tensor_of(out, 4), {1, 1, 1}, {{3, 4, 3}});
     KernelMap const turned = tensorhash::coords::transpose(map);

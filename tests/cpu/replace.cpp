@@ -46,7 +46,7 @@ TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
               (std::vector<std::uint32_t>{nowhere, nowhere, nowhere, 8}));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !TH_TEST_SANITIZED
 TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
     Threads one(1);  // no thread is started, so no stack is asked for
     Table table = filled(1000, 4096);

@@ -38,7 +38,7 @@ struct Options {
     std::uint64_t seed = 1;
     std::uint64_t seeds = 1;
     std::uint64_t rows = 0;  // 0: by programs
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     std::uint64_t programs = 40;
     std::uint64_t files = 3000;
 #else

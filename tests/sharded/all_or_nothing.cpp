@@ -25,7 +25,7 @@ ShardedMap int_map(int shards, std::string const& policy = "hash") {
 }
 
 TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
     for (int n : looped_thread_counts()) {

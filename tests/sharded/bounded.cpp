@@ -267,7 +267,7 @@ TEST(ShardedBounds, an_admission_that_is_called_off_leaves_the_shard_as_it_was) 
 }
 
 TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
     std::int64_t const rows = 200000;

@@ -12,11 +12,7 @@
 namespace th_test {
 
 bool runs_in_full() {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    return std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
-#else
-    return true;
-#endif
+    return !TH_TEST_SANITIZED || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
 }
 
 namespace {
