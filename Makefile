@@ -12,7 +12,7 @@ step = @printf '\n=== %s\n' $(1)
 test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
               test-examples test-asan test-tsan
 # What `make test-release` runs after it.
-release_steps := test-asan-all-kinds test-tsan-all-kinds test-wheel-isolated test-subproject test-repeat test-fuzz \
+release_steps := test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz \
                  test-process-ends test-open3d test-compilers test-arm mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
@@ -150,6 +150,11 @@ test-python:  ## Python tests
 	@tools/install-package --strict
 	$(call step,"Python tests")
 	@tools/test-python $(python) tests/python
+
+test-python-in-full:  ## Python tests with every loop in full and those that need gigabytes
+	@tools/setup package test
+	@tools/install-package --strict
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-python $(python) tests/python
 
 test-tensorflow:  ## the TensorFlow tables, with a TensorFlow of their own in .venv-tensorflow
 	@tools/setup package tensorflow

@@ -42,9 +42,9 @@ private:
 
 TEST_P(Rule01Accumulate, joins_rows_in_row_order_with_every_reduce) {
     for (Reduce how : every_reduce)
-        for (std::uint64_t universe : {1u, 60u, 20000u}) {
+        for (std::uint64_t universe : {1u, 60u, 12000u}) {
             Twin twin(0, {Dtype::Int32, {3}}, {{dtype(), {}}, {dtype(), {3}}});
-            accumulate_twice(twin, {how}, 15000, universe);
+            accumulate_twice(twin, {how}, 9000, universe);
         }
 }
 

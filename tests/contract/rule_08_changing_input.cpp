@@ -43,7 +43,7 @@ private:
 };
 
 constexpr std::size_t batch_rows = 20000;
-constexpr int rounds = 25;
+constexpr int rounds = 12;
 
 Ids ids_from(std::uint64_t first) {
     Ids ids(batch_rows);

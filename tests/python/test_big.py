@@ -1,10 +1,9 @@
-"""What needs gigabytes: T45, more than 2^31 bytes of values in one column, skipped where 4 GB are not free; a pair
-table of more than 2^31 places, skipped unless it is asked for."""
-
-import os
+"""What needs gigabytes, in `make test-release` only: T45, more than 2^31 bytes of values in one column, and a
+pair table of more than 2^31 places."""
 
 import numpy as np
 import pytest
+from in_full import only_in_full
 
 import tensorhash
 import tensorhash.coords as thc
@@ -24,6 +23,7 @@ def available_bytes():
     return 0
 
 
+@only_in_full
 @pytest.mark.skipif(available_bytes() < NEEDED, reason="needs 4 GB of free memory")
 def test_t45_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
     table = tensorhash.HashMap(ROWS, "int64", (), "uint8", (ROW,))
@@ -47,10 +47,8 @@ def test_t45_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
     assert table.capacity() == ROWS
 
 
-@pytest.mark.skipif(
-    os.environ.get("TENSORHASH_BIG") != "1",
-    reason="takes 9 GB and a quarter of a minute: only where TENSORHASH_BIG=1 is set",
-)
+@only_in_full
+@pytest.mark.skipif(available_bytes() < 10 << 30, reason="needs 10 GB of free memory")
 def test_a_pair_table_may_have_more_than_2_to_the_31_places():
     rows, size = 525_000, (16, 16, 16)
     back = np.random.default_rng(1).integers(0, 16, (rows, 3))

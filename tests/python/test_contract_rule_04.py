@@ -139,7 +139,7 @@ def test_rule_04_interrupted_by_ctrl_c_the_batch_is_complete_or_was_never_begun(
 
         # A shell that runs this in the background has it ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        keys = np.random.default_rng(0).integers(0, 2**60, 3_000_000)
+        keys = np.random.default_rng(0).integers(0, 2**60, 1_000_000)
         distinct = len(np.unique(keys))
         complete = 0
         for attempt in range(200):
@@ -148,7 +148,7 @@ def test_rule_04_interrupted_by_ctrl_c_the_batch_is_complete_or_was_never_begun(
 
             def interrupt():
                 ready.wait()
-                time.sleep(0.002 * (attempt % 20))
+                time.sleep(0.0007 * (attempt % 20))
                 os.kill(os.getpid(), signal.SIGINT)
 
             sender = threading.Thread(target=interrupt)

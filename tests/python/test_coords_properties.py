@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from in_full import times
 from kernel_map_oracle import check_all, check_map, pairs_of
 from oracle import same
 
@@ -38,7 +39,7 @@ odd_sizes = st.tuples(*[st.sampled_from([1, 3, 5])] * 3)
 steps = st.tuples(*[st.integers(1, 3)] * 3)
 
 
-@settings(max_examples=150)
+@settings(max_examples=times(150, 60))
 @given(
     ins=st.one_of(rows_of(4), rows_of(4, st.integers(-2, 2), 40, least=20)),
     outs=st.one_of(rows_of(4), rows_of(4, st.integers(-2, 2), 40, least=20)),
@@ -59,7 +60,7 @@ ORDERS = (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=times(200, 80))
 @given(
     rows=rows_of(4, st.integers(0, 3), 60, least=20),  # left alone, lists have five rows
     size=odd_sizes,
@@ -72,7 +73,7 @@ def test_maps_from_rows_to_themselves_by_every_path(rows, size, far, order):
     check_all(rows, rows, [1, 1, 1], size)
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(ins=rows_of(4, st.one_of(SMALL, EDGES), batches=EDGES), size=odd_sizes)
 def test_maps_at_the_edges_of_the_range(ins, size):
     distinct = thc.unique_coords(ins)
@@ -81,7 +82,7 @@ def test_maps_at_the_edges_of_the_range(ins, size):
         check_map(thc.generate_kernel_map(distinct, distinct, 1, size, strategy=strategy), expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(rows=rows_of(4, most=60), queries=rows_of(4), size=odd_sizes, bits=st.integers(0, 5))
 def test_a_table_is_probed_by_coarse_cells_of_any_width(rows, queries, size, bits):
     table = thc.CoordTable.from_coords(rows)
@@ -128,7 +129,7 @@ def check_history(table, history):
             assert table.unique_index.tolist() == list(first_rows(kept).values())
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(history=steps_of(packed_rows), double=st.booleans())
 def test_a_packed_table_is_a_dict_of_rows(history, double):
     empty = np.empty((0, 4), np.int32)
@@ -136,7 +137,7 @@ def test_a_packed_table_is_a_dict_of_rows(history, double):
     check_history(thc.PackedHashTable(1024, use_double_hash=double), history)
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(history=steps_of(wide_rows), double=st.booleans())
 def test_a_coordinate_table_is_a_dict_of_rows_whatever_its_keys_are(history, double):
     check_history(thc.CoordTable(use_double_hash=double, key_dim=4), history)
@@ -158,7 +159,7 @@ def check_batched(made, rows, batches):
     assert made[1].tolist() == bounds
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(rows=rows_of(4), wide=st.booleans())
 def test_unique_coords_are_those_of_a_dict(rows, wide):
     rows = rows.astype(np.int64) * 2**40 if wide else rows
@@ -170,7 +171,7 @@ def test_unique_coords_are_those_of_a_dict(rows, wide):
     assert counts.tolist() == [rows.tolist().count(list(row)) for row in where]
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(
     rows=rows_of(4, st.one_of(SMALL, EDGES)),
     stride=st.tuples(*[st.sampled_from([1, 2, 3, 2**31 - 1])] * 3),
@@ -184,7 +185,7 @@ def test_strided_coordinates_are_floors(rows, stride, more):
     check_batched(thc.stride_coords(rows, stride, num_batches=batches), cells, batches)
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(
     rows=rows_of(3, most=15),
     size=st.tuples(*[st.integers(1, 4)] * 2),
@@ -227,7 +228,7 @@ def cloud(most):
     return st.lists(point, max_size=most).map(lambda rows: np.array(rows, float).reshape(-1, 2))
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(
     points=cloud(30),
     size=st.tuples(*[st.sampled_from([0.25, 0.5, 1.0, 3.0])] * 2),
@@ -268,7 +269,7 @@ def neighbours(points, queries, batch, query_batch, keep):
     return found
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100, 50))
 @given(
     points=cloud(40),
     queries=cloud(10),

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from in_full import times
 
 import tensorhash
 
 RSS = """
-import gc, os
+import gc, os, sys
 import numpy as np
 import tensorhash
 
@@ -56,14 +57,14 @@ def cycle(number):
     table.reserve(100_000)
     table.compact()
 
-flat(cycle, 1000, 50, slack=24 << 20)
+flat(cycle, int(sys.argv[1]), 50, slack=24 << 20)
 """
-    run_program(RSS, source)
+    run_program(RSS, source, arguments=[times(1000, 300)])
 
 
 def test_failing_calls_files_pickles_and_dlpack_do_not_leak(run_program, tmp_path):
     source = """
-import pickle, sys
+import pickle
 import tensorhash.core as o3c
 
 keys = np.arange(2000)
@@ -88,9 +89,9 @@ def cycle(number):
             table.save(path + suffix)
             tensorhash.HashMap.load(path + suffix)
 
-flat(cycle, 3000, 500)
+flat(cycle, int(sys.argv[2]), 300)
 """
-    run_program(RSS, source, arguments=[tmp_path / "file"])
+    run_program(RSS, source, arguments=[tmp_path / "file", times(3000, 1000)])
 
 
 def test_scratch_of_big_batches_is_given_back_or_reused(run_program):
@@ -105,10 +106,10 @@ def cycle(number):
     table.get(keys)
     table.erase(keys)
 
-flat(cycle, 60, 20, slack=16 << 20)
+flat(cycle, int(sys.argv[1]), 10, slack=16 << 20)
 assert table.capacity() == 2000
 """
-    run_program(RSS, source)
+    run_program(RSS, source, arguments=[times(60, 20)])
 
 
 @pytest.mark.parametrize("capacity", [0, 1, 1000, 100_000])

@@ -60,7 +60,7 @@ if __name__ == "__main__":
 def test_rule_08_after_a_fork_both_sides_work(run_program, threads):
     source = """
 table, keys = filled()
-for generation in range(10):
+for generation in range(4):
     child = os.fork()
     if child == 0:
         try:

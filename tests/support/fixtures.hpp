@@ -32,7 +32,7 @@ inline constexpr int thread_counts[] = {1, 2, 8};
 std::vector<int> looped_thread_counts();
 
 /// Rows that no pool can leave to one thread, and rows that it should.
-inline constexpr std::size_t many_rows = TH_TEST_SANITIZED ? 20000 : 40000;
+inline constexpr std::size_t many_rows = 20000;
 inline constexpr std::size_t few_rows = 700;
 
 /// A key kind and a thread count; `name` is what GoogleTest shows.
