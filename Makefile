@@ -12,8 +12,8 @@ step = @printf '\n=== %s\n' $(1)
 test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
               test-examples test-asan test-tsan
 # What `make test-release` runs after it.
-release_steps := test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz \
-                 test-process-ends test-open3d test-compilers test-arm mutants bench-regress
+release_steps := test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated test-subproject \
+                 test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
 
