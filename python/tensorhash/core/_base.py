@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorhash import _core
-from tensorhash._arrays import is_number, take_array, to_numpy
+from tensorhash import _frameworks
+from tensorhash._arguments import parse_shape
+from tensorhash._arrays import is_number, take_array
 from tensorhash._device import usable_device
 from tensorhash._dtypes import core_dtype, name_of, numpy_dtype, parse_dtype
 from tensorhash._lists import natural_array
-from tensorhash._table import parse_shape
 from tensorhash.core.size_vector import SizeVector
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def as_numpy(value: Any, argument: str) -> Any:
         return natural_array(value, argument)
     taken = take_array(value, None, argument)
     rows = value if taken is None else taken[0]
-    return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+    return _frameworks.as_numpy(rows)
 
 
 def parse(dtype: Any, argument: str = "dtype") -> Any:

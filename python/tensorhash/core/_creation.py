@@ -90,5 +90,5 @@ class Creation(Base):
             count = max(math.ceil((end.item() - first.item()) / stride.item()), 0)
             values = np.arange(count, dtype=wanted) * stride + first
         else:
-            values = np.arange(first.item(), end.item(), stride.item(), wanted)
+            values = np.arange(first.item(), end.item(), stride.item(), dtype=wanted)
         return cls._made(values, device)

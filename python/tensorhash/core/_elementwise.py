@@ -82,6 +82,17 @@ class Elementwise(Base):
         """Negated elements, written into this tensor."""
         return self._unary_in_place(np.negative, "neg_")
 
+    def __neg__(self) -> Self:
+        return self.neg()
+
+    def __invert__(self) -> Self:
+        if not is_bool(self._array.dtype):
+            raise TypeError(
+                f"~: expected a Bool tensor, got {dtype_text(self._array.dtype)}; "
+                f"logical_not() takes every dtype"
+            )
+        return self.logical_not()
+
     def abs(self) -> Self:
         """Absolute values."""
         return self._unary(np.abs, "abs")
@@ -135,7 +146,7 @@ class Elementwise(Base):
 
     def clip(self, min_val: Any, max_val: Any) -> Self:
         """Elements below `min_val` become it, then those above `max_val` become that."""
-        return self.clone().clip_(min_val, max_val)
+        return self._wrap(self._array.copy(order="C")).clip_(min_val, max_val)
 
     def clip_(self, min_val: Any, max_val: Any) -> Self:
         """`clip`, written into this tensor."""
@@ -148,7 +159,7 @@ class Elementwise(Base):
         array[np.greater(array, high)] = high
         return self
 
-    def nonzero(self, as_tuple: bool = False) -> Any:
+    def nonzero(self, as_tuple: bool = False) -> Self | list[Self]:
         """Where elements are not zero: one Int64 tensor per dimension in a list.
 
         With `as_tuple` one Int64 tensor [dimensions, elements]. The name is Open3D's.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, to_numpy
 from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of
+from tensorhash._frameworks import Framework, to_numpy
 from tensorhash.core._arithmetic import Arithmetic
 from tensorhash.core._base import as_numpy, is_float, new_shape, parse
 from tensorhash.core._creation import Creation
@@ -138,9 +138,10 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
     def __index__(self) -> int:
         return operator.index(self._array)
 
-    def item(self) -> Any:
+    def item(self) -> bool | int | float:
         """The one element, as a Python number."""
-        return self._array.item()
+        element: bool | int | float = self._array.item()
+        return element
 
     def __repr__(self) -> str:
         return tensor_text(self._array, str(self.dtype), str(self.device))
@@ -265,7 +266,7 @@ class _Core(Framework):
     def take(self, array: Any, argument: str) -> Any:
         return array._array
 
-    def give(self, tensor: _core.Tensor) -> Any:
+    def give(self, tensor: _core.Tensor) -> Tensor:
         return Tensor._wrap(to_numpy(tensor))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._table import Element
+from tensorhash._types import Element
 from tensorhash.distributed.routing import Bytes, owners
 from tensorhash.distributed.rows import to_bytes
 

@@ -69,7 +69,8 @@ class Exchange:
         table = torch.stack(everyone).numpy()
         if table[:, 1].any() or (table[:, 0] != table[0, 0]).any():
             self._explain(step, error)
-        return table[:, 2:]
+        numbers_of_all: np.ndarray[Any, Any] = table[:, 2:]
+        return numbers_of_all
 
     def _explain(self, step: str, error: BaseException | None) -> None:
         """Raises what `agree` promises; only failing calls pay for the texts."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._dtypes import core_dtype
-from tensorhash._table import Element
+from tensorhash._types import Element
 from tensorhash.distributed.routing import Bytes
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tensorhash._disk import open_regular, size_of
 from tensorhash._dtypes import NAMES
-from tensorhash._table import Element
+from tensorhash._types import Element
 from tensorhash.distributed.routing import POLICY, Bytes
 from tensorhash.distributed.rows import to_bytes, to_tensor, width_of
 from tensorhash.hash_map import HashMap
@@ -56,8 +56,8 @@ def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
             for start in range(0, len(active), CHUNK_ROWS):
                 chosen = np.take(buffer, active[start : start + CHUNK_ROWS], axis=0)
                 rows = to_bytes(chosen, element)
-                header["crc32"][number] = zlib.crc32(rows, header["crc32"][number])
-                file.write(rows)
+                header["crc32"][number] = zlib.crc32(rows.data, header["crc32"][number])
+                file.write(rows.data)
         file.seek(0)
         file.write(_encode(header))
         file.flush()
@@ -133,7 +133,7 @@ class ShardFile:
                     part = np.frombuffer(file.read(rows * width), np.uint8)
                     if part.size != rows * width:
                         raise ValueError(f"{self.path}: was cut short while it was read")
-                    sums[number] = zlib.crc32(part, sums[number])
+                    sums[number] = zlib.crc32(part.data, sums[number])
                     parts.append(part.reshape(rows, width))
                     offset += self.count * width
                 if start + rows == self.count:

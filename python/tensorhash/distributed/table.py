@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, element_text, integer
+from tensorhash._arguments import element_text, integer, words
+from tensorhash._map import one_or_tuple
+from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 from tensorhash.distributed import checkpoint
 from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.calls import Calls, attempt
@@ -22,9 +24,10 @@ from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import owners
 from tensorhash.distributed.rows import to_bytes, to_result
 from tensorhash.distributed.update import Update
-from tensorhash.hash_map import HashMap, _one_or_tuple, _words
+from tensorhash.hash_map import HashMap
 
 if TYPE_CHECKING:
+    import torch.distributed as dist
     from typing_extensions import Self
 
     from tensorhash.optim import Optimizer
@@ -142,7 +145,7 @@ class DistributedHashMap:
 
         def prepare() -> tuple[Routed, Update]:
             how = missing, duplicates, initial
-            one = Update(self._local, self._exchange.ranks, optimizer, keys, gradients, *how)
+            one = Update(self._local, self._exchange.ranks, keys, gradients, optimizer, *how)
             return one.batch, one
 
         prepared, error = attempt(prepare)
@@ -173,13 +176,15 @@ class DistributedHashMap:
         """bool [N]: which keys are there. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
-        return give(to_result(answers))
+        mask: Array = give(to_result(answers))
+        return mask
 
     def erase(self, keys: ArrayLike) -> Array:
         """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
         answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
-        return give(to_result(answers & batch.first))
+        mask: Array = give(to_result(answers & batch.first))
+        return mask
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
         """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
@@ -192,7 +197,7 @@ class DistributedHashMap:
 
         (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
         columns = self._calls.fetch("get", batch, arrived, filled)
-        return _one_or_tuple([give(column) for column in columns])
+        return one_or_tuple(columns, give)
 
     # The whole table.
 
@@ -265,8 +270,8 @@ class DistributedHashMap:
         return self._exchange.ranks
 
     @property
-    def process_group(self) -> Any:
-        """The group of the table's collectives, gloo's: the one given, or that made beside it."""
+    def process_group(self) -> dist.ProcessGroup:
+        """The gloo group of the table's collectives: the given one, or one made beside it."""
         return self._exchange.group
 
     # Checkpoints.
@@ -331,19 +336,19 @@ class DistributedHashMap:
     def _write(
         self, verb: str, keys: ArrayLike, values: tuple[Any, Any], reduce: str | Sequence[str]
     ) -> tuple[Array, Array]:
-        words: list[str] = []
+        reductions: list[str] = []
 
         def prepare() -> tuple[Batch, Give]:
-            words.extend(str(one) for one in _words(reduce))
+            reductions.extend(str(one) for one in words(reduce))
             rows, give = self._local._take(keys, self._key, "keys")
             columns = self._local._take_values(*values, rows)
             ranks = self._exchange.ranks
-            return Batch(self._key, self._values, ranks, rows, columns, words), give
+            return Batch(self._key, self._values, ranks, rows, columns, reductions), give
 
         prepared, error = attempt(prepare)
-        step = verb if verb != "accumulate" else f"accumulate(reduce={words!r})"
+        step = verb if verb != "accumulate" else f"accumulate(reduce={reductions!r})"
         (batch, give), arrived = self._calls.deliver(step, prepared, error)
-        extra = (words,) if verb == "accumulate" else ()
+        extra = (reductions,) if verb == "accumulate" else ()
         apply = getattr(self._local._table, verb)
         places, new = self._calls.add(
             step, batch, arrived, lambda rows: apply(rows, arrived.values, *extra)
