@@ -11,15 +11,10 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._frameworks import NUMPY, Framework, framework_of
 from tensorhash._types import Array, ArrayLike
+from tensorhash.coords._kernel_arguments import axes_of, require_batch_column, require_duplicates
 from tensorhash.coords._repeats import Repeats
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
-from tensorhash.coords.kernel_map import (
-    KernelMap,
-    axes_of,
-    generate_kernel_map,
-    require_batch_column,
-    require_duplicates,
-)
+from tensorhash.coords.kernel_map import KernelMap, generate_kernel_map
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 
@@ -71,12 +66,7 @@ def convolution_map(
     layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
     how = bool(generative), bool(transposed), reduces
     repeats = Repeats(rows, given) if duplicates == "first" else None
-    if repeats is None or not repeats.any:
-        out, offsets, made = _convolve(layer, rows, given, *how)
-    else:
-        out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
-        if not (reduces and max(layer.stride) > 1):  # else in rows are voxels: distinct
-            out, offsets, made = repeats.restored(out, offsets, made)
+    out, offsets, made = _convolve_all(layer, rows, given, repeats, *how)
     if offsets is None:
         offsets = _offsets_of(out, num_batches)
     return (
@@ -117,6 +107,25 @@ class _Layer:
 
     def pairs(self, fine: Any, coarse: Any, ratio: Any) -> KernelMap:
         return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
+
+
+def _convolve_all(
+    layer: _Layer,
+    rows: Any,
+    given: Any,
+    repeats: Repeats | None,
+    generative: bool,
+    transposed: bool,
+    reduces: bool,
+) -> tuple[Any, Any, KernelMap]:
+    """`_convolve`, also of rows that repeat."""
+    how = generative, transposed, reduces
+    if repeats is None or not repeats.any:
+        return _convolve(layer, rows, given, *how)
+    out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
+    if reduces and max(layer.stride) > 1:  # then the in rows are voxels, which are distinct
+        return out, offsets, made
+    return repeats.restored(out, offsets, made)
 
 
 def _convolve(

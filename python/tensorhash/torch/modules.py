@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, convolution_map, unique_coords
+from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import parse_stride_mode
-from tensorhash.coords.kernel_map import require_duplicates
 from tensorhash.torch.functional import (
     require_reduction,
     require_rows,
