@@ -42,12 +42,12 @@ def radius_search(
     array([1, 0])
     """
     most = optional_integer(max_neighbors, "max_neighbors", _MOST)
-    rows, asked, source = _take_clouds(points, queries)
+    rows, query_rows, source = _take_clouds(points, queries)
     return _give(
         source,
         _core.radius_search(
             rows,
-            asked,
+            query_rows,
             number(radius, "radius"),
             take_optional(batch, "batch"),
             take_optional(query_batch, "query_batch"),
@@ -73,12 +73,12 @@ def knn_search(
            [2, 1]])
     """
     count = integer(k, "k", _MOST)
-    rows, asked, source = _take_clouds(points, queries)
+    rows, query_rows, source = _take_clouds(points, queries)
     return _give(
         source,
         _core.knn_search(
             rows,
-            asked,
+            query_rows,
             count,
             take_optional(batch, "batch"),
             take_optional(query_batch, "query_batch"),
@@ -88,8 +88,8 @@ def knn_search(
 
 def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Framework]:
     rows, home = take_numbers(points, "points")
-    asked, source = take_numbers(queries, "queries", home)
-    return rows, asked, source
+    query_rows, source = take_numbers(queries, "queries", home)
+    return rows, query_rows, source
 
 
 def _give(source: Framework, found: tuple[_core.Tensor, _core.Tensor, _core.Tensor]) -> Neighbors:

@@ -160,7 +160,7 @@ def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
 
 
 def _kernel_offsets(sizes: list[int], dilations: list[int]) -> Any:
-    """int64 [K, D]: the offsets of kernel maps, whose kernels have two axes or more."""
+    """int64 [K, D]: the offsets of kernel maps, which have two axes or more."""
     flat = [1] * (2 - len(sizes))
     offsets = _core.kernel_offsets([*flat, *sizes], [*flat, *dilations], [])
     return np.asarray(offsets)[:, 1 + len(flat) :].astype(np.int64)

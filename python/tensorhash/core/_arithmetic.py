@@ -1,7 +1,7 @@
 """`+ - * /`, logic and comparisons of Tensors, with Open3D's dtypes.
 
-Results of arithmetic keep the dtype of the tensor, those of logic and comparisons are Bool, and
-what a method with a trailing `_` writes into its tensor has the tensor's dtype.
+Arithmetic keeps the dtype of the tensor; logic and comparisons give Bool. A method with a trailing
+`_` writes into its tensor, in the tensor's dtype.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Base)
 
 
 def _divide(dividend: Any, divisor: Any) -> Any:
-    """C's division: integers lose the fraction, towards zero."""
+    """C's division: integers round towards zero."""
     if is_float(dividend.dtype):
         return np.true_divide(dividend, divisor)
     if not np.all(divisor):
@@ -32,7 +32,7 @@ def _divide(dividend: Any, divisor: Any) -> Any:
 
 
 def _number_kernel(kernel: Kernel) -> Kernel:
-    """`kernel` for numbers only, silent where C++ is: overflow wraps, floats give inf and NaN."""
+    """`kernel` for numbers only, without warnings, as in C++: overflow wraps, floats give inf and NaN."""
 
     def apply(left: Any, right: Any) -> Any:
         if is_bool(left.dtype):
@@ -116,7 +116,7 @@ class Arithmetic(Base):
 
     __slots__ = ()
 
-    # Beside a NumPy array the operators of the Tensor decide.
+    # With a NumPy array as the other operand, the Tensor's operators run.
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""What every part of a Tensor stands on: one NumPy array, and arrays read from arguments."""
+"""The base of all parts of Tensor: one NumPy array, and arrays read from arguments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Base:
 
     @classmethod
     def _made(cls, array: Any, device: Any) -> Self:
-        """A Tensor over this array, once `device` is known to be one that exists."""
+        """A Tensor over this array; an error if there is no such device."""
         if device is not None:
             usable_device(device)
         return cls._wrap(array)
@@ -57,7 +57,7 @@ def parse(dtype: Any, argument: str = "dtype") -> Any:
 
 
 def dtype_text(dtype: Any) -> str:
-    """A NumPy dtype under Open3D's name, "Int64"."""
+    """Open3D's name of a NumPy dtype, "Int64"."""
     return str(core_dtype(name_of(dtype)))
 
 

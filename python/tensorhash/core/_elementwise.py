@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _computed(array: Any, function: Callable[[Any], Any], name: str, floats_only: bool) -> Any:
-    """function(array) in the array's dtype, silent on overflow and NaN as C++ is."""
+    """function(array) in the array's dtype, without warnings on overflow and NaN, as in C++."""
     if is_bool(array.dtype) or (floats_only and not is_float(array.dtype)):
         wanted = "Float32 or Float64" if floats_only else "numbers"
         raise TypeError(
@@ -26,12 +26,12 @@ def _computed(array: Any, function: Callable[[Any], Any], name: str, floats_only
 
 
 def _to_whole(array: Any, function: Callable[[Any], Any], name: str) -> Any:
-    """A rounding function: integers are whole already."""
+    """A rounding function; integers stay as they are."""
     return _computed(array, function if is_float(array.dtype) else np.copy, name, False)
 
 
 class Elementwise(Base):
-    """What is computed element by element."""
+    """Methods that compute element by element."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ class Elementwise(Base):
         return self._wrap(np.asarray(np.logical_not(self._array)))
 
     def logical_not_(self) -> Self:
-        """1 for zero and 0 for the rest, written into this tensor."""
+        """1 for zero and 0 for all others, written into this tensor."""
         np.copyto(self._array, np.logical_not(self._array), casting="unsafe")
         return self
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(Base):
-    """Memory shared with others, and files."""
+    """Shared memory, and files."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Exchange(Base):
         return array.astype(wanted)
 
     def save(self, file_name: str | os.PathLike[str]) -> None:
-        """Writes NumPy's .npy format to exactly this name; the old file or the new one stands."""
+        """Writes NumPy's .npy format to exactly this name. If that fails, the old file stays."""
         path = os.fsdecode(file_name)
         if name_of(self._array.dtype) == "bfloat16":
             raise TypeError(f"{path}: .npy has no bfloat16; convert with .to(o3c.float32)")
@@ -87,7 +87,7 @@ class Exchange(Base):
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError(f"{path}: expected a file, got a folder or a pipe")
         try:
-            # Mapped first: a header that promises more than the file holds allocates nothing.
+            # Mapped first: a header with too large a shape allocates nothing.
             mapped = np.lib.format.open_memmap(path, mode="r")
         except (ValueError, TypeError, EOFError, SyntaxError, OverflowError) as error:
             raise ValueError(f"{path}: not a readable .npy file: {error}") from error

@@ -36,15 +36,15 @@ Give = Callable[[_core.Tensor], Array]
 
 
 class DistributedHashMap:
-    """A HashMap whose entries are spread over the ranks of a process group by a hash of the key.
+    """A HashMap over the ranks of a process group: a hash of the key decides which rank owns it.
 
-    The result of a call is that of one HashMap fed with rank 0's batch first, then rank 1's, and so
-    on (float sums: to rounding, the same in every run). Batches may differ in size, or be empty.
-    Where a key lives is an int64: its owner << 32 | the index in the owner's buffers.
+    A call gives the results of one HashMap that gets rank 0's batch first, then rank 1's, and so on
+    (float sums: up to rounding, and the same in every run). Batches may differ in size, or be empty.
+    The place of a key is an int64: its owner << 32 | the index in the owner's buffers.
 
-    An error in one rank's arguments raises on every rank, and nothing has changed on any.
-    A rank that dies makes every other raise within the group's timeout; what each of them owns stays
-    sound and readable in `local`.
+    An error in one rank's arguments raises on every rank, and changes nothing on any of them. If a
+    rank dies, all others raise within the group's timeout; their own entries stay sound and readable
+    in `local`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class DistributedHashMap:
     ) -> None:
         """Collective. `process_group` None is all processes; `init_capacity` counts all ranks.
 
-        A group that cannot send memory of the CPU, as nccl's, gets one of gloo beside it.
+        A group that cannot send CPU memory, such as one of nccl, gets a gloo group beside it.
         """
 
         def make() -> HashMap:
@@ -139,7 +139,7 @@ class DistributedHashMap:
     ) -> tuple[Array, Array]:
         """An optimizer step for each row, as HashMap.update of all ranks' rows. Collective.
 
-        Optimizer and words are the same on every rank, and `initial` is given by all or by none.
+        Optimizer and options must be the same on every rank; `initial` is given by all ranks or none.
         Returns (int64 [N] owner << 32 | index, -1 where skipped; bool [N] the key was there).
         """
 
@@ -210,7 +210,7 @@ class DistributedHashMap:
         return self._local.size()
 
     def reserve(self, capacity: int) -> None:
-        """Makes room for so many keys over all ranks. Collective."""
+        """Makes room for `capacity` keys over all ranks. Collective."""
         total, error = attempt(lambda: integer(capacity, "capacity"))
         self._exchange.agree(f"reserve(capacity={total})", error)
         share = _share(total, self._exchange.ranks, "capacity")
@@ -253,7 +253,7 @@ class DistributedHashMap:
         return self._local.items()
 
     def owner(self, keys: ArrayLike) -> Array:
-        """int64 [N]: the rank that owns each key, there or not; not collective."""
+        """int64 [N]: the rank that owns each key, also of keys that are missing; not collective."""
         rows, give = self._local._take(keys, self._key, "keys")
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
@@ -277,9 +277,10 @@ class DistributedHashMap:
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint, a folder with a file per rank: the old one or the new. Collective.
+        """Writes a checkpoint: a folder with one file per rank. Collective.
 
-        All ranks must see the folder: one machine, or a shared file system.
+        If the save fails, the old checkpoint stays. All ranks must see the folder: use one machine, or
+        a shared file system.
         """
         checkpoint.save(self._exchange, self._local, path)
 
@@ -362,7 +363,7 @@ class DistributedHashMap:
 
 
 def _share(capacity: int, ranks: int, argument: str) -> int:
-    """One rank's part of a capacity: the mean, and four standard deviations more."""
+    """One rank's part of a capacity: the mean plus four standard deviations."""
     total = integer(capacity, argument)
     if total <= 0 or ranks == 1:
         return total

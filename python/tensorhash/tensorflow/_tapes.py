@@ -1,4 +1,4 @@
-"""The tape that runs a gradient function, and the variables whose gradients were requested."""
+"""The tape that runs a gradient function, and the variables in its request."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Embedding(keras.layers.Layer):
     In training, new ids get a row from `embeddings_initializer`. Outside of training, or with trainable=False, they
     read as zeros and are not added. The rows live in `self.table`, a HashTable, outside the
     model's optimizer: when a gradient reaches the layer, the layer itself steps the rows of that batch, with "sgd" or
-    "adagrad" and its `learning_rate`, a number. A tape that is asked twice steps twice. A tape must be asked for the
+    "adagrad" and its `learning_rate`, a number. Each request to a tape steps once. A request must include the
     layer's trainable_variables; loss scaling is refused.
 
     The last of its weights is a NumPy record array with the fields "key" and "row", so that get_weights and
