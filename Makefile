@@ -68,7 +68,7 @@ test-setup:
 
 test-lint:
 	@tools/setup lint
-	$(call step,"lint: clang-format, ruff and mypy")
+	$(call step,"lint: clang-format and ruff and mypy")
 	@tools/lint
 
 test-cpp:  ## C++ tests, optimised build, every key kind
