@@ -55,7 +55,7 @@ mutants:  ## plant mistakes one by one; the tests must notice each (slow: part o
 	@tools/setup cpp
 	@tests/mutants/run.sh
 
-lint: test-lint  ## check the form of the sources (clang-format, ruff)
+lint: test-lint  ## check the form of the sources (clang-format, ruff, mypy)
 
 format:  ## put the sources into form
 	@tools/setup lint
@@ -68,7 +68,7 @@ test-setup:
 
 test-lint:
 	@tools/setup lint
-	$(call step,"lint: clang-format and ruff")
+	$(call step,"lint: clang-format and ruff and mypy")
 	@tools/lint
 
 test-cpp:  ## C++ tests, optimised build, every key kind

@@ -1,4 +1,4 @@
-# The extension tensorhash._core, its stub, and beside them the shared library: what goes into the wheel.
+# The extension tensorhash._core, and beside it the shared library: what goes into the wheel with python/tensorhash.
 # Only the component `python` is installed there; headers and the CMake package stay out.
 if(NOT TENSORHASH_IS_SHARED)
     message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON needs the shared library, which the module and the TensorFlow ops "
@@ -18,17 +18,10 @@ target_link_libraries(_core PRIVATE tensorhash::tensorhash)
 tensorhash_enable_warnings(_core)
 set_target_properties(_core PROPERTIES INSTALL_RPATH "$<IF:$<BOOL:${APPLE}>,@loader_path,$ORIGIN>")
 
-nanobind_add_stub(tensorhash_stub
-    MODULE _core
-    OUTPUT "${PROJECT_BINARY_DIR}/_core.pyi"
-    PYTHON_PATH $<TARGET_FILE_DIR:_core>
-    DEPENDS _core)
-
 install(TARGETS _core LIBRARY DESTINATION tensorhash COMPONENT python)
 install(TARGETS tensorhash
     LIBRARY DESTINATION tensorhash COMPONENT python NAMELINK_SKIP
     RUNTIME DESTINATION tensorhash COMPONENT python)
-install(FILES "${PROJECT_BINARY_DIR}/_core.pyi" DESTINATION tensorhash COMPONENT python)
 # The op library is compiled on the user's machine, against the TensorFlow that is there: sources and headers go along.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tensorhash"
     DESTINATION tensorhash/include COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")

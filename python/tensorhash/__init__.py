@@ -37,7 +37,7 @@ __all__ = [
     "unique",
 ]
 
-# Loaded on first access, as `tensorhash.coords`; with the package that each of them needs.
+# Loaded on first access, and the package that each of them needs.
 _LAZY: dict[str, str | None] = {
     "coords": None,
     "core": None,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
 else:
-    # Out of sight of type checkers, which would take any name for an attribute.
+    # Hidden from type checkers: with it they would accept any attribute.
     def __getattr__(name: str) -> Any:
         if name in _LAZY:
             return importlib.import_module(f"tensorhash.{name}")
@@ -61,7 +61,7 @@ else:
 
 
 def __dir__() -> list[str]:
-    """Without parts that cannot be imported: tools ask for every name that is listed."""
+    """Without parts that cannot be imported: tools read every name that is listed."""
     there = [
         name
         for name, package in _LAZY.items()

@@ -1,7 +1,7 @@
-"""Columns of one length joined to rows, in a dtype that holds each of them exactly.
+"""Columns of one length, joined to rows in a dtype that holds each of them exactly.
 
-NumPy joins int64 with float64 or uint64 as float64, which rounds integers beyond 2^53: two keys
-become one. Here such columns are refused.
+NumPy joins int64 with float64 or uint64 as float64. That rounds integers beyond 2^53, and two keys
+may become one. Here such columns are refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
     try:
         common = np.result_type(*dtypes)
     except TypeError:
-        common = None  # there is none, as for bfloat16 beside int64
+        common = None  # there is none, for example for bfloat16 and int64
     for at, dtype in enumerate(dtypes):
         if common is None or not _holds(common, dtype):
             other = next(i for i, one in enumerate(dtypes) if one != dtype)
@@ -38,7 +38,7 @@ def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
 
 
 def _holds(wide: Any, narrow: Any) -> bool:
-    """Whether `wide`, to which NumPy promotes `narrow`, has each of its numbers."""
+    """Whether `wide`, to which NumPy promotes `narrow`, holds all its numbers."""
     if narrow.kind in "iu" and wide.kind == "f":
         bits = np.iinfo(narrow).bits - (narrow.kind == "i")
         return bool(bits <= np.finfo(wide).nmant + 1)

@@ -1,6 +1,6 @@
-"""Where a table or a Tensor lives.
+"""Devices of tables and Tensors.
 
-This build has the CPU; other devices can be named, and refuse to be used.
+This build has the CPU. Other devices have names, but cannot be used.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _parse(name: str, device_id: int | None, argument: str) -> tuple[Device.Devi
 
 
 def named_device(device: Any, argument: str = "device") -> Device:
-    """The device that a name, a Device or torch's device means."""
+    """The device of a name, a Device or torch's device."""
     if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
         raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
     if isinstance(device, Device):

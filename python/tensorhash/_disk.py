@@ -1,4 +1,4 @@
-"""Files of any origin: opened without waiting, limited in memory, replaced as a whole."""
+"""Untrusted files: opened without blocking, limited in memory, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorhash import _core
 
 
 def open_regular(path: str) -> IO[bytes]:
-    """The file to be read. A pipe, socket or device is a ValueError: opening one may take forever."""
+    """The file, for reading. ValueError for a pipe, socket or device: opening one may block forever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -45,7 +45,7 @@ def parse_max_bytes(max_bytes: Any) -> int | None:
 
 
 class TooLarge(ValueError):
-    """A file that asks for more memory than it may take."""
+    """A file that needs more memory than it may take."""
 
 
 class Limit:
@@ -72,7 +72,7 @@ class Limit:
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[IO[bytes]]:
-    """A file to write that becomes `path` when it is complete and on the disk, or vanishes."""
+    """A file to write. It becomes `path` when it is complete and on disk, else it is removed."""
     replacement = _core.FileReplacement(os.fsencode(path))
     try:
         with open(replacement.fileno(), "wb", closefd=False) as file:

@@ -1,4 +1,4 @@
-"""What an element may be, in the words of every framework: strings, NumPy, torch, tensorhash.core.
+"""Dtypes of elements, as strings, NumPy, torch and tensorhash.core write them.
 
 Inside the package a dtype is its name, such as "int64".
 """

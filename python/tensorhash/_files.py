@@ -1,4 +1,4 @@
-"""Which file a name means and which format it has."""
+"""File names: which file a name means, and its format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _suffix(path: str) -> str:
 
 
 def _target(file_name: Any, default_suffix: str) -> str:
-    """The file that a `save` writes. Says so if its name ends like that of some other format."""
+    """The file that a `save` writes. Warns if its name has the suffix of another format."""
     path = _path(file_name)
     if os.path.basename(path) in ("", ".", ".."):
         raise ValueError(f"file_name: expected the name of a file, got {path!r}")
@@ -52,7 +52,7 @@ def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> str:
 
 
 def save_native(table: Any, file_name: Any, default_suffix: str) -> str:
-    """The same for a table that has no other format."""
+    """`save` for a table that has the native format only."""
     path = _target(file_name, default_suffix)
     _require_native(path)
     table.save(os.fsencode(path))
@@ -60,7 +60,7 @@ def save_native(table: Any, file_name: Any, default_suffix: str) -> str:
 
 
 def load(file_name: Any, default_suffix: str, max_bytes: int | None) -> _core.HashMap:
-    """Reads a table by suffix; a name without one is tried as it is, then with the default."""
+    """Reads a table by suffix. A name without one is tried as it is, then with the default suffix."""
     most = parse_max_bytes(max_bytes)
     path = _path(file_name)
     if not _suffix(path) and not os.path.exists(path) and os.path.exists(path + default_suffix):

@@ -1,8 +1,8 @@
 """Columns and frames of pandas, polars and Arrow: read exactly or refused.
 
-Their own way to NumPy makes float64 of a column with nulls and of columns that differ in dtype,
-which rounds integers beyond 2^53. Here a null is an error, and `join_columns` joins what one dtype
-holds. None of the libraries is imported: an object of its own is what is read.
+Their own conversion to NumPy gives float64 for columns with nulls or of several dtypes, and so
+rounds integers beyond 2^53. Here a null is an error, and `join_columns` refuses columns that no
+dtype holds exactly. None of the libraries is imported.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework
 from tensorhash._columns import join_columns
+from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._types import Array
 
 
 class _Label:
@@ -27,19 +28,19 @@ class _Label:
 
 
 class Frames(Framework):
-    """What the three have in common: results are NumPy's, nulls and strangers are refused."""
+    """What the three libraries share: results are NumPy's; nulls and other dtypes are refused."""
 
     drop: str  # how rows with nulls are dropped and nulls filled; {0} is the argument
     fill: str
     listed: str  # how the elements of a column become a list
-    dates: str  # how dates and times become the integers that they are
+    dates: str  # how dates and times become integers
 
     @property
     def results(self) -> Framework:
-        """NumPy: tables have no names for columns, and no nulls."""
+        """NumPy: results have neither column names nor nulls."""
         return NUMPY
 
-    def give(self, tensor: _core.Tensor) -> Any:
+    def give(self, tensor: _core.Tensor) -> Array:
         """A NumPy array."""
         return NUMPY.give(tensor)
 
@@ -79,7 +80,7 @@ class Frames(Framework):
             )
 
     def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
-        """The error for elements that are no numbers; `kind` is "text", "date", "object" or another."""
+        """The error for elements that are not numbers; `kind` is "text", "date", "object" or "other"."""
         name = label.column
         hint = "; cast it to an integer or float dtype first"
         if kind == "text":
@@ -116,7 +117,7 @@ class _Pandas(Frames):
     def read(self, column: Any, label: _Label) -> Any:
         dtype = column.dtype
         if _is_numeric(dtype):
-            return np.asarray(column)  # a NaN in here is a float as any other
+            return np.asarray(column)  # a NaN is a float here, not a null
         if _is_numpy(dtype, "O"):
             raise self.stranger(dtype, "object", label)
         if hasattr(dtype, "fill_value"):  # a sparse column

@@ -1,7 +1,7 @@
 """Python lists and numbers as arrays: exact or refused.
 
-Arrays must have the table's dtype; a list has none, so it is converted, and a value that does not
-fit is an error. Floats are rounded to the dtype, as everywhere; integers that are keys never are.
+Arrays must have the table's dtype. A list has no dtype, so it is converted, and a value that does not
+fit is an error. Floats are rounded to the dtype; integers in keys never are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def array_of(values: Any, dtype: str, argument: str, exact: bool = False) -> Any
 def rows_of(
     values: Any, dtype: str, element_shape: tuple[int, ...], argument: str, exact: bool = False
 ) -> Any:
-    """The same for a batch: an empty list has zero rows of any element shape."""
+    """`array_of` for a batch: an empty list has zero rows of any element shape."""
     array = array_of(values, dtype, argument, exact)
     if len(values) > 0:
         return array
@@ -56,14 +56,14 @@ def rows_of(
 
 
 def natural_array(values: Any, argument: str) -> Any:
-    """The array that NumPy makes of a list of numbers, each of them exact, or an error."""
+    """NumPy's array of a list of numbers; an error if it would round an integer."""
     values = without_arrays(values, argument)
     natural = _as_numpy(values, argument)
     if natural.dtype.kind == "O":
         _require_numbers(natural, argument)
     if natural.dtype.kind != "O" and natural.dtype != np.float64:
         return natural
-    # NumPy makes float64 of integers beside floats, and of those beyond int64 beside others.
+    # NumPy gives float64 for integers next to floats, and for integers beyond int64 next to others.
     if natural.dtype.kind == "O" or _may_be_rounded(natural, "float64").any():
         exact = np.asarray(values, dtype=object)
         if all(isinstance(value, _INTEGERS) for value in exact.flat):
@@ -73,7 +73,7 @@ def natural_array(values: Any, argument: str) -> Any:
 
 
 def _as_numpy(values: Any, argument: str) -> Any:
-    """What NumPy makes of a list; kind "O" if no dtype holds all that is in it."""
+    """NumPy's array of a list; kind "O" if no dtype holds all its elements."""
     try:
         natural = np.asarray(values)
     except ValueError as error:
@@ -99,7 +99,7 @@ def _elements(array: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def _require_numbers(natural: Any, argument: str) -> None:
-    """What is no number, such as None, is refused before NumPy makes NaN or a float of it."""
+    """Refuses elements such as None, before NumPy turns them into NaN or another float."""
     for index, value in _elements(natural):
         if isinstance(value, _NUMBERS):
             continue
@@ -127,7 +127,7 @@ def _where(index: tuple[Any, ...]) -> str:
 
 
 def _exact_integers(values: Any, dtype: str, argument: str) -> Any:
-    """The list as Python integers: NumPy reads big ones as floats or objects."""
+    """The list as Python integers: NumPy reads large ones as floats or objects."""
     exact = np.asarray(values, dtype=object)
     for index, value in _elements(exact):
         if not isinstance(value, _INTEGERS):
@@ -139,7 +139,7 @@ def _exact_integers(values: Any, dtype: str, argument: str) -> Any:
 
 
 def _wide_integers(exact: Any, argument: str) -> Any:
-    """Integers that int64 does not hold as uint64, if that holds all of them."""
+    """Integers beyond int64 as uint64; ValueError unless that holds all of them."""
     for index, value in _elements(exact):
         if not -(2**63) <= value < 2**64:
             raise ValueError(
@@ -159,7 +159,7 @@ def _mantissa_bits(dtype: str) -> int:
 
 
 def _may_be_rounded(natural: Any, dtype: str) -> Any:
-    """A mask of the numbers that are too large for `dtype` to hold each integer of their size."""
+    """A mask of the numbers beyond the range in which `dtype` holds every integer."""
     limit = 2 ** _mantissa_bits(dtype)
     return (natural >= limit) | (natural <= -limit)
 
@@ -183,7 +183,7 @@ def _require_unrounded(values: Any, natural: Any, dtype: str, argument: str) -> 
 
 
 def _is_exact(value: int, dtype: str) -> bool:
-    """Whether the bits of an integer fit the mantissa; whether it is too large is found elsewhere."""
+    """Whether the bits of an integer fit the mantissa; its size is checked elsewhere."""
     trailing_zeros = (value & -value).bit_length() - 1
     return value.bit_length() - trailing_zeros <= _mantissa_bits(dtype)
 

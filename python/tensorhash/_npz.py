@@ -1,6 +1,6 @@
-"""Open3D's .npz: `key`, `n_values`, `value_000` ..., and our `buf_index`, which Open3D passes over.
+"""Open3D's .npz: `key`, `n_values`, `value_000` ..., and our `buf_index`, which Open3D ignores.
 
-With `buf_index` entries come back at their indices, without it rows become 0..n-1.
+With `buf_index`, entries get their old indices back; without it, rows become 0..n-1.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_archive(path: str) -> bool:
 
 
 def save(table: _core.HashMap, path: str) -> None:
-    """Writes the live rows of `table`; `path` holds the old file or the new one at any moment."""
+    """Writes the live rows of `table`. If that fails, the old file stays as it was."""
     columns = len(table.value_elements)
     if any(dtype == "bfloat16" for dtype, _ in table.value_elements):
         raise TypeError(
@@ -40,7 +40,7 @@ def save(table: _core.HashMap, path: str) -> None:
         )
     if columns > _MAX_COLUMNS:
         raise ValueError(f"{path}: .npz holds at most {_MAX_COLUMNS} value columns, got {columns}")
-    # A clone is one moment of the table, however many threads write to it meanwhile.
+    # A clone: other threads may write to the table during the save.
     moment = table.clone()
     live = np.asarray(moment.active_buf_indices())
     arrays = {
@@ -72,7 +72,7 @@ _DAMAGE = (
 
 
 def load(path: str, max_bytes: int | None) -> _core.HashMap:
-    """Reads an .npz of ours, Open3D's or NumPy's; ValueError says what is wrong with another."""
+    """Reads an .npz of ours, Open3D's or NumPy's; ValueError says what is wrong with a file."""
     with open_regular(path) as file:
         limit = Limit(path, size_of(file), max_bytes)
         try:
@@ -94,7 +94,7 @@ def load(path: str, max_bytes: int | None) -> _core.HashMap:
 
 
 def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """A damaged length in the directory can swallow the entry after it, which zipfile lets pass."""
+    """ValueError if entries are missing: zipfile skips one after a damaged length in the directory."""
     file.seek(-(22 + len(archive.comment)), os.SEEK_END)
     (recorded,) = struct.unpack_from("<H", file.read(22), 10)
     listed = len(archive.infolist())
@@ -103,10 +103,10 @@ def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Where our arrays are, by name."""
+    """The entries of our arrays, by name."""
     members: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
-        # Every entry is opened: only then are a name and its copy in the file compared.
+        # Opening an entry compares its name with the copy next to its data.
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"{entry.filename}: neither stored nor deflated, as NumPy's are")
         archive.open(entry).close()
@@ -123,7 +123,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _read_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any]:
-    """(shape, Fortran order, dtype). No more is read than a header has."""
+    """(shape, Fortran order, dtype). Reads no further than the header."""
     version = np.lib.format.read_magic(member)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"{name}: unknown array format {version}")
@@ -143,7 +143,7 @@ def _read_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, A
 
 
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
-    """One array. Its header must agree with the size of the entry before memory is made for it."""
+    """One array. Its header must agree with the size of the entry before memory is allocated."""
     with archive.open(entry) as member:
         shape, fortran, dtype = _read_header(member, name)
         if dtype.hasobject:
@@ -181,12 +181,12 @@ def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
         if array.ndim == 0:
             raise ValueError(f"{name}: expected rows, got a single number")
     places = arrays.get("buf_index")
-    # Short keys cannot be many: rows beyond that are duplicates.
+    # Short keys have few distinct values: more rows than that are duplicates.
     key_bytes = arrays["key"].nbytes // max(1, len(arrays["key"]))
     rows = min(len(arrays["key"]), 256 ** min(key_bytes, 8))
     if places is not None and places.dtype == np.int32:
         rows = int(places.max(initial=-1)) + 1
-    if 0 <= rows < 2**31:  # of others the core says what is wrong, before it makes memory
+    if 0 <= rows < 2**31:  # the core refuses other numbers before it allocates
         gaps = max(0, rows - len(arrays["key"]))
         elements = [_element_of(array) for array in values]
         limit.require_table(rows, gaps, _element_of(arrays["key"]), elements)

@@ -1,87 +1,38 @@
-"""What HashMap and HashSet share: everything that needs keys only."""
+"""What every table has: the methods that need keys only."""
 
 from __future__ import annotations
 
 import math
-import operator
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
 from tensorhash import _core, _files
-from tensorhash._arrays import Framework, framework, is_number, take_array, to_numpy
+from tensorhash._arguments import element_text, integer, parse_seed, parse_shape
+from tensorhash._arrays import is_number, take_array
 from tensorhash._device import usable_device
 from tensorhash._dtypes import parse_dtype
+from tensorhash._frameworks import Framework, framework, to_numpy
 from tensorhash._lists import array_of, rows_of
+from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, Element, ShapeLike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a column
-#: or frame of pandas, polars or Arrow without nulls; a tuple of 1-D arrays, one per column; a list.
-ArrayLike: TypeAlias = Any
-#: An array of the framework that the documentation of the call names.
-Array: TypeAlias = Any
-#: "int64", np.int64, torch.int64, tensorhash.core.int64.
-DtypeLike: TypeAlias = Any
-ShapeLike: TypeAlias = Any
-
-Element: TypeAlias = tuple[str, tuple[int, ...]]
+# Called without the framework in between: it is on the path of every batch of NumPy's.
+_GIVE_NUMPY: Any = to_numpy
 
 
-def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
-    """An element shape: 3, (3,), [3] and () are all legal."""
-    try:
-        extents = shape if hasattr(shape, "__len__") else (shape,)
-        numbers = tuple(operator.index(extent) for extent in extents)
-    except TypeError:
-        raise TypeError(f"{argument}: expected an int or a tuple of ints, got {shape!r}") from None
-    for number in numbers:
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"{argument}: expected extents that fit 64 bits, got {number}")
-    return numbers
-
-
-def element_text(element: tuple[str, Sequence[int]]) -> str:
-    """ "int32 (3,)"."""
-    return f"{element[0]} {tuple(element[1])}"
-
-
-def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
-    """An int that fits 64 bits, from anything that is one.
-
-    `most` is what the core takes at most, and says itself of any number that reaches it; None:
-    the caller compares, with any number.
-    """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{argument}: expected an int, got {type(value).__name__}") from None
-    if most is not None and not -(2**63) <= number < 2**63:
-        bound = f"at most {most}" if number > 0 else "0 or more"
-        raise ValueError(f"{argument}: expected {bound}, got {number}")
-    return number
-
-
-def seed_of(seed: Any) -> int | None:
-    """The seed of a table's hash; None: the table draws its own."""
-    if seed is None:
-        return None
-    number = integer(seed, "seed", None)
-    if not 0 <= number < 2**64:
-        raise ValueError(f"seed: expected None or 0 to 2**64 - 1, got {number}")
-    return number
-
-
-class Table:
-    """A set of keys with a buffer index each; the base of HashMap and HashSet."""
+class Table(Generic[ArrayT]):
+    """A set of keys, each at a buffer index. The private base of all tables."""
 
     _suffix: ClassVar[str] = ".thash"
     _default_framework: ClassVar[str] = "numpy"
 
+    # The core's tables share their methods and no base class: a subclass may hold another one.
     _table: _core.HashMap
     _framework: Framework
     _key: Element
@@ -91,9 +42,10 @@ class Table:
         init_capacity: int,
         key: tuple[DtypeLike, ShapeLike],
         values: list[tuple[DtypeLike, ShapeLike]],
-        device: Any,
+        device: DeviceLike,
         seed: int | None = None,
     ) -> None:
+        """Parses the arguments, and makes the core's table."""
         homes: set[str | None] = set()
 
         def element(dtype: DtypeLike, shape: ShapeLike, prefix: str) -> Element:
@@ -104,7 +56,7 @@ class Table:
         rows = integer(init_capacity, "init_capacity")
         key_element = element(*key, "key")
         value_elements = [element(*value, "value") for value in values]
-        table = self._make(rows, key_element, value_elements, device, seed_of(seed))
+        table = self._make(rows, key_element, value_elements, device, parse_seed(seed))
         home = next((name for name in ("torch", "core") if name in homes), self._default_framework)
         self._hold(table, framework(home))
 
@@ -115,6 +67,7 @@ class Table:
         return _core.HashMap(rows, key, values, usable_device(device), seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
+        """Becomes the table of the core's `table`; views and listings are in the framework `home`."""
         self._table = table
         self._framework = home
         dtype, shape = table.key_element
@@ -130,22 +83,24 @@ class Table:
 
     def _take(
         self, array: ArrayLike, element: Element, argument: str
-    ) -> tuple[Any, Callable[[_core.Tensor], Array]]:
+    ) -> tuple[Any, Callable[[_core.Tensor], ArrayT]]:
         """(what the core reads, what makes the results); lists take the element's dtype."""
         if type(array) is np.ndarray:
-            return array, to_numpy
+            return array, _GIVE_NUMPY
         dtype, shape = element
         taken = take_array(array, dtype, argument)
+        give: Any = self._framework.give
         if taken is not None:
-            return taken[0], taken[1].give
+            give = taken[1].give
+            return taken[0], give
         if is_number(array):
             raise ValueError(
                 f"{argument}: expected a batch of rows, got the number {array}; write [{array}]"
             )
-        exact = element is self._key  # no two keys of a list become one
-        return rows_of(array, dtype, shape, argument, exact), self._framework.give
+        exact = element is self._key  # rounding could make two keys equal
+        return rows_of(array, dtype, shape, argument, exact), give
 
-    def find(self, keys: ArrayLike) -> tuple[Array, Array]:
+    def find(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
         """Where each key lives: (int32 [N] buffer indices, -1 if missing; bool [N] found).
 
         >>> import tensorhash
@@ -159,13 +114,16 @@ class Table:
         indices, found = self._table.find(rows)
         return give(indices), give(found)
 
-    def contains(self, keys: ArrayLike) -> Array:
+    def contains(self, keys: ArrayLike) -> ArrayT:
         """bool [N]: which keys are there."""
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.contains(rows))
 
-    def erase(self, keys: ArrayLike) -> Array:
-        """Removes keys; bool [N]: which rows did, the first of equal keys. Others do not move."""
+    def erase(self, keys: ArrayLike) -> ArrayT:
+        """Removes keys; other entries stay in place.
+
+        bool [N]: which rows removed a key. Of equal keys the first row does.
+        """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.erase(rows))
 
@@ -182,25 +140,33 @@ class Table:
             raise ValueError(f"key: expected one key of shape {shape}, got shape {row.shape}")
         return row.reshape(1, *shape)
 
+    def _give(self, tensor: _core.Tensor) -> ArrayT:
+        """The tensor as an array in the framework of the table's dtypes."""
+        give: Callable[[_core.Tensor], Any] = self._framework.give
+        given: ArrayT = give(tensor)
+        return given
+
     # Listings: all ascend by buffer index, in the framework of the table's dtypes.
 
-    def keys(self) -> Array:
+    def keys(self) -> ArrayT:
         """A copy of the live keys, [size, *key_element_shape]."""
-        return self._framework.give(self._table.keys())
+        return self._give(self._table.keys())
 
-    def active_buf_indices(self) -> Array:
+    def active_buf_indices(self) -> ArrayT:
         """int32 [size]: the buffer indices in use."""
-        return self._framework.give(self._table.active_buf_indices())
+        return self._give(self._table.active_buf_indices())
 
-    def key_tensor(self) -> Array:
+    def key_tensor(self) -> ArrayT:
         """The key buffer itself, [capacity, *key_element_shape], to be read at buffer indices.
 
         A view taken before growth or compact() keeps the old memory: safe, no longer the table's.
         """
-        return self._framework.give(self._table.key_tensor())
+        return self._give(self._table.key_tensor())
 
-    def __iter__(self) -> Iterator[Array]:
-        return iter(self.keys())
+    def __iter__(self) -> Iterator[ArrayT]:
+        keys: Any = self.keys()
+        rows: Iterator[ArrayT] = iter(keys)
+        return rows
 
     def size(self) -> int:
         """How many keys there are."""
@@ -210,7 +176,7 @@ class Table:
         return self._table.size()
 
     def capacity(self) -> int:
-        """Rows of the buffers: so many distinct keys fit before the table grows."""
+        """Rows of the buffers: this many distinct keys fit before the table grows."""
         return self._table.capacity()
 
     def memory_usage(self) -> dict[str, int]:
@@ -218,25 +184,25 @@ class Table:
         return self._table.memory_usage()
 
     def validate(self) -> None:
-        """RuntimeError unless the table is consistent in itself."""
+        """RuntimeError unless the table is consistent."""
         self._table.validate()
 
     # Storage.
 
     def reserve(self, capacity: int) -> None:
-        """Makes room for so many keys. Never shrinks, never moves an entry."""
+        """Makes room for `capacity` keys. Never shrinks, never moves an entry."""
         self._table.reserve(integer(capacity, "capacity"))
 
     def clear(self) -> None:
         """Removes all keys; the capacity stays."""
         self._table.clear()
 
-    def compact(self) -> Array:
+    def compact(self) -> ArrayT:
         """Moves the entries to 0..size-1; int32 [capacity]: old index -> new, -1 for none.
 
         The one call that moves entries.
         """
-        return self._framework.give(self._table.compact())
+        return self._give(self._table.compact())
 
     def clone(self) -> Self:
         """An independent copy, buffer indices included."""
@@ -248,34 +214,36 @@ class Table:
         return self.clone()
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _restore, (type(self), self._framework.name, self._payload(protocol))
+
+    def _payload(self, protocol: Any) -> pickle.PickleBuffer | bytes:
+        """The whole table for pickle, which writes a buffer without a copy from protocol 5 on."""
         image: Any = np.asarray(self._table.to_bytes())
-        # From protocol 5 on, pickle writes the buffer without a copy in between.
-        payload = pickle.PickleBuffer(image) if int(protocol) >= 5 else image.tobytes()
-        return _restore, (type(self), self._framework.name, payload)
+        return pickle.PickleBuffer(image) if int(protocol) >= 5 else bytes(image.tobytes())
 
     @classmethod
     def _from_bytes(cls, payload: Any) -> Any:
-        """The core's table of an image that its to_bytes() made."""
+        """The core's table that to_bytes() wrote."""
         return _core.HashMap.from_bytes(payload)
 
     # Devices.
 
     @property
-    def device(self) -> Any:
+    def device(self) -> str:
         """Where the table lives, "cpu:0"."""
         return self._table.device
 
     @property
     def is_cpu(self) -> bool:
         """Whether it lives on the CPU."""
-        return self._table.device.startswith("cpu")
+        return str(self.device).lower().startswith("cpu")
 
     @property
     def is_cuda(self) -> bool:
         """Whether it lives on a CUDA device."""
         return not self.is_cpu
 
-    def to(self, device: Any, copy: bool = False) -> Self:
+    def to(self, device: DeviceLike, copy: bool = False) -> Self:
         """The table on another device; itself if it is there already and `copy` is False."""
         usable_device(device)  # this build has one device: usable means here
         return self.clone() if copy else self
@@ -291,10 +259,10 @@ class Table:
     # Files.
 
     def save(self, file_name: str | os.PathLike[str]) -> str:
-        """Writes a file: the old one or the new one stands at `file_name`, whatever happens.
+        """Writes a file. If that fails, a file that was there before stays as it was.
 
-        ".thash" is the native format, ".npz" Open3D's; another name gets the suffix of the package:
-        ".thash" in tensorhash, ".npz" in tensorhash.core. Returns the name of the file.
+        ".thash" is the native format, ".npz" Open3D's. Any other name gets a suffix: ".thash" in
+        tensorhash, ".npz" in tensorhash.core. Returns the name of the file.
         """
         return _files.save(self._table, file_name, self._suffix)
 
@@ -302,8 +270,8 @@ class Table:
     def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
         """Reads what `save` wrote, indices included; ValueError says what is wrong with a file.
 
-        Any file may be given: neither its arrays nor the table take more than `max_bytes`, by
-        default 64 MiB and 32 for each byte of the file. A capacity beyond that is not restored.
+        Files need not be trusted: neither the arrays nor the table take more than `max_bytes`, by
+        default 64 MiB plus 32 bytes for each byte of the file. A larger capacity is not restored.
         """
         table = _files.load(file_name, cls._suffix, max_bytes)
         cls._require_kind(table, file_name)
@@ -311,7 +279,7 @@ class Table:
 
     @classmethod
     def _require_kind(cls, table: _core.HashMap, file_name: Any) -> None:
-        """Raises if this class cannot hold the table."""
+        """ValueError if this class cannot hold the table."""
 
     def __repr__(self) -> str:
         values = "".join(f", value {element_text(v)}" for v in self._table.value_elements)
@@ -321,5 +289,5 @@ class Table:
         )
 
 
-def _restore(cls: type[Table], home: str, payload: Any) -> Table:
+def _restore(cls: type[Table[Any]], home: str, payload: Any) -> Table[Any]:
     return cls._of(cls._from_bytes(payload), framework(home))

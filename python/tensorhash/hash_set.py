@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorhash import _core
-from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, Table
+from tensorhash._table import Table
+from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, ShapeLike
 
 
-class HashSet(Table):
-    """A parallel hash set whose keys are rows of a dense array.
+class HashSet(Table[ArrayT]):
+    """A parallel hash set: keys are rows of a dense array.
 
     >>> s = HashSet(10, "int32", (3,))
     >>> indices, inserted = s.insert([[0, 0, 1], [2, 0, 0], [0, 0, 1]])
@@ -24,13 +25,13 @@ class HashSet(Table):
         init_capacity: int,
         key_dtype: DtypeLike,
         key_element_shape: ShapeLike,
-        device: Any = "cpu",
+        device: DeviceLike = "cpu",
         *,
         seed: int | None = None,
     ) -> None:
         self._create(init_capacity, (key_dtype, key_element_shape), [], device, seed)
 
-    def insert(self, keys: ArrayLike) -> tuple[Array, Array]:
+    def insert(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
         """Adds the keys that are new.
 
         Returns (int32 [N] buffer indices, right for every row; bool [N] newly inserted).

@@ -10,28 +10,36 @@ array([[-0.1, -0.1]], dtype=float32)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._arguments import number, parse_shape
 from tensorhash._arrays import take_array
 from tensorhash._dtypes import parse_dtype
-from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, parse_shape
+from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 
 __all__ = ["SGD", "Adagrad", "Adam", "Optimizer"]
+
+
+class ValueColumns(TypedDict):
+    """The arguments of HashMap that describe several value columns."""
+
+    value_dtypes: list[object]
+    value_element_shapes: list[tuple[int, ...]]
 
 
 class Optimizer:
     """What SGD, Adagrad and Adam share. `lr` and the others may be set between updates."""
 
-    def _settings(self) -> tuple[Any, ...]:
+    def _settings(self) -> tuple[float, ...]:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
 
     def _core(self) -> _core.Optimizer:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
 
-    def columns(self, dtype: DtypeLike, shape: ShapeLike) -> dict[str, list[Any]]:
+    def columns(self, dtype: DtypeLike, shape: ShapeLike) -> ValueColumns:
         """The value columns of a table for weights of this dtype and element shape.
 
         Arguments for HashMap: the weights first, then the state, which starts as zeros.
@@ -44,7 +52,7 @@ class Optimizer:
         }
 
     def values(self, weights: ArrayLike) -> list[Array]:
-        """The value columns to insert for these weights, [N, *shape]: them, and fresh state."""
+        """The value columns to insert for these weights, [N, *shape]: the weights, then fresh state."""
         taken = take_array(weights, None, "weights")
         if taken is None:
             raise TypeError("weights: expected an array, which has a dtype, got a list or a number")
@@ -61,7 +69,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Plain, momentum or Nesterov steps, as torch.optim.SGD.
+    """torch.optim.SGD: plain, momentum or Nesterov steps.
 
     Columns: weights; with momentum also its buffer.
     """
@@ -77,7 +85,7 @@ class SGD(Optimizer):
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.nesterov = nesterov
-        self._core().columns(("float32", ()))  # refuses what cannot be
+        self._core().columns(("float32", ()))  # the core checks the numbers
 
     def _settings(self) -> tuple[float, float, float, bool]:
         return (
@@ -92,7 +100,7 @@ class SGD(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """As torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
+    """torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
 
     def __init__(
         self,
@@ -120,7 +128,7 @@ class Adagrad(Optimizer):
 
 
 class Adam(Optimizer):
-    """As torch.optim.Adam, each key with a step count of its own; decoupled decay is AdamW.
+    """torch.optim.Adam, with a step count for each key; with decoupled decay, AdamW.
 
     Columns: weights, first moment, second moment, int64 step count.
     """
@@ -156,27 +164,10 @@ class Adam(Optimizer):
         return _core.Optimizer.adam(*self._settings())
 
 
-def number(value: Any, argument: str) -> float:
-    """A float, from anything that is a real number."""
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
-        raise TypeError(f"{argument}: expected a number, got {value!r}")
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):  # arrays have __float__, too
-        raise TypeError(f"{argument}: expected a number, got {value!r}") from None
-
-
 def require_optimizer(optimizer: Any) -> None:
-    """TypeError unless it is one of this module's."""
+    """TypeError unless it is an optimizer of this module."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             f"optimizer: expected tensorhash.optim.SGD, Adagrad or Adam, "
             f"got {type(optimizer).__name__}"
         )
-
-
-def word(value: Any, argument: str) -> str:
-    """A word of an option; which words there are is the core's to say."""
-    if not isinstance(value, str):
-        raise TypeError(f"{argument}: expected a word, got {value!r}")
-    return value

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tensorhash import _core
-from tensorhash._table import DtypeLike, Element, ShapeLike, integer
+from tensorhash._arguments import integer, word
+from tensorhash._policies import Policy, core_policy
+from tensorhash._sharded import ShardedTable, device_names
+from tensorhash._types import ArrayT, DeviceLike, DtypeLike, Element, ShapeLike
 from tensorhash.bounded import BoundedHashMap
-from tensorhash.hash_map import value_columns
-from tensorhash.optim import word
-from tensorhash.sharded import Policy, ShardedHashMap, _core_policy, _device_names
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
-class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
-    """A ShardedHashMap of at most `max_capacity` keys in all; what has to leave is returned.
+class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
+    """A table of at most `max_capacity` keys over several devices; it returns what it evicts.
 
     >>> cache = ShardedBoundedHashMap(
     ...     4, "int64", (), "float32", (), devices=["cpu:0", "cpu:1"], policy="mod"
@@ -28,12 +24,13 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
     >>> evicted.keys, len(cache)
     (array([0]), 3)
 
-    Each shard holds an equal share of `max_capacity`, the first ones one more if it does not divide.
-    A key that its shard has no room for makes one of that shard leave, by BoundedHashMap's rules,
-    even while other shards have room. Those that leave come in the order of the rows for which they
-    did. The rest is BoundedHashMap's and ShardedHashMap's; a file goes back onto as many devices.
+    Each shard holds an equal share of `max_capacity`; if it does not divide, the first shards hold
+    one more. A shard without room for a new key evicts one of its own, by BoundedHashMap's rules,
+    even if other shards have room. Evicted entries come in the order of the rows that evicted them.
+    The rest is as in BoundedHashMap and ShardedHashMap. `load` needs as many devices as were saved.
     """
 
+    _table: _core.ShardedMap  # type: ignore[assignment]
     _bounded = True
 
     def __init__(
@@ -46,45 +43,34 @@ class ShardedBoundedHashMap(BoundedHashMap, ShardedHashMap):
         *,
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
-        devices: Sequence[Any],
+        devices: Sequence[DeviceLike],
         policy: Policy = "hash",
         eviction: str = "lru",
         seed: int | None = None,
     ) -> None:
+        key = (key_dtype, key_element_shape)
         one = (value_dtype, value_element_shape)
-        columns = value_columns(one, (value_dtypes, value_element_shapes))
+        several = (value_dtypes, value_element_shapes)
         self._policy = policy
         self._how = word(eviction, "eviction")
         rows = integer(max_capacity, "max_capacity")
-        self._create(rows, (key_dtype, key_element_shape), columns, devices, seed)
+        self._create_map(rows, key, one, several, devices, seed)
 
     def _make(
         self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
-    ) -> Any:
-        names = _device_names(device)
-        policy = _core_policy(self._policy)
+    ) -> _core.ShardedMap:
+        names = device_names(device)
+        policy = core_policy(self._policy)
         return _core.ShardedMap.bounded(rows, key, values, self._how, names, policy, seed)
 
-    # Verbs of several devices that have no place for what is evicted.
+    # ShardedHashMap returns no evicted entries from these.
 
     def set(self, keys: Any, values: Any = None, *, list_values: Any = None) -> NoReturn:
-        """Not for bounded tables: `insert_or_assign` overwrites, and returns what it evicts."""
+        """Refused: `insert_or_assign` overwrites, and returns what it evicts."""
         raise ValueError("set: not for a bounded table; insert_or_assign returns what it evicts")
 
     def insert_from_cpu(
         self, device: Any, keys: Any, values: Any = None, *, list_values: Any = None
     ) -> NoReturn:
-        """Not for bounded tables: `insert` sends each key where it belongs."""
+        """Refused: `insert` sends each key where it belongs, and returns what it evicts."""
         raise ValueError("insert_from_cpu: not for a bounded table; insert returns what it evicts")
-
-    @classmethod
-    def load(
-        cls,
-        file_name: str | os.PathLike[str],
-        devices: Sequence[Any] | None = None,
-        policy: Policy | None = None,
-        *,
-        max_bytes: int | None = None,
-    ) -> Self:
-        """Reads what `save` wrote, onto as many devices; the next eviction would have been the same."""
-        return super(BoundedHashMap, cls).load(file_name, devices, policy, max_bytes=max_bytes)

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, overload
+
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, take_array
+from tensorhash._arrays import take_array
+from tensorhash._frameworks import NUMPY, Framework
 from tensorhash._lists import natural_array
-from tensorhash._table import Array, ArrayLike
+from tensorhash._types import Array, ArrayLike
+
+
+@overload
+def unique(
+    array: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+) -> Array: ...
+
+
+@overload
+def unique(
+    array: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Array | tuple[Array, ...]: ...
 
 
 def unique(
@@ -17,8 +38,8 @@ def unique(
     """The distinct rows of `array` along axis 0, in order of first occurrence.
 
     A frame, or a tuple of 1-D arrays, is read by columns. On request also, int64 and in this order:
-    the first row of each, which of them each row is, and how often each occurs. Results come in the
-    framework of the array.
+    the first row of each distinct row, the distinct row of each row, and how often each occurs.
+    Results come in the framework of the array.
 
     >>> unique([7, 3, 7], return_inverse=True, return_counts=True)
     (array([7, 3]), array([0, 1, 0]), array([2, 1]))
@@ -27,6 +48,13 @@ def unique(
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken
-    asked = bool(return_index), bool(return_inverse), bool(return_counts)
-    parts = [source.give(tensor) for tensor in _core.unique(rows, *asked)]
-    return tuple(parts) if any(asked) else parts[0]
+    return distinct(rows, source, return_index, return_inverse, return_counts)
+
+
+def distinct(
+    rows: Any, source: Framework, index: bool, inverse: bool, counts: bool
+) -> Array | tuple[Array, ...]:
+    """`unique` of what the core reads; results are in the framework `source`."""
+    wanted = bool(index), bool(inverse), bool(counts)
+    parts: list[Array] = [source.give(tensor) for tensor in _core.unique(rows, *wanted)]
+    return tuple(parts) if any(wanted) else parts[0]

@@ -1,13 +1,14 @@
-"""Arguments that the coordinate functions share."""
+"""Arguments of the functions on points: arrays of numbers, and numbers per axis."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from tensorhash._arrays import NUMPY, Framework, is_number, take_array
+from tensorhash._arguments import number
+from tensorhash._arrays import is_number, take_array
+from tensorhash._frameworks import NUMPY, Framework
 from tensorhash._lists import natural_array
 
 
@@ -20,20 +21,25 @@ def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[An
 
 
 def take_optional(array: Any, argument: str) -> Any:
-    """What the core reads of an array that may be None."""
+    """What the core reads of an optional array."""
     return None if array is None else take_numbers(array, argument)[0]
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    """The shape of what the core reads: an array of some kind, or a buffer."""
+    return tuple(array.shape) if hasattr(array, "shape") else np.asarray(array).shape
 
 
 def rows_and_columns(rows: Any, argument: str) -> tuple[int, int]:
     """The shape of a matrix."""
-    shape = tuple(rows.shape) if hasattr(rows, "shape") else np.asarray(rows).shape
+    shape = shape_of(rows)
     if len(shape) != 2:
-        raise ValueError(f"{argument}: expected shape (N, D), a row a point, got {shape}")
+        raise ValueError(f"{argument}: expected shape (N, D), one row per point, got {shape}")
     return shape[0], shape[1]
 
 
 def per_axis(values: Any, axes: int, argument: str) -> list[float]:
-    """One float per axis, from one number or one each."""
+    """One float per axis, from one number for all axes or one for each."""
     try:
         if is_number(values) or getattr(values, "shape", None) == ():
             return [number(values, argument)] * axes
@@ -42,15 +48,3 @@ def per_axis(values: Any, axes: int, argument: str) -> list[float]:
         raise TypeError(
             f"{argument}: expected a number or {axes} of them, got {values!r}"
         ) from None
-
-
-def number(value: Any, argument: str) -> float:
-    """A float, from anything that is one number; never from text."""
-    if isinstance(value, (str, bytes, bool)) or value is None:
-        raise TypeError(f"{argument}: expected a number, got {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-    except (TypeError, ValueError):
-        raise TypeError(f"{argument}: expected a number, got {value!r}") from None

@@ -1,4 +1,4 @@
-"""Convolution maps over repeated rows: made of the distinct ones, then for every row again."""
+"""Convolution maps over repeated rows: made for the distinct rows, then extended to all rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY
+from tensorhash._frameworks import NUMPY
 from tensorhash.coords._rows import as_numpy
 from tensorhash.coords.kernel_map import KernelMap
 
@@ -26,7 +26,7 @@ class _Distinct:
 
 
 class Repeats:
-    """In rows and given out rows of a convolution, of which some may be equal."""
+    """In rows and given out rows of a convolution; some may be equal."""
 
     def __init__(self, rows: Any, given: Any) -> None:
         self._in = _Distinct(rows)
@@ -50,8 +50,8 @@ class Repeats:
     def restored(self, out: Any, offsets: Any, made: KernelMap) -> tuple[Any, Any, KernelMap]:
         """(out rows, offsets, map) of all rows, from those of the distinct ones.
 
-        The first of equal in rows has the pairs. Out rows that came from the caller are all there
-        again, equal ones with equal pairs. No group joins every row with itself.
+        The first of equal in rows has the pairs. All out rows of the caller are back, and equal ones
+        have equal pairs. No group joins every row with itself.
         """
         kept = self._in if out is self._in.rows else self._out
         ins, outs, bounds = made._maps()

@@ -1,25 +1,28 @@
-"""What every table over rows of integers tells of itself."""
+"""Properties that all tables of coordinates and vector keys have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, to_numpy
-from tensorhash._table import Array
+from tensorhash._frameworks import NUMPY, Framework, to_numpy
+from tensorhash._types import Array
 from tensorhash.coords._rows import device_in
+
+if TYPE_CHECKING:
+    import torch
 
 
 class RowTable:
-    """Rows are numbered as they come; a key is found at the row where it first came."""
+    """Rows are numbered in order of insertion; a key is found at its first row."""
 
-    _table: Any  # the C++ table
+    _table: _core.CoordTableBase | _core.TorchHashTable
     _framework: Framework
 
     def _give_held(self, held: _core.Tensor, name: str) -> Array:
-        """The table's own memory: what cannot be marked read-only is copied."""
+        """The table's own memory; a copy for frameworks that cannot mark an array read-only."""
         if self._framework is NUMPY:
             return NUMPY.give(held)
         return self._framework.give(_core.Tensor.wrap(np.array(to_numpy(held), order="C"), name))
@@ -49,12 +52,12 @@ class RowTable:
 
     @property
     def key_dim(self) -> int:
-        """Columns of a key; as long as no batch came 0, for TorchHashTable -1."""
+        """Columns of a key. Before the first batch 0, for TorchHashTable -1."""
         return self._table.key_dim()
 
     @property
-    def device(self) -> Any:
-        """Where the table lives: "cpu:0", or torch's device where its results are torch's."""
+    def device(self) -> str | torch.device:
+        """Where the table lives: "cpu:0", or torch's device if its results are torch tensors."""
         return device_in(self._framework)
 
     def __len__(self) -> int:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, framework, is_number, take_array, to_numpy
+from tensorhash import _core, _frameworks
+from tensorhash._arrays import is_number, take_array
+from tensorhash._frameworks import NUMPY, Framework, framework
 from tensorhash._lists import array_of
-from tensorhash._table import ArrayLike
+from tensorhash._types import ArrayLike, DeviceLike, NumPyArray
+
+if TYPE_CHECKING:
+    import torch
 
 
 def take_rows(array: ArrayLike, argument: str, home: Framework) -> tuple[Any, Framework]:
-    """(what the core reads, the framework of the results); lists are int64 and results `home`'s."""
+    """(what the core reads, the framework of the results); lists become int64, with results of `home`."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
@@ -24,7 +28,7 @@ def take_rows(array: ArrayLike, argument: str, home: Framework) -> tuple[Any, Fr
 
 
 def with_axes(rows: Any, like: Any, batch: int = 1) -> Any:
-    """An empty list as no rows [0, batch + D]; D is the length of `like`, or 3 where that is one number."""
+    """An empty list as an array [0, batch + D]; D is the length of `like`, or 3 if that is one number."""
     dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
     if tuple(rows.shape) != (0,) or dtype not in ("int32", "int64"):
         return rows
@@ -32,22 +36,25 @@ def with_axes(rows: Any, like: Any, batch: int = 1) -> Any:
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether it has one number per axis, not one for all."""
+    """Whether it holds one number per axis, not one for all."""
     scalar = isinstance(value, str) or getattr(value, "shape", None) == ()
     return hasattr(value, "__len__") and not scalar
 
 
-def home_of(device: Any) -> Framework:
-    """The framework of results where no array came: torch's for a torch device, else NumPy."""
+def home_of(device: DeviceLike) -> Framework:
+    """The framework of results if no argument is an array: torch for a torch device, else NumPy."""
     return framework("torch") if type(device).__module__ == "torch" else NUMPY
 
 
-def device_in(home: Framework) -> Any:
-    """The CPU as the users of a framework write it: torch's device, else "cpu:0"."""
-    return importlib.import_module("torch").device("cpu") if home.name == "torch" else "cpu:0"
+def device_in(home: Framework) -> str | torch.device:
+    """The CPU as users of a framework write it: torch's device, else "cpu:0"."""
+    if home.name != "torch":
+        return "cpu:0"
+    cpu: torch.device = importlib.import_module("torch").device("cpu")
+    return cpu
 
 
-def as_numpy(rows: Any) -> Any:
-    """In this machine's byte order; not a copy unless that costs one."""
-    array = to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+def as_numpy(rows: Any) -> NumPyArray:
+    """A NumPy array in this machine's byte order; a copy only if the order differs."""
+    array = _frameworks.as_numpy(rows)
     return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,4 +1,4 @@
-"""PackedHashTable, PackedHashTable128, CoordTable: from a coordinate to the row where it first came."""
+"""PackedHashTable, PackedHashTable128 and CoordTable: from a coordinate to its first row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import to_numpy
+from tensorhash._arguments import integer, optional_integer, parse_seed
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer, seed_of
+from tensorhash._frameworks import to_numpy
+from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
 
 class SearchMode(enum.IntEnum):
-    """How `search` reads slots; the answer is the same on every table.
+    """How `search` reads slots. It does not change the answer.
 
-    A table is always probed the way it was filled, whatever the mode. WARP_COOP looks at sixteen
-    slots at a time.
+    A table is always probed the way it was filled. WARP_COOP reads sixteen slots at a time.
     """
 
     LINEAR = 0
@@ -33,13 +33,13 @@ class SearchMode(enum.IntEnum):
 
 
 class CoordTableMethods(RowTable):
-    """What the tables of coordinates do. Coordinates are int32 or int64 [N, key_dim], any framework."""
+    """Methods of the tables of coordinates: int32 or int64 [N, key_dim], any framework."""
 
     _table: _core.CoordTableBase
 
     @abstractmethod
-    def _make(self, capacity: int | None, device: Any, **more: Any) -> None:
-        """An empty table; without a capacity it grows."""
+    def _make(self, capacity: int | None, device: DeviceLike, *_: Any, **more: Any) -> None:
+        """Becomes an empty table; without a capacity it grows."""
 
     def insert(self, coords: ArrayLike) -> None:
         """Appends the rows; a key that is there already keeps its first row.
@@ -52,17 +52,17 @@ class CoordTableMethods(RowTable):
         self._framework = source
 
     def clear(self) -> None:
-        """Drops all rows: the next one is row 0. A capacity that was given stays, and so does `key_dim`.
+        """Drops all rows: the next one is row 0. A given capacity and `key_dim` stay.
 
-        `table.clear()` and then `table.insert(coords)` is what WarpConvNet's `insert` does.
+        WarpConvNet's `insert` is `table.clear()` followed by `table.insert(coords)`.
         """
         self._table.clear()
 
     @also_named(query_coords="query", queries="query")
     def search(self, query: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
-        """int32 [M]: the row where each coordinate first came, -1 where it never did.
+        """int32 [M]: the first row of each coordinate, -1 if the table does not hold it.
 
-        A coordinate out of range is simply not there.
+        A coordinate out of range is not found, which is no error.
         """
         rows, source = take_rows(query, "query", self._framework)
         return source.give(self._table.search(rows, _mode(mode)))
@@ -70,8 +70,8 @@ class CoordTableMethods(RowTable):
     def batched_search(self, queries: ArrayLike, offsets: ArrayLike) -> Array:
         """int32 [K, M]: the row of `queries[m] + offsets[k]`, -1 where there is none.
 
-        Any number of offsets, [K, key_dim]; they are added to every column, the first too. A sum
-        out of range is simply not there.
+        Any number of offsets, [K, key_dim]; they are added to all columns, including the first. A
+        sum out of range is not found, which is no error.
         """
         by, home = take_rows(offsets, "offsets", self._framework)
         rows, source = take_rows(queries, "queries", home)
@@ -103,7 +103,7 @@ class CoordTableMethods(RowTable):
 
     @property
     def use_double_hash(self) -> bool:
-        """Whether keys step by a stride of their own."""
+        """Whether each key probes with a stride of its own."""
         return self._table.use_double_hash()
 
     def _more(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class CoordTableMethods(RowTable):
         more = dict(state)
         rows, home = more.pop("vector_keys"), more.pop("framework")
         grows = more.pop("grows")
-        # With the old number of slots, so that the copy has as many.
+        # The copy has the same number of slots.
         self._make(more.pop("capacity"), "cpu", **more)
         if rows.shape[1] > 0:
             self._table.insert(rows)
@@ -139,20 +139,20 @@ class CoordTableMethods(RowTable):
 
 
 class _FromCoords(CoordTableMethods):
-    """A table that is made from coordinates, and may probe by double hashing."""
+    """Tables with `from_coords` that may probe by double hashing."""
 
     @classmethod
     def from_coords(
         cls,
         coords: ArrayLike,
-        device: Any = None,
+        device: DeviceLike = None,
         capacity: int | None = None,
         use_double_hash: bool = False,
     ) -> Self:
-        """A table of these rows. With a torch device the results of lists are torch's."""
+        """A table of these rows. With a torch device, results for lists are torch tensors."""
         self = cls.__new__(cls)
         where = "cpu" if device is None else device
-        self._make(_capacity(capacity), where, use_double_hash=use_double_hash)
+        self._make(optional_integer(capacity, "capacity"), where, use_double_hash=use_double_hash)
         self.insert(coords)
         return self
 
@@ -164,12 +164,8 @@ def _mode(mode: Any) -> int:
     return number
 
 
-def _capacity(capacity: Any) -> int | None:
-    return None if capacity is None else integer(capacity, "capacity")
-
-
 def _columns(key_dim: Any) -> int | None:
-    columns = None if key_dim is None else integer(key_dim, "key_dim", None)
+    columns = optional_integer(key_dim, "key_dim", None)
     if columns is not None and not 1 <= columns <= 7:
         raise ValueError(f"key_dim: expected 1 to 7, got {columns}")
     return columns
@@ -179,7 +175,7 @@ class PackedHashTable(_FromCoords):
     """Coordinates (b, x, y, z), each a 64-bit key. Its hash is published and has no seed.
 
     `BATCH_MAX`, `COORD_MIN` and `COORD_MAX` are the limits; ValueError names the row, column and
-    value that is beyond. A table made with a capacity takes that many distinct keys, rounded up to
+    value of a number beyond them. A table made with a capacity takes that many distinct keys, rounded up to
     a power of two, and raises RuntimeError on the next; `from_coords` without one grows.
     """
 
@@ -187,26 +183,30 @@ class PackedHashTable(_FromCoords):
     COORD_MIN: ClassVar[int] = -131072
     COORD_MAX: ClassVar[int] = 131071
 
-    def __init__(self, capacity: int, device: Any = "cpu", use_double_hash: bool = False) -> None:
+    def __init__(
+        self, capacity: int, device: DeviceLike = "cpu", use_double_hash: bool = False
+    ) -> None:
         self._make(integer(capacity, "capacity"), device, use_double_hash=use_double_hash)
 
-    def _make(self, capacity: int | None, device: Any, use_double_hash: bool = False) -> None:
+    def _make(
+        self, capacity: int | None, device: DeviceLike, use_double_hash: bool = False
+    ) -> None:
         self._table = _core.PackedHashTable(capacity, usable_device(device), bool(use_double_hash))
         self._framework = home_of(device)
 
 
 class CoordTable(_FromCoords):
-    """Coordinates of 1 to 7 columns over all of int32: the key is as wide as the data asks for.
+    """Coordinates of 1 to 7 columns over all of int32; keys are as wide as the data needs.
 
-    64 bits while everything fits PackedHashTable's limits, else 128 bits for four columns, else
-    the engine's wide keys. Without `key_dim` the first batch says how many columns there are.
-    Which slots keys get follows from `seed`, a random one unless it is given; no answer does.
+    64 bits while all coordinates are within PackedHashTable's limits, else 128 bits for four
+    columns, else the engine's wide keys. Without `key_dim` the first batch sets the number of
+    columns. `seed`, random by default, decides which slots keys get; no result depends on it.
     """
 
     def __init__(
         self,
         capacity: int | None = None,
-        device: Any = "cpu",
+        device: DeviceLike = "cpu",
         use_double_hash: bool = False,
         key_dim: int | None = None,
         *,
@@ -214,17 +214,17 @@ class CoordTable(_FromCoords):
     ) -> None:
         columns = _columns(key_dim)
         self._make(
-            _capacity(capacity),
+            optional_integer(capacity, "capacity"),
             device,
             use_double_hash=use_double_hash,
             key_dim=columns,
-            seed=seed_of(seed),
+            seed=parse_seed(seed),
         )
 
     def _make(
         self,
         capacity: int | None,
-        device: Any,
+        device: DeviceLike,
         use_double_hash: bool = False,
         key_dim: int | None = None,
         seed: int | None = None,
@@ -235,15 +235,15 @@ class CoordTable(_FromCoords):
 
     @property
     def key(self) -> str:
-        """What stands for a coordinate: "packed64", "packed128" or "wide"."""
+        """How a coordinate is stored: "packed64", "packed128" or "wide"."""
         return self._table.key()
 
 
 class PackedHashTable128(CoordTableMethods):
     """Coordinates of 1 to 7 columns, each from `COORD_MIN` to `COORD_MAX`.
 
-    ValueError names the row, column and value that is beyond. Repeated rows may come, as in the
-    other tables. A capacity is honoured as by `PackedHashTable`; `from_keys` without one grows.
+    ValueError names the row, column and value of a number beyond them. Rows may repeat, as in the
+    other tables. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
     """
 
     DIM: ClassVar[int] = 7
@@ -251,25 +251,25 @@ class PackedHashTable128(CoordTableMethods):
     COORD_MIN: ClassVar[int] = -65536
     COORD_MAX: ClassVar[int] = 65535
 
-    def __init__(self, capacity: int, device: Any = "cpu", key_dim: int = DIM) -> None:
+    def __init__(self, capacity: int, device: DeviceLike = "cpu", key_dim: int = DIM) -> None:
         self._make(integer(capacity, "capacity"), device, key_dim=_columns(key_dim))
 
     @classmethod
     def from_keys(
         cls,
         coords: ArrayLike,
-        device: Any = None,
+        device: DeviceLike = None,
         capacity: int | None = None,
         key_dim: int | None = None,
     ) -> Self:
-        """A table of these rows; `key_dim` is their columns unless it says otherwise."""
+        """A table of these rows; `key_dim` defaults to their number of columns."""
         self = cls.__new__(cls)
         where = "cpu" if device is None else device
-        self._make(_capacity(capacity), where, key_dim=_columns(key_dim))
+        self._make(optional_integer(capacity, "capacity"), where, key_dim=_columns(key_dim))
         self.insert(coords)
         return self
 
-    def _make(self, capacity: int | None, device: Any, key_dim: int | None = None) -> None:
+    def _make(self, capacity: int | None, device: DeviceLike, key_dim: int | None = None) -> None:
         self._table = _core.PackedHashTable128(capacity, usable_device(device), key_dim)
         self._framework = home_of(device)
 

@@ -1,4 +1,4 @@
-"""TorchHashTable: keys are rows of integers of any width, hashed with Murmur."""
+"""TorchHashTable: keys are rows with any number of integers, hashed with Murmur."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, framework, to_numpy
+from tensorhash._arguments import integer, optional_integer
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._frameworks import NUMPY, Framework, framework, to_numpy
+from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
 
@@ -22,28 +23,28 @@ _FIELDS = ("table_kvs", "vec_keys", *_COUNTS)
 
 
 class TorchHashTable(RowTable):
-    """From a row of integers to the number of the row where it first came.
+    """From a row of integers to its first row in the table.
 
     Any number of columns, all of int32. For coordinates `PackedHashTable` and `CoordTable` are
-    faster. A capacity is honoured as `PackedHashTable` does; `from_keys` without one grows.
+    faster. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
     """
 
     _table: _core.TorchHashTable
 
-    def __init__(self, capacity: int, device: Any = "cpu") -> None:
+    def __init__(self, capacity: int, device: DeviceLike = "cpu") -> None:
         rows = integer(capacity, "capacity")
         self._table = _core.TorchHashTable(rows, usable_device(device))
         self._framework = home_of(device)
 
     @classmethod
     def from_keys(
-        cls, vec_keys: ArrayLike, device: Any = None, capacity: int | None = None
+        cls, vec_keys: ArrayLike, device: DeviceLike = None, capacity: int | None = None
     ) -> Self:
         """A table of these rows."""
         usable_device("cpu" if device is None else device)
         self = cls.__new__(cls)
         rows, self._framework = take_rows(vec_keys, "vec_keys", home_of(device))
-        wanted = None if capacity is None else integer(capacity, "capacity")
+        wanted = optional_integer(capacity, "capacity")
         self._table = _core.TorchHashTable.from_keys(rows, wanted)
         return self
 
@@ -54,7 +55,7 @@ class TorchHashTable(RowTable):
         self._framework = source
 
     def search(self, search_keys: ArrayLike) -> Array:
-        """int32 [M]: the row where each key first came, -1 where it never did."""
+        """int32 [M]: the first row of each key, -1 if the table does not hold it."""
         rows, source = take_rows(search_keys, "search_keys", self._framework)
         return source.give(self._table.search(rows))
 
@@ -63,8 +64,8 @@ class TorchHashTable(RowTable):
         """int32 [distinct, key_dim]: the rows of `vector_keys` at `unique_index`."""
         return self.vector_keys[self.unique_index]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The whole table as plain numbers and NumPy arrays; `from_dict` takes it."""
+    def to_dict(self) -> dict[str, object]:
+        """The whole table as plain numbers and NumPy arrays, for `from_dict`."""
         keys = to_numpy(self._table.vector_keys())
         return {
             "table_kvs": to_numpy(self._table.table_kvs()),
@@ -79,22 +80,22 @@ class TorchHashTable(RowTable):
         }
 
     def from_dict(self, data: Mapping[str, Any]) -> Self:
-        """Becomes the table that `to_dict` told of, and returns itself.
+        """Becomes the table that `to_dict` described, and returns itself.
 
-        Results come in the framework of that table; it is imported where need be.
+        Results come in the framework of that table, which is imported if necessary.
         """
         missing = [name for name in _FIELDS if name not in data]
         if missing:
             raise ValueError(f"data: expected what to_dict gave; it has no {', '.join(missing)}")
         keys = data["vec_keys"]
         rows = np.empty(0, np.int32) if keys is None else np.asarray(keys)
-        told = [integer(data[name], f"data[{name!r}]") for name in _COUNTS]
-        capacity = told[0]
+        given = [integer(data[name], f"data[{name!r}]") for name in _COUNTS]
+        capacity = given[0]
         home = _framework_named(data.get("framework", self._framework.name))
         restored = _core.TorchHashTable.restore(rows, capacity, bool(data.get("grows", False)))
         made = [restored.capacity(), restored.key_dim(), restored.num_entries()]
         first = to_numpy(restored.unique_index())
-        if told != made or not _are_slots(np.asarray(data["table_kvs"]), capacity, first):
+        if given != made or not _are_slots(np.asarray(data["table_kvs"]), capacity, first):
             raise ValueError(
                 "data: capacity, key_dim, num_entries and table_kvs do not belong to vec_keys"
             )
@@ -102,7 +103,7 @@ class TorchHashTable(RowTable):
         self._framework = home
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return self.to_dict()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -126,7 +127,7 @@ def _framework_named(name: Any) -> Framework:
 
 
 def _are_slots(kvs: Any, capacity: int, first: Any) -> bool:
-    """Whether these are slots that name each row of `first`, which ascends, once and nothing else."""
+    """Whether the slots hold exactly the rows `first`, which ascend, each once."""
     if kvs.shape != (capacity, 2) or kvs.dtype.kind not in "iu":
         return False
     slots, rows = kvs[:, 0], kvs[:, 1]

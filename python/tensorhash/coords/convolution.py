@@ -1,4 +1,4 @@
-"""Which voxels a sparse convolution gives, and the kernel map that leads to them."""
+"""The output voxels of a sparse convolution, and its kernel map."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework, framework_of
-from tensorhash._table import Array, ArrayLike
+from tensorhash._frameworks import NUMPY, Framework, framework_of
+from tensorhash._types import Array, ArrayLike
+from tensorhash.coords._kernel_arguments import axes_of, require_batch_column, require_duplicates
 from tensorhash.coords._repeats import Repeats
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
-from tensorhash.coords.kernel_map import (
-    KernelMap,
-    axes_of,
-    generate_kernel_map,
-    require_batch_column,
-    require_duplicates,
-)
+from tensorhash.coords.kernel_map import KernelMap, generate_kernel_map
 from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 
@@ -56,9 +51,9 @@ def convolution_map(
 
     With `stride_mode="reduce_and_stride"` the in rows of the map are those of
     `stride_coords(coords, stride)`, and the kernel steps over these. `offsets` are those of
-    `stride_coords`, and None where rows keep an order in which their batches do not ascend.
-    Repeated rows of coords or out_coords are a ValueError. With `duplicates="first"` the first of
-    equal rows of coords stands for all, the others have no pairs; equal out rows have equal pairs.
+    `stride_coords`; None if the rows keep an order in which batches do not ascend. Repeated rows of
+    coords or out_coords are a ValueError. With `duplicates="first"` only the first of equal rows of
+    coords has pairs, and equal out rows have equal pairs.
 
     >>> out, offsets, pairs = convolution_map([[0, 1, 1]], 3, 2, transposed=True, generative=True)
     >>> len(out), out[pairs[4][1]].tolist()
@@ -71,12 +66,7 @@ def convolution_map(
     layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
     how = bool(generative), bool(transposed), reduces
     repeats = Repeats(rows, given) if duplicates == "first" else None
-    if repeats is None or not repeats.any:
-        out, offsets, made = _convolve(layer, rows, given, *how)
-    else:
-        out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
-        if not (reduces and max(layer.stride) > 1):  # else in rows are voxels, which are distinct
-            out, offsets, made = repeats.restored(out, offsets, made)
+    out, offsets, made = _convolve_all(layer, rows, given, repeats, *how)
     if offsets is None:
         offsets = _offsets_of(out, num_batches)
     return (
@@ -119,6 +109,25 @@ class _Layer:
         return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
 
 
+def _convolve_all(
+    layer: _Layer,
+    rows: Any,
+    given: Any,
+    repeats: Repeats | None,
+    generative: bool,
+    transposed: bool,
+    reduces: bool,
+) -> tuple[Any, Any, KernelMap]:
+    """`_convolve`, also of rows that repeat."""
+    how = generative, transposed, reduces
+    if repeats is None or not repeats.any:
+        return _convolve(layer, rows, given, *how)
+    out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
+    if reduces and max(layer.stride) > 1:  # then the in rows are voxels, which are distinct
+        return out, offsets, made
+    return repeats.restored(out, offsets, made)
+
+
 def _convolve(
     layer: _Layer, rows: Any, given: Any, generative: bool, transposed: bool, reduces: bool
 ) -> tuple[Any, Any, KernelMap]:
@@ -128,7 +137,7 @@ def _convolve(
             return _transposed(layer, rows, given)
         return _forward(layer, rows, given, generative, reduces)
     except ValueError:
-        # Maps call the side that they look up `in_coords`: say it in the words of this call.
+        # The map's message says `in_coords`: name the argument of this call instead.
         _require_distinct(rows, "coords")
         _require_distinct(given, "out_coords")
         raise
@@ -150,7 +159,8 @@ def _forward(
         _require_distinct(given, "out_coords")
         return given, None, layer.pairs(rows, given, layer.stride)
     coarse, offsets = layer.strided(rows)
-    ins, ratio = rows, layer.stride
+    ins: Any = rows
+    ratio: int | list[int] = layer.stride
     if reduces and coarse is not rows:
         _require_distinct(rows, "coords")
         ins, ratio = coarse, 1
@@ -216,7 +226,7 @@ def _check_mode(given: bool, generative: bool, transposed: bool, reduces: bool) 
 
 
 def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
-    """The mode itself, or the one of a name; ValueError unless there is such a mode."""
+    """A mode, also by its name; ValueError for another name."""
     try:
         return STRIDED_CONV_MODE(stride_mode)
     except ValueError:
@@ -228,8 +238,7 @@ def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
 def _require_distinct(rows: Any, argument: str) -> None:
     if rows is None or not len(rows):
         return
-    (_, first) = _core.unique(rows, True, False, False)
-    if first.shape[0] == len(rows):
+    if _core.unique(rows, False, False, False)[0].shape[0] == len(rows):
         return
     _, first, which = (as_numpy(part) for part in _core.unique(rows, True, True, False))
     row = int(np.flatnonzero(first[which] != np.arange(len(rows)))[0])
@@ -240,7 +249,7 @@ def _require_distinct(rows: Any, argument: str) -> None:
 
 
 def _moved(rows: Any, factors: Any, back: Any) -> Any:
-    """Axes times factors minus back, or ValueError where that leaves int32, in which maps are made."""
+    """Axes times factors minus back; ValueError beyond int32, the range of kernel maps."""
     moved = rows.astype(np.int64)
     moved[:, 1:] = moved[:, 1:] * np.asarray(factors) - np.asarray(back)
     limits = np.iinfo(np.int32)
@@ -252,21 +261,22 @@ def _moved(rows: Any, factors: Any, back: Any) -> Any:
 
 
 def _offsets_of(rows: Any, num_batches: int | None) -> Any:
-    """The offsets of rows in an order of the user's; None where batches do not ascend."""
+    """The offsets of rows in the user's order; None if batches do not ascend."""
     batch = rows[:, 0]
     if num_batches is not None:
         stride_coords(rows, 1, num_batches=num_batches)  # checks that it holds every batch
     if (batch[1:] < batch[:-1]).any():
         return None
     begins = np.flatnonzero(np.concatenate([[True], batch[1:] != batch[:-1]])[: len(rows)])
-    # A row of each batch is enough to know how they are numbered.
+    # One row of each batch is enough to number the batches.
     counts = stride_coords(rows[begins], 1, num_batches=num_batches)[1]
     return np.append(begins, len(rows))[counts]
 
 
 def _give(array: Any, source: Framework, *given: tuple[Any, Any]) -> Array:
-    """As an array of the framework: where it is one that the user gave, that one."""
+    """The array in the framework `source`; the user's own array if it is one of these."""
     for rows, original in given:
         if array is rows and framework_of(type(original)) is source:
-            return original
+            own: Array = original
+            return own
     return source.give(_core.Tensor.wrap(np.ascontiguousarray(array), "coords"))

@@ -1,17 +1,18 @@
-"""Integer coordinates of several batch items, one after the other."""
+"""IntCoords: the integer coordinates of several batch items."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework
+from tensorhash._arguments import position
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
 from tensorhash.coords._points import per_axis, take_numbers
 from tensorhash.coords._rows import (
@@ -26,14 +27,16 @@ from tensorhash.coords._tables import CoordTable
 from tensorhash.coords.ops import axis_ints, expand_coords, number_of_batches, stride_coords
 from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
 
+if TYPE_CHECKING:
+    import torch
+
 
 class IntCoords:
     """Coordinates [N, D]: rows `offsets[b]:offsets[b + 1]` are batch item b.
 
-    Holds a copy of its own: nothing done to the arrays that came in or went out changes it.
-    `tensor_stride` says how many units of the finest grid one step is, per axis. `voxel_size` and
-    `voxel_origin` say where that grid lies; they are kept and handed on, nothing is computed with
-    them.
+    Holds a copy: changes of the arrays that came in or went out do not reach it. `tensor_stride` is
+    the length of one step in units of the finest grid, per axis. `voxel_size` and `voxel_origin`
+    describe that grid; they are kept and passed on, and take part in no computation.
 
     >>> coords = IntCoords(np.array([[0, 1], [2, 3], [9, 9]]), [0, 2, 3])
     >>> coords.batch_indexed_coordinates.tolist()
@@ -49,7 +52,7 @@ class IntCoords:
         offsets: ArrayLike | None = None,
         voxel_size: float | Sequence[float] | None = None,
         tensor_stride: int | Sequence[int] | None = None,
-        device: Any = None,
+        device: DeviceLike = None,
         *,
         voxel_origin: float | ArrayLike | None = None,
     ) -> None:
@@ -72,7 +75,7 @@ class IntCoords:
     def _set(self, batched: Any, bounds: Any, grid: _Grid) -> None:
         self._batched = np.ascontiguousarray(batched)
         self._bounds = np.ascontiguousarray(bounds, np.int64)
-        # Whether item b is batch b; in `from_batched` an item may have any number.
+        # Whether item b is batch b. After `from_batched` an item may have any number.
         items = np.flatnonzero(np.diff(self._bounds))
         self._numbered = np.array_equal(self._batched[self._bounds[items], 0], items)
         self._grid = grid
@@ -91,12 +94,12 @@ class IntCoords:
     ) -> IntCoords:
         """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs.
 
-        Where a batch is negative or 2^24 and more, the items are the batches that occur, ascending,
-        and keep their numbers in `batch_indexed_coordinates`.
+        If a batch is negative, or 2^24 and more, the items are the batches that occur, ascending, and
+        keep their numbers in `batch_indexed_coordinates`.
         """
         taken, source = take_rows(coords, "coords", NUMPY)
         rows = as_numpy(with_axes(taken, tensor_stride))
-        # Checks the rows, too, and knows how many batches there are.
+        # Also checks the rows, and counts the batches.
         batches = number_of_batches(num_batches)
         bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), batches)[1]
         items = bounds.shape[0] - 1
@@ -139,7 +142,7 @@ class IntCoords:
 
     @property
     def batch_size(self) -> int:
-        """Batch items, empty ones too."""
+        """The number of batch items, including empty ones."""
         return len(self._bounds) - 1
 
     @property
@@ -157,8 +160,8 @@ class IntCoords:
         return self.num_axes
 
     @property
-    def device(self) -> Any:
-        """Where the arrays lie: "cpu:0", or torch's device where they are torch's."""
+    def device(self) -> str | torch.device:
+        """Where the arrays live: "cpu:0", or torch's device if they are torch tensors."""
         return device_in(self._source)
 
     @property
@@ -172,17 +175,17 @@ class IntCoords:
         return self.tensor_stride
 
     def set_tensor_stride(self, tensor_stride: int | Sequence[int]) -> None:
-        """Says anew how many units of the finest grid one step is; the coordinates stay."""
+        """Changes the length of one step in units of the finest grid; the coordinates stay."""
         self._grid = self._grid.with_stride(tensor_stride, self.num_axes)
 
     @property
     def voxel_size(self) -> float | tuple[float, ...] | None:
-        """The edge of a voxel of the finest grid, one or one per axis; None if it is not known."""
+        """The edge length of a voxel of the finest grid, one or one per axis; None if unknown."""
         return self._grid.voxel_size
 
     @property
     def voxel_origin(self) -> Array | None:
-        """float64 [D], a copy: where voxel 0 of the finest grid begins; None if it is not known."""
+        """float64 [D], a copy: where voxel 0 of the finest grid begins; None if unknown."""
         origin = self._grid.voxel_origin
         return None if origin is None else self._give(origin)
 
@@ -191,12 +194,7 @@ class IntCoords:
 
     def __getitem__(self, item: int) -> Array:
         """The coordinates of one batch item, a copy."""
-        number = integer(item, "item", None)
-        if not -self.batch_size <= number < self.batch_size:
-            raise IndexError(
-                f"item: expected {-self.batch_size} <= item < {self.batch_size}, got {number}"
-            )
-        number %= self.batch_size
+        number = position(item, self.batch_size, "item")
         return self._give(self._batched[self._bounds[number] : self._bounds[number + 1], 1:])
 
     @also_named(dilation="kernel_dilation")
@@ -225,7 +223,7 @@ class IntCoords:
         return self._made(self._source, *made, self._grid)
 
     def prune(self, mask: ArrayLike) -> IntCoords:
-        """The rows where `mask`, bool [N], is True; items that lose all rows stay as empty ones."""
+        """The rows where `mask`, bool [N], is True; items without rows stay as empty items."""
         keep = as_numpy(take_numbers(mask, "mask")[0])
         if keep.dtype != np.bool_:
             raise TypeError(f"mask: expected bool, got {keep.dtype}; pass mask != 0")
@@ -247,7 +245,7 @@ class IntCoords:
 
     @property
     def hashmap(self) -> CoordTable:
-        """A table from [b, *coordinate] to its row in here, made when first asked for.
+        """A table from [b, *coordinate] to its row, made on first access.
 
         >>> IntCoords(np.array([[5, 6], [7, 8]])).hashmap.search(np.array([[0, 7, 8], [1, 7, 8]]))
         array([ 1, -1], dtype=int32)
@@ -264,7 +262,7 @@ class IntCoords:
 
 
 class _Grid:
-    """The finest grid, and how many of its voxels one step is."""
+    """The finest grid, and the length of one step in its units."""
 
     def __init__(self, tensor_stride: Any, voxel_size: Any, voxel_origin: Any, axes: int) -> None:
         self.tensor_stride = tuple(axis_ints(tensor_stride, axes, "tensor_stride"))

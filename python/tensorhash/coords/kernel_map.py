@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, Framework
+from tensorhash._arguments import integer, position, require_one_of
 from tensorhash._device import usable_device
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._types import Array, ArrayLike, DeviceLike
+from tensorhash.coords._kernel_arguments import (
+    axes_of,
+    numbers_per_axis,
+    require_batch_column,
+    require_duplicates,
+    require_strategy,
+    take_both,
+)
 from tensorhash.coords._names import also_named
-from tensorhash.coords._rows import device_in, home_of, is_sequence, take_rows, with_axes
+from tensorhash.coords._rows import device_in, home_of, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
 
-_KINDS = (np.int32, np.int32, np.int64)  # of in_maps, out_maps, offsets
+if TYPE_CHECKING:
+    import torch
 
 
 class KernelMap:
@@ -25,7 +34,7 @@ class KernelMap:
     `in_maps` and `out_maps` are int32, `offsets` int64 [K + 1]: group k is
     `in_maps[offsets[k]:offsets[k + 1]]`. All arrays are of the framework of the coordinates.
     `identity_map_index` is the group that joins every row with itself, or None; it is set only for
-    odd kernels over equal coordinates. `strategy` is the path that was taken.
+    odd kernels over equal coordinates. `strategy` is the algorithm that made the map.
     """
 
     def __init__(self, made: _core.KernelMap, source: Framework) -> None:
@@ -34,7 +43,7 @@ class KernelMap:
         self.in_maps: Array = source.give(made.in_maps)
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
-        # Ours alone: what a user writes into `offsets` must not lead a slice astray.
+        # A copy: `offsets` is the user's to write to.
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
         self._mask: Array | None = None
@@ -50,8 +59,16 @@ class KernelMap:
         identity_map_index: int | None = None,
     ) -> KernelMap:
         """A map from (in_maps, out_maps, offsets) of NumPy and (num_in, num_out)."""
-        arrays = [np.ascontiguousarray(part, kind) for part, kind in zip(maps, _KINDS, strict=True)]
-        made = _core.kernel_map_from_parts(*arrays, *rows, identity_map_index, strategy, *probes)
+        ins, outs, offsets = maps
+        made = _core.kernel_map_from_parts(
+            np.ascontiguousarray(ins, np.int32),
+            np.ascontiguousarray(outs, np.int32),
+            np.ascontiguousarray(offsets, np.int64),
+            *rows,
+            identity_map_index,
+            strategy,
+            *probes,
+        )
         return cls(made, source)
 
     def _maps(self) -> tuple[Any, Any, Any]:
@@ -77,8 +94,8 @@ class KernelMap:
         return KernelMap._of_parts(**self.__getstate__())
 
     @property
-    def device(self) -> Any:
-        """Where the arrays lie: "cpu:0", or torch's device where they are torch's."""
+    def device(self) -> str | torch.device:
+        """Where the arrays live: "cpu:0", or torch's device if they are torch tensors."""
         return device_in(self._source)
 
     @property
@@ -88,7 +105,7 @@ class KernelMap:
 
     @property
     def strategy(self) -> str:
-        """The path that was taken: "blocks", "flat", "hierarchical" or "merge"."""
+        """The algorithm that made the map: "blocks", "flat", "hierarchical" or "merge"."""
         return self._made.strategy
 
     @property
@@ -109,31 +126,34 @@ class KernelMap:
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    def _group(self, k: Any) -> int:
-        try:
-            index = operator.index(k)
-        except TypeError:
-            raise TypeError(f"k: expected an int, got {type(k).__name__}") from None
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"k: expected {-len(self)} <= k < {len(self)}, got {index}")
-        return index % len(self)
-
     def numel(self, k: int) -> int:
         """How many pairs offset k has."""
-        group = self._group(k)
+        group = position(k, len(self), "k")
         return int(self._bounds[group + 1] - self._bounds[group])
 
     def __getitem__(self, k: int) -> tuple[Array, Array]:
         """(in rows, out rows) of offset k."""
-        group = self._group(k)
+        group = position(k, len(self), "k")
         pairs = slice(int(self._bounds[group]), int(self._bounds[group + 1]))
         return self.in_maps[pairs], self.out_maps[pairs]
 
     def __iter__(self) -> Iterator[tuple[Array, Array]]:
         return (self[k] for k in range(len(self)))
 
+    @overload
+    def get_batch(
+        self, start: int, end: int, out_format: Literal["list"] = "list"
+    ) -> tuple[list[Array], list[Array]]: ...
+
+    @overload
+    def get_batch(
+        self, start: int, end: int, out_format: Literal["tensor"]
+    ) -> tuple[Array, Array]: ...
+
     @also_named(start_idx="start", end_idx="end")
-    def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
+    def get_batch(
+        self, start: int, end: int, out_format: str = "list"
+    ) -> tuple[list[Array], list[Array]] | tuple[Array, Array]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
         arrays [end - start, most pairs], filled up with -1."""
         first, last = integer(start, "start", None), integer(end, "end", None)
@@ -141,8 +161,7 @@ class KernelMap:
             raise ValueError(
                 f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
             )
-        if out_format not in ("list", "tensor"):
-            raise ValueError(f'out_format: expected "list" or "tensor", got {out_format!r}')
+        require_one_of(out_format, "out_format", "list", "tensor")
         groups = [self[k] for k in range(first, last)]
         if out_format == "list":
             return [pair[0] for pair in groups], [pair[1] for pair in groups]
@@ -202,46 +221,11 @@ class KernelMap:
         )
 
 
-def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
-    """One int per axis: a sequence of them, or one for all axes where their number is known."""
-    try:
-        several = is_sequence(value)
-        numbers = [operator.index(number) for number in (value if several else [value])]
-    except TypeError:
-        kind = "an int or a sequence of ints" if axes else "a sequence of ints"
-        raise TypeError(f"{argument}: expected {kind}, got {value!r}") from None
-    for number in numbers:
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"{argument}: expected numbers that fit 64 bits, got {number}")
-    if several:
-        return numbers
-    if axes is None:
-        raise TypeError(f"{argument}: expected a sequence of ints, one per axis, got {value!r}")
-    return numbers * axes
-
-
-def axes_of(rows: Any) -> int:
-    """The spatial axes of coordinates, 0 if they are none; what is wrong with them the core says."""
-    shape = tuple(getattr(rows, "shape", ()))
-    return max(shape[1] - 1, 0) if len(shape) == 2 else 0
-
-
-def require_batch_column(rows: Any, kernel_size: Any, argument: str, source: Framework) -> None:
-    """ValueError if the rows have a column for each axis of the kernel, and none for the batch."""
-    shape = tuple(getattr(rows, "shape", ()))
-    if len(shape) != 2 or not is_sequence(kernel_size) or len(kernel_size) != shape[1]:
-        return
-    pad = "torch.nn.functional.pad({}, (1, 0))" if source.name == "torch" else ""
-    pad = pad or "np.pad({}, ((0, 0), (1, 0)))"
-    raise ValueError(
-        f"{argument}: expected shape (N, {shape[1] + 1}), the batch in column 0 and then the "
-        f"{shape[1]} axes of kernel_size, got {shape}: there is no batch column; "
-        f"{pad.format(argument)} adds batch 0"
-    )
-
-
 def kernel_offsets_from_size(
-    kernel_size: Any, kernel_dilation: Any = 1, center_offset: Any = None, device: Any = None
+    kernel_size: Sequence[int],
+    kernel_dilation: int | Sequence[int] = 1,
+    center_offset: int | Sequence[int] | None = None,
+    device: DeviceLike = None,
 ) -> Array:
     """int32 [K, axes + 1]: the offsets of a kernel in the order of its groups.
 
@@ -265,10 +249,10 @@ def kernel_offsets_from_size(
 def generate_kernel_map(
     in_coords: ArrayLike,
     out_coords: ArrayLike,
-    in_to_out_stride_ratio: Any,
-    kernel_size: Any,
-    kernel_dilation: Any = None,
-    kernel_center_offset: Any = None,
+    in_to_out_stride_ratio: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    kernel_dilation: int | Sequence[int] | None = None,
+    kernel_center_offset: int | Sequence[int] | None = None,
     method: str = "size",
     skip_symmetric_kernel_map: bool = False,
     strategy: str | None = None,
@@ -280,8 +264,8 @@ def generate_kernel_map(
     Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
     Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
     With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
-    mirror them. `strategy` forces a path ("blocks", "flat", "hierarchical", "merge"; "seed" for the
-    rule of size); None takes the fastest, and all give the same map. Repeated rows of in_coords
+    mirror them. `strategy` chooses the algorithm ("blocks", "flat", "hierarchical", "merge"; "seed"
+    decides by size); None takes the fastest. All give the same map. Repeated rows of in_coords
     are an error, unless `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
@@ -289,17 +273,15 @@ def generate_kernel_map(
     [([0], [1]), ([0, 1], [0, 1]), ([1], [0])]
     """
     wanted = (in_to_out_stride_ratio, kernel_size, kernel_dilation, kernel_center_offset)
-    rows_in, rows_out, source = _take_both(in_coords, out_coords, wanted)
+    rows_in, rows_out, source = take_both(in_coords, out_coords, wanted)
     require_batch_column(rows_in, kernel_size, "in_coords", source)
     require_batch_column(rows_out, kernel_size, "out_coords", source)
     axes = axes_of(rows_in)
-    if method not in ("size", "offset"):
-        raise ValueError(f'method: expected "size" or "offset", got {method!r}')
+    require_one_of(method, "method", "size", "offset")
     require_duplicates(duplicates)
-    if not (strategy is None or isinstance(strategy, str)):
-        raise TypeError(f"strategy: expected a str or None, got {type(strategy).__name__}")
+    require_strategy(strategy)
 
-    def per_axis(value: Any, argument: str) -> list[int]:
+    def per_axis(value: int | Sequence[int] | None, argument: str) -> list[int]:
         return [] if value is None else numbers_per_axis(value, axes, argument)
 
     made = _core.generate_kernel_map(
@@ -321,14 +303,14 @@ def kernel_map_from_offsets(
     in_coords: ArrayLike,
     out_coords: ArrayLike,
     kernel_offsets: ArrayLike,
-    in_to_out_stride_ratio: Any = 1,
+    in_to_out_stride_ratio: int | Sequence[int] = 1,
     *,
     duplicates: str = "error",
 ) -> KernelMap:
     """The map of any list of offsets, [K, axes + 1] with zeros in column 0, the batch.
 
     Group k has all pairs with `in_coords[i] == stride * out_coords[o] + kernel_offsets[k]`. The
-    offsets may be in any order, and one may come twice. The rest is as in `generate_kernel_map`.
+    offsets may be in any order, and may repeat. The rest is as in `generate_kernel_map`.
 
     >>> m = kernel_map_from_offsets([[0, 5, 5]], [[0, 5, 5], [0, 1, 5]], [[0, 4, 0], [0, 0, 0]])
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -336,7 +318,7 @@ def kernel_map_from_offsets(
     """
     offsets, home = take_rows(kernel_offsets, "kernel_offsets", NUMPY)
     wanted = (in_to_out_stride_ratio, [0] * axes_of(offsets))
-    rows_in, rows_out, source = _take_both(in_coords, out_coords, wanted, home)
+    rows_in, rows_out, source = take_both(in_coords, out_coords, wanted, home)
     require_duplicates(duplicates)
     axes = axes_of(rows_in)
     stride = numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio")
@@ -346,37 +328,19 @@ def kernel_map_from_offsets(
     return KernelMap(made, source)
 
 
-def _take_both(
-    in_coords: ArrayLike, out_coords: ArrayLike, wanted: Iterable[Any], home: Framework = NUMPY
-) -> tuple[Any, Any, Framework]:
-    """(in rows, out rows, the framework of the results: the first that is no list's)."""
-    rows_out, home = take_rows(out_coords, "out_coords", home)
-    rows_in, source = take_rows(in_coords, "in_coords", home)
-    # An empty list has the axes of the other rows, or of the numbers per axis.
-    axes = axes_of(rows_in) or axes_of(rows_out)
-    like = [0] * axes if axes else next(filter(is_sequence, wanted), 0)
-    return with_axes(rows_in, like), with_axes(rows_out, like), source
-
-
-def require_duplicates(duplicates: Any) -> None:
-    """ValueError unless there is such a word."""
-    if duplicates not in ("error", "first"):
-        raise ValueError(f'duplicates: expected "error" or "first", got {duplicates!r}')
-
-
 def kernel_map_from_size_hierarchical(
     fine_ht: PackedHashTable | CoordTable,
     query_coords: ArrayLike,
-    kernel_size: Any,
+    kernel_size: int | Sequence[int],
     stride: int = 4,
     identity_map_index: int | None = None,
 ) -> KernelMap:
-    """The map from the rows of a table, of equal ones the first, to `query_coords`.
+    """The map from the rows of a table, of equal rows the first, to `query_coords`.
 
-    The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
-    `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with a number
-    beyond int32 has no pairs. The map finds its `identity_map_index` itself: one that is given is
-    checked, and a ValueError unless it is the same.
+    Probes the table, and only where a coarse cell, `stride` voxels wide, holds a coordinate;
+    `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with
+    a number beyond int32 has no pairs. The map finds its own `identity_map_index`; if one is given,
+    it must be the same, else ValueError.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
         raise TypeError(

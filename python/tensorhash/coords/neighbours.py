@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tensorhash import _core
-from tensorhash._arrays import Framework
-from tensorhash._table import Array, ArrayLike, integer
-from tensorhash.coords._points import number, take_numbers, take_optional
+from tensorhash._arguments import integer, number, optional_integer
+from tensorhash._frameworks import Framework
+from tensorhash._types import Array, ArrayLike
+from tensorhash.coords._points import take_numbers, take_optional
 
-_MOST = 2**63 - 1  # a query gets what there is of so many
+_MOST = 2**63 - 1  # more than any table has: all of them
 
 
 class Neighbors(NamedTuple):
-    """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`, and so `distances`."""
+    """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`; `distances` likewise."""
 
     indices: Array  #: int64 [P]: rows of the points; nearest first, equally near ones by row
     distances: Array  #: float64 [P]
@@ -32,21 +33,21 @@ def radius_search(
 
     Exact: the rule is `distance <= radius` for the distance in float64 that is returned; a point
     equal to the query counts. (Distances below 5e-305 of the largest coordinate underflow: see
-    docs/neighbours.md.) `max_neighbors` keeps the nearest so many. With `batch` and
-    `query_batch`, an integer a row in any order, rows of different batches never meet. Results
-    come in the framework of the queries, or of the points where the queries are a list, the same
-    bits on any number of threads.
+    docs/neighbours.md.) `max_neighbors` keeps that many of the nearest. With `batch` and
+    `query_batch`, one integer per row in any order, only rows of the same batch are neighbours.
+    Results come in the framework of the queries, or of the points if the queries are a list. They
+    are the same bits on any number of threads.
 
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
     """
-    most = None if max_neighbors is None else integer(max_neighbors, "max_neighbors", _MOST)
-    rows, asked, source = _take_clouds(points, queries)
+    most = optional_integer(max_neighbors, "max_neighbors", _MOST)
+    rows, query_rows, source = _take_clouds(points, queries)
     return _give(
         source,
         _core.radius_search(
             rows,
-            asked,
+            query_rows,
             number(radius, "radius"),
             take_optional(batch, "batch"),
             take_optional(query_batch, "query_batch"),
@@ -62,22 +63,22 @@ def knn_search(
     batch: ArrayLike | None = None,
     query_batch: ArrayLike | None = None,
 ) -> Neighbors:
-    """The k nearest points of each query, nearest first; all of them where there are fewer than k.
+    """The k nearest points of each query, nearest first; all points if there are fewer than k.
 
-    Exact, any k, any number of columns; the rest is as in `radius_search`. Where every query has k
-    points to find, `indices.reshape(-1, k)` has a row a query.
+    Exact, any k, any number of columns; the rest is as in `radius_search`. If every query finds k
+    points, `indices.reshape(-1, k)` has one row per query.
 
     >>> knn_search([[0.0], [1.0], [3.0]], [[0.9], [9.0]], 2).indices.reshape(-1, 2)
     array([[1, 0],
            [2, 1]])
     """
     count = integer(k, "k", _MOST)
-    rows, asked, source = _take_clouds(points, queries)
+    rows, query_rows, source = _take_clouds(points, queries)
     return _give(
         source,
         _core.knn_search(
             rows,
-            asked,
+            query_rows,
             count,
             take_optional(batch, "batch"),
             take_optional(query_batch, "query_batch"),
@@ -87,8 +88,8 @@ def knn_search(
 
 def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Framework]:
     rows, home = take_numbers(points, "points")
-    asked, source = take_numbers(queries, "queries", home)
-    return rows, asked, source
+    query_rows, source = take_numbers(queries, "queries", home)
+    return rows, query_rows, source
 
 
 def _give(source: Framework, found: tuple[_core.Tensor, _core.Tensor, _core.Tensor]) -> Neighbors:

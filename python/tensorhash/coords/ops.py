@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import NUMPY, to_numpy
-from tensorhash._table import Array, ArrayLike, integer
+from tensorhash._arguments import integer, optional_integer
+from tensorhash._frameworks import NUMPY, to_numpy
+from tensorhash._types import Array, ArrayLike
 from tensorhash.coords._names import also_named
 from tensorhash.coords._rows import take_rows, with_axes
 from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
+from tensorhash.unique import distinct
+
+
+@overload
+def unique_coords(
+    coords: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+) -> Array: ...
+
+
+@overload
+def unique_coords(
+    coords: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Array | tuple[Array, ...]: ...
 
 
 def unique_coords(
@@ -24,8 +44,8 @@ def unique_coords(
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of integer coordinates, in order of first occurrence.
 
-    On request also, int64 and in this order: the first row of each, which of them each row is, and
-    how often each occurs.
+    On request also, int64 and in this order: the first row of each distinct row, the distinct row
+    of each row, and how often each occurs.
 
     >>> unique_coords(np.array([[0, 5, 5], [0, 1, 1], [0, 5, 5]])).tolist()
     [[0, 5, 5], [0, 1, 1]]
@@ -38,9 +58,7 @@ def unique_coords(
         raise TypeError(f"coords: expected int32 or int64, got {dtype}")
     if len(shape) != 2:
         raise ValueError(f"coords: expected shape (N, columns), got {shape}")
-    asked = bool(return_index), bool(return_inverse), bool(return_counts)
-    parts = [source.give(tensor) for tensor in _core.unique(rows, *asked)]
-    return tuple(parts) if any(asked) else parts[0]
+    return distinct(rows, source, return_index, return_inverse, return_counts)
 
 
 @also_named(batch_indexed_coords="coords")
@@ -53,11 +71,11 @@ def stride_coords(
     """(coords [M, 1 + D], batch offsets int64 [B + 1]): every axis divided by its stride, rounded
     down, distinct.
 
-    Batches ascend; inside one, rows are in order of first occurrence, or with `order` along a Morton
-    curve ("morton_xyz" or another POINT_ORDERING). Batch b is rows `offsets[b]:offsets[b + 1]`.
-    `num_batches` keeps empty batches at the end; without it the largest batch is the last. Batches
-    may be any integers: where one is negative or 2^24 and more, `offsets` tells of the batches that
-    occur only, and column 0 says which they are.
+    Batches ascend. Inside a batch, rows are in order of first occurrence, or with `order` along a
+    Morton curve ("morton_xyz" or another POINT_ORDERING). Batch b is rows
+    `offsets[b]:offsets[b + 1]`. `num_batches` keeps empty batches at the end; without it the largest
+    batch is the last. Batches may be any integers: if one is negative, or 2^24 and more, `offsets`
+    covers only the batches that occur, and column 0 holds their numbers.
 
     >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
     [[0, -1], [0, 1]]
@@ -86,10 +104,10 @@ def expand_coords(
     """(coords [M, 1 + D], batch offsets int64 [B + 1]): all rows that a kernel reaches, distinct.
 
     Offsets are those of kernel maps: x slowest, odd axes centred, even axes 0 to k - 1. Batches
-    ascend as in `stride_coords`; inside one, the given rows come first, then what each offset adds,
-    offset by offset.
-    `kernel_batch` offsets are looked up at once: it shows in memory and time, never in the result.
-    Coordinates may be any of int32 or int64; a sum that leaves the dtype is a ValueError.
+    ascend as in `stride_coords`. Inside a batch the given rows come first, then the rows that each
+    offset adds, offset by offset. `kernel_batch` is the number of offsets looked up at a time: it
+    changes memory and time, not the result. Coordinates are int32 or int64; a sum that does not fit
+    the dtype is a ValueError.
 
     >>> expand_coords(np.array([[0, 5]]), 3)[0].tolist()
     [[0, 5], [0, 4], [0, 6]]
@@ -114,16 +132,16 @@ def _axes(rows: Any) -> int:
     shape = tuple(rows.shape)
     if len(shape) != 2 or shape[1] < 2:
         raise ValueError(f"coords: expected shape (N, 1 + D), the batch in column 0, got {shape}")
-    return shape[1] - 1
+    return int(shape[1]) - 1
 
 
 def number_of_batches(num_batches: Any) -> int | None:
-    """An int or None; whether it holds all batches the core says."""
-    return None if num_batches is None else integer(num_batches, "num_batches", 2**24)
+    """An int or None. The core checks that it holds all batches."""
+    return optional_integer(num_batches, "num_batches", 2**24)
 
 
 def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
-    """One int of 1 or more per axis, from one or one each."""
+    """One int of 1 or more per axis, from one for all axes or one for each."""
     try:
         given = [operator.index(values)] * axes
     except TypeError:
@@ -142,7 +160,7 @@ def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
 
 
 def _kernel_offsets(sizes: list[int], dilations: list[int]) -> Any:
-    """int64 [K, D]: the offsets of kernel maps, whose kernels have two axes or more."""
+    """int64 [K, D]: the offsets of kernel maps, which have two axes or more."""
     flat = [1] * (2 - len(sizes))
     offsets = _core.kernel_offsets([*flat, *sizes], [*flat, *dilations], [])
     return np.asarray(offsets)[:, 1 + len(flat) :].astype(np.int64)

@@ -26,7 +26,7 @@ _NAMES = {"morton": POINT_ORDERING.MORTON_XYZ} | {
 
 
 def parse_ordering(ordering: Any, argument: str) -> POINT_ORDERING:
-    """The ordering itself, or the one of a name such as "morton_xyz"."""
+    """An ordering, also by a name such as "morton_xyz"."""
     if isinstance(ordering, POINT_ORDERING):
         return ordering
     if isinstance(ordering, str) and ordering.lower() in _NAMES:
@@ -36,16 +36,16 @@ def parse_ordering(ordering: Any, argument: str) -> POINT_ORDERING:
 
 
 def morton_order(item: Any, coords: Any, ordering: POINT_ORDERING, argument: str) -> Any:
-    """int64 [N]: rows by item, then along the curve; equal rows keep their order. RANDOM: as they are.
+    """int64 [N]: rows by item, then along the curve; equal rows keep their order. RANDOM keeps all.
 
-    `coords` are int32 or int64 [N, D], any numbers; the curve begins at the least of each axis.
+    `coords` are int32 or int64 [N, D], any numbers; the curve begins at the minimum of each axis.
     """
     if ordering is POINT_ORDERING.RANDOM:
         return np.arange(len(coords))
     axes = _axes(ordering, coords.shape[1], argument)
     if len(coords) == 0:
         return np.arange(0)
-    # Differences of any two int64 fit uint64: the subtraction wraps to the right number.
+    # The difference of any two int64 fits uint64: the subtraction wraps to the right number.
     shifted = coords.astype(np.int64).view(np.uint64)[:, axes]
     shifted = shifted - coords.astype(np.int64).min(axis=0).view(np.uint64)[axes]
     return np.lexsort((*_codes(shifted), item))

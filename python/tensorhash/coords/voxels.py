@@ -1,25 +1,32 @@
-"""Points to voxels: which cell each point is in, and what becomes of those that share one."""
+"""Points to voxels: the cell of each point, and the joined features of each cell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, to_numpy
 from tensorhash._dtypes import parse_dtype
-from tensorhash._table import Array, ArrayLike, DtypeLike
-from tensorhash.coords._points import per_axis, rows_and_columns, take_numbers, take_optional
+from tensorhash._frameworks import Framework, as_numpy, to_numpy
+from tensorhash._types import Array, ArrayLike, DtypeLike
+from tensorhash.coords._points import (
+    per_axis,
+    rows_and_columns,
+    shape_of,
+    take_numbers,
+    take_optional,
+)
 
 
 class Voxels(NamedTuple):
-    """Voxels in order of first occurrence, and how points and voxels belong together."""
+    """Voxels in order of first occurrence, and the relation of points and voxels."""
 
     coords: Array  #: [V, D] integers, or [V, 1 + D] with the batch first
-    features: Any  #: [V, ...], the features of each voxel's points, joined; a list where lists came
-    index: Array  #: int64 [V]: the first point of each voxel
+    #: [V, ...]: the joined features of each voxel's points; a list if a list of arrays was given
+    features: Array | list[Array]
+    index: Array  # type: ignore[assignment]  #: int64 [V]: the first point of each voxel
     inverse: Array  #: int64 [N]: the voxel of each point
     counts: Array  #: int64 [V]: points of each voxel
 
@@ -35,13 +42,13 @@ def voxelize(
 ) -> Voxels:
     """The occupied voxels of a point cloud [N, D], with the joined features of their points.
 
-    Voxel = floor((point - origin) / voxel_size), in float64 whatever the points are; the size and
-    the origin are one number or one per axis. `features` is one array of N rows or a list of them
+    Voxel = floor((point - origin) / voxel_size), in float64 for points of any dtype; size and
+    origin are one number or one per axis. `features` is one array of N rows or a list of them
     (default: the points). `reduce` is "first", "last", "sum", "mean", "min" or "max": one for all,
     or one per array, or for a single [N, C] array one per column. Floats are added in float64 and
     keep their dtype; sums of integers come as int64 or uint64, their means as float64. Columns of
-    different dtypes come in one that holds every number exactly, or are a ValueError. `batch`, an
-    integer a point, becomes the first column: points of different batches never share a voxel.
+    different dtypes come in one that holds every number exactly, or are a ValueError. `batch`, one
+    integer per point, becomes the first column: points of different batches never share a voxel.
 
     NaN, infinities and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
 
@@ -69,7 +76,7 @@ def voxel_downsample(
     reduce: str | Sequence[str] = "mean",
     features: ArrayLike | Sequence[ArrayLike] | None = None,
     batch: ArrayLike | None = None,
-) -> Any:
+) -> Array | tuple[Array | list[Array], ...]:
     """One point per occupied voxel: the mean of its points, in order of first occurrence.
 
     With `features`: (points, features), the latter joined by `reduce` as in `voxelize`; without,
@@ -87,11 +94,12 @@ def voxel_downsample(
     if batch is not None:
         numbers = np.ascontiguousarray(to_numpy(cloud.coords)[:, 0])
         results.append(cloud.source.give(_core.Tensor.wrap(numbers, "batch")))
-    return results[0] if len(results) == 1 else tuple(results)
+    # Without features and batch the points alone, which are one array.
+    return cast("Array", results[0]) if len(results) == 1 else tuple(results)
 
 
 class _Cloud:
-    """The points of a call and, once found, their voxels as the core has them."""
+    """The points of a call and, once found, their voxels as core tensors."""
 
     coords: _core.Tensor
     index: _core.Tensor
@@ -116,7 +124,7 @@ class _Cloud:
 
 
 class _Columns:
-    """The arrays to join and the word for each, checked before any work is done."""
+    """The arrays to join and the reduction of each, checked before any work."""
 
     def __init__(self, cloud: _Cloud, features: Any, reduce: str | Sequence[str]) -> None:
         self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
@@ -133,14 +141,14 @@ class _Columns:
     def _check_words(self, reduce: str | Sequence[str]) -> list[str | list[str]]:
         if isinstance(reduce, str):
             return [reduce] * len(self._arrays)
-        words = list(reduce) if isinstance(reduce, (list, tuple)) else [None]
-        if not all(isinstance(word, str) for word in words):
+        words = list(reduce) if isinstance(reduce, (list, tuple)) else []
+        if not isinstance(reduce, (list, tuple)) or not all(isinstance(w, str) for w in words):
             raise TypeError(f"reduce: expected a name or a list of names, got {reduce!r}")
         if self._many:
             expected = len(self._arrays)
             what = "array"
         else:
-            shape = _shape(self._arrays[0][0])
+            shape = shape_of(self._arrays[0][0])
             if len(shape) != 2:
                 raise ValueError(f"reduce: expected one name for features of shape {shape}")
             expected = shape[1]
@@ -151,7 +159,7 @@ class _Columns:
             )
         return list(words) if self._many else [words]
 
-    def join(self, inverse: Any, voxels: int) -> Any:
+    def join(self, inverse: _core.Tensor, voxels: int) -> Array | list[Array]:
         joined = [
             _join(array, source, word, inverse, voxels)
             for (array, source), word in zip(self._arrays, self._words, strict=True)
@@ -161,14 +169,10 @@ class _Columns:
 
 def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
     taken, source = take_numbers(array, argument)
-    shape = _shape(taken)
+    shape = shape_of(taken)
     if len(shape) == 0 or shape[0] != rows:
         raise ValueError(f"{argument}: expected {rows} rows, one per point, got shape {shape}")
     return taken, source
-
-
-def _as_numpy(rows: Any) -> Any:
-    return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
 
 
 def _is_matrix(values: Any) -> bool:
@@ -176,14 +180,12 @@ def _is_matrix(values: Any) -> bool:
     return not any(hasattr(value, "shape") and len(value.shape) > 0 for value in values)
 
 
-def _shape(array: Any) -> tuple[int, ...]:
-    return tuple(array.shape) if hasattr(array, "shape") else tuple(np.asarray(array).shape)
-
-
-def _join(array: Any, source: Framework, word: Any, inverse: Any, voxels: int) -> Any:
+def _join(
+    array: Any, source: Framework, word: str | list[str], inverse: _core.Tensor, voxels: int
+) -> Array:
     if isinstance(word, str):
         return source.give(_core.reduce_voxels(array, inverse, voxels, word))
-    values = _as_numpy(array)
+    values = as_numpy(array)
     columns = [
         to_numpy(_core.reduce_voxels(values[:, i], inverse, voxels, one))
         for i, one in enumerate(word)
@@ -193,7 +195,7 @@ def _join(array: Any, source: Framework, word: Any, inverse: Any, voxels: int) -
 
 
 def _stack(columns: list[Any], words: list[str]) -> Any:
-    """The columns as one array; ValueError if its dtype is float64 and would round an integer."""
+    """The columns as one array; ValueError if its dtype is float64 and rounds an integer."""
     for i, (column, word) in enumerate(zip(columns, words, strict=True)):
         if column.dtype.kind not in "iu" or np.result_type(*columns).kind != "f":
             continue

@@ -1,24 +1,25 @@
 """`+ - * /`, logic and comparisons of Tensors, with Open3D's dtypes.
 
-Results of arithmetic keep the dtype of the tensor, those of logic and comparisons are Bool, and
-what a method with a trailing `_` writes into its tensor has the tensor's dtype.
+Arithmetic keeps the dtype of the tensor; logic and comparisons give Bool. A method with a trailing
+`_` writes into its tensor, in the tensor's dtype.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorhash.core._base import Base, dtype_text, is_bool, is_float
+from tensorhash.core._base import Base, is_bool, is_float
 from tensorhash.core._operands import is_operand, operand
 
 Kernel = Callable[[Any, Any], Any]
+T = TypeVar("T", bound=Base)
 
 
 def _divide(dividend: Any, divisor: Any) -> Any:
-    """C's division: integers lose the fraction, towards zero."""
+    """C's division: integers round towards zero."""
     if is_float(dividend.dtype):
         return np.true_divide(dividend, divisor)
     if not np.all(divisor):
@@ -31,7 +32,7 @@ def _divide(dividend: Any, divisor: Any) -> Any:
 
 
 def _number_kernel(kernel: Kernel) -> Kernel:
-    """`kernel` for numbers only, silent where C++ is: overflow wraps, floats give inf and NaN."""
+    """`kernel` for numbers only, without warnings, as in C++: overflow wraps, floats give inf and NaN."""
 
     def apply(left: Any, right: Any) -> Any:
         if is_bool(left.dtype):
@@ -51,7 +52,7 @@ _MULTIPLY = _number_kernel(np.multiply)
 _DIVIDE = _number_kernel(_divide)
 
 
-def _write(tensor: Any, kernel: Kernel, other: Any) -> Any:
+def _write(tensor: T, kernel: Kernel, other: Any) -> T:
     """Runs `kernel` on both and writes the result over the tensor."""
     target = tensor._array
     result = kernel(target, operand(target, other))
@@ -64,46 +65,46 @@ def _write(tensor: Any, kernel: Kernel, other: Any) -> Any:
     return tensor
 
 
-def _method(name: str, kernel: Kernel, what: str) -> Any:
-    def method(self: Any, other: Any) -> Any:
+def _method(name: str, kernel: Kernel, what: str) -> Callable[[T, Any], T]:
+    def method(self: T, other: Any) -> T:
         return self._wrap(np.asarray(kernel(self._array, operand(self._array, other))))
 
     return _named(method, name, f"Elementwise {what}; a new tensor.")
 
 
-def _method_in_place(name: str, kernel: Kernel, what: str) -> Any:
-    def method(self: Any, other: Any) -> Any:
+def _method_in_place(name: str, kernel: Kernel, what: str) -> Callable[[T, Any], T]:
+    def method(self: T, other: Any) -> T:
         return _write(self, kernel, other)
 
     return _named(method, name, f"Elementwise {what}, written into this tensor.")
 
 
-def _operator(name: str, kernel: Kernel) -> Any:
-    def method(self: Any, other: Any) -> Any:
+def _operator(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+    def method(self: T, other: Any) -> T:
         if not is_operand(other):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._wrap(np.asarray(kernel(self._array, operand(self._array, other))))
 
     return _named(method, name, None)
 
 
-def _reflected(name: str, kernel: Kernel) -> Any:
-    def method(self: Any, other: Any) -> Any:
+def _reflected(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+    def method(self: T, other: Any) -> T:
         if not is_operand(other):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return self._wrap(np.asarray(kernel(operand(self._array, other), self._array)))
 
     return _named(method, name, None)
 
 
-def _operator_in_place(name: str, kernel: Kernel) -> Any:
-    def method(self: Any, other: Any) -> Any:
+def _operator_in_place(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+    def method(self: T, other: Any) -> T:
         return _write(self, kernel, other) if is_operand(other) else NotImplemented
 
     return _named(method, name, None)
 
 
-def _named(method: Any, name: str, text: str | None) -> Any:
+def _named(method: Callable[[T, Any], T], name: str, text: str | None) -> Callable[[T, Any], T]:
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
     method.__doc__ = text
@@ -115,7 +116,7 @@ class Arithmetic(Base):
 
     __slots__ = ()
 
-    # Beside a NumPy array the operators of the Tensor decide.
+    # With a NumPy array as the other operand, the Tensor's operators run.
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
@@ -179,18 +180,7 @@ class Arithmetic(Base):
     __le__ = _operator("__le__", np.less_equal)
     eq = _method("eq", np.equal, "self == other")
     eq_ = _method_in_place("eq_", np.equal, "self == other")
-    __eq__ = _operator("__eq__", np.equal)
+    __eq__ = _operator("__eq__", np.equal)  # type: ignore[assignment]
     ne = _method("ne", np.not_equal, "self != other")
     ne_ = _method_in_place("ne_", np.not_equal, "self != other")
-    __ne__ = _operator("__ne__", np.not_equal)
-
-    def __neg__(self) -> Any:
-        return self.neg()
-
-    def __invert__(self) -> Any:
-        if not is_bool(self._array.dtype):
-            raise TypeError(
-                f"~: expected a Bool tensor, got {dtype_text(self._array.dtype)}; "
-                f"logical_not() takes every dtype"
-            )
-        return self.logical_not()
+    __ne__ = _operator("__ne__", np.not_equal)  # type: ignore[assignment]

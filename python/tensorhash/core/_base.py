@@ -1,4 +1,4 @@
-"""What every part of a Tensor stands on: one NumPy array, and arrays read from arguments."""
+"""The base of all parts of Tensor: one NumPy array, and arrays read from arguments."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorhash import _core
-from tensorhash._arrays import is_number, take_array, to_numpy
+from tensorhash import _frameworks
+from tensorhash._arguments import parse_shape
+from tensorhash._arrays import is_number, take_array
 from tensorhash._device import usable_device
 from tensorhash._dtypes import core_dtype, name_of, numpy_dtype, parse_dtype
 from tensorhash._lists import natural_array
-from tensorhash._table import parse_shape
 from tensorhash.core.size_vector import SizeVector
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Base:
 
     @classmethod
     def _made(cls, array: Any, device: Any) -> Self:
-        """A Tensor over this array, once `device` is known to be one that exists."""
+        """A Tensor over this array; an error if there is no such device."""
         if device is not None:
             usable_device(device)
         return cls._wrap(array)
@@ -48,7 +48,7 @@ def as_numpy(value: Any, argument: str) -> Any:
         return natural_array(value, argument)
     taken = take_array(value, None, argument)
     rows = value if taken is None else taken[0]
-    return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
+    return _frameworks.as_numpy(rows)
 
 
 def parse(dtype: Any, argument: str = "dtype") -> Any:
@@ -57,7 +57,7 @@ def parse(dtype: Any, argument: str = "dtype") -> Any:
 
 
 def dtype_text(dtype: Any) -> str:
-    """A NumPy dtype under Open3D's name, "Int64"."""
+    """Open3D's name of a NumPy dtype, "Int64"."""
     return str(core_dtype(name_of(dtype)))
 
 

@@ -1,4 +1,4 @@
-"""Tensors made of nothing: zeros, ones, ranges, identities; Float32 unless a dtype is given."""
+"""Tensors from scratch: zeros, ones, ranges, identities; Float32 unless a dtype is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Creation(Base):
 
     @classmethod
     def empty(cls, shape: Any, dtype: Any = None, device: Any = None) -> Self:
-        """A tensor of elements that are not set."""
+        """A tensor with uninitialised elements."""
         return cls._made(np.empty(new_shape(shape), _parse(dtype)), device)
 
     @classmethod
@@ -90,5 +90,5 @@ class Creation(Base):
             count = max(math.ceil((end.item() - first.item()) / stride.item()), 0)
             values = np.arange(count, dtype=wanted) * stride + first
         else:
-            values = np.arange(first.item(), end.item(), stride.item(), wanted)
+            values = np.arange(first.item(), end.item(), stride.item(), dtype=wanted)
         return cls._made(values, device)

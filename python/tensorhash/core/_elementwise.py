@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _computed(array: Any, function: Callable[[Any], Any], name: str, floats_only: bool) -> Any:
-    """function(array) in the array's dtype, silent on overflow and NaN as C++ is."""
+    """function(array) in the array's dtype, without warnings on overflow and NaN, as in C++."""
     if is_bool(array.dtype) or (floats_only and not is_float(array.dtype)):
         wanted = "Float32 or Float64" if floats_only else "numbers"
         raise TypeError(
@@ -26,12 +26,12 @@ def _computed(array: Any, function: Callable[[Any], Any], name: str, floats_only
 
 
 def _to_whole(array: Any, function: Callable[[Any], Any], name: str) -> Any:
-    """A rounding function: integers are whole already."""
+    """A rounding function; integers stay as they are."""
     return _computed(array, function if is_float(array.dtype) else np.copy, name, False)
 
 
 class Elementwise(Base):
-    """What is computed element by element."""
+    """Methods that compute element by element."""
 
     __slots__ = ()
 
@@ -82,6 +82,17 @@ class Elementwise(Base):
         """Negated elements, written into this tensor."""
         return self._unary_in_place(np.negative, "neg_")
 
+    def __neg__(self) -> Self:
+        return self.neg()
+
+    def __invert__(self) -> Self:
+        if not is_bool(self._array.dtype):
+            raise TypeError(
+                f"~: expected a Bool tensor, got {dtype_text(self._array.dtype)}; "
+                f"logical_not() takes every dtype"
+            )
+        return self.logical_not()
+
     def abs(self) -> Self:
         """Absolute values."""
         return self._unary(np.abs, "abs")
@@ -129,13 +140,13 @@ class Elementwise(Base):
         return self._wrap(np.asarray(np.logical_not(self._array)))
 
     def logical_not_(self) -> Self:
-        """1 for zero and 0 for the rest, written into this tensor."""
+        """1 for zero and 0 for all others, written into this tensor."""
         np.copyto(self._array, np.logical_not(self._array), casting="unsafe")
         return self
 
     def clip(self, min_val: Any, max_val: Any) -> Self:
         """Elements below `min_val` become it, then those above `max_val` become that."""
-        return self.clone().clip_(min_val, max_val)
+        return self._wrap(self._array.copy(order="C")).clip_(min_val, max_val)
 
     def clip_(self, min_val: Any, max_val: Any) -> Self:
         """`clip`, written into this tensor."""
@@ -148,7 +159,7 @@ class Elementwise(Base):
         array[np.greater(array, high)] = high
         return self
 
-    def nonzero(self, as_tuple: bool = False) -> Any:
+    def nonzero(self, as_tuple: bool = False) -> Self | list[Self]:
         """Where elements are not zero: one Int64 tensor per dimension in a list.
 
         With `as_tuple` one Int64 tensor [dimensions, elements]. The name is Open3D's.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import to_numpy
 from tensorhash._disk import replacing
 from tensorhash._dtypes import name_of
+from tensorhash._frameworks import to_numpy
+from tensorhash._types import NumPyArray
 from tensorhash.core._base import Base
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(Base):
-    """Memory shared with others, and files."""
+    """Shared memory, and files."""
 
     __slots__ = ()
 
@@ -35,7 +36,7 @@ class Exchange(Base):
         """A tensor over the memory of a DLPack capsule or of an object with `__dlpack__`."""
         return cls._wrap(to_numpy(_core.Tensor.from_dlpack(source, "source")))
 
-    def to_dlpack(self) -> Any:
+    def to_dlpack(self) -> object:
         """A "dltensor" capsule over this memory, for `torch.utils.dlpack.from_dlpack`."""
         return self._exported().to_dlpack()
 
@@ -46,7 +47,7 @@ class Exchange(Base):
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
-    ) -> Any:
+    ) -> object:
         return self._exported().__dlpack__(
             stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
@@ -57,20 +58,22 @@ class Exchange(Base):
     def _exported(self) -> _core.Tensor:
         return _core.Tensor.wrap(self._array, "tensor")
 
-    def numpy(self) -> Any:
+    def numpy(self) -> NumPyArray:
         """A NumPy array over this memory."""
-        return self._array
+        array: NumPyArray = self._array
+        return array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        wanted = self._array.dtype if dtype is None else np.dtype(dtype)
-        if wanted == self._array.dtype:
-            return self._array.copy() if copy else self._array
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
+        array: NumPyArray = self._array
+        wanted = array.dtype if dtype is None else np.dtype(dtype)
+        if wanted == array.dtype:
+            return array.copy() if copy else array
         if copy is False:
-            raise ValueError(f"copy=False: {self._array.dtype} cannot become {wanted} without one")
-        return self._array.astype(wanted)
+            raise ValueError(f"copy=False: {array.dtype} cannot become {wanted} without one")
+        return array.astype(wanted)
 
     def save(self, file_name: str | os.PathLike[str]) -> None:
-        """Writes NumPy's .npy format to exactly this name; the old file or the new one stands."""
+        """Writes NumPy's .npy format to exactly this name. If that fails, the old file stays."""
         path = os.fsdecode(file_name)
         if name_of(self._array.dtype) == "bfloat16":
             raise TypeError(f"{path}: .npy has no bfloat16; convert with .to(o3c.float32)")
@@ -84,7 +87,7 @@ class Exchange(Base):
         if os.path.exists(path) and not os.path.isfile(path):
             raise ValueError(f"{path}: expected a file, got a folder or a pipe")
         try:
-            # Mapped first: a header that promises more than the file holds allocates nothing.
+            # Mapped first: a header with too large a shape allocates nothing.
             mapped = np.lib.format.open_memmap(path, mode="r")
         except (ValueError, TypeError, EOFError, SyntaxError, OverflowError) as error:
             raise ValueError(f"{path}: not a readable .npy file: {error}") from error

@@ -50,7 +50,7 @@ def _is_small(left: Any, right: Any) -> bool:
     They are added in order, without fused steps: so does Open3D's wheel for these sizes, and the
     bits are the same on every machine. The limits were measured; see decision 24.
     """
-    return 0 < left.shape[1] <= 7 and (left.shape[0] <= 3 or right.shape[1] <= 11)
+    return bool(0 < left.shape[1] <= 7 and (left.shape[0] <= 3 or right.shape[1] <= 11))
 
 
 def _product(left: Any, right: Any) -> Any:

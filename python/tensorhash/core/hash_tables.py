@@ -1,4 +1,4 @@
-"""HashMap and HashSet as `tensorhash.core` has them: own tensors, .npz files, Device objects."""
+"""HashMap and HashSet of `tensorhash.core`: results are its Tensors, files are .npz."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorhash import _core
-from tensorhash._arrays import Framework
 from tensorhash._device import Device
-from tensorhash._table import Element, Table
+from tensorhash._frameworks import Framework
+from tensorhash._table import Table
+from tensorhash._types import Element
 from tensorhash.core.tensor import CORE, Tensor
 from tensorhash.hash_map import HashMap as _HashMap
 from tensorhash.hash_set import HashSet as _HashSet
 
 
-class _CoreTable(Table):
+class _CoreTable(Table[Tensor]):
     """What the two classes below share."""
 
     _suffix = ".npz"
     _default_framework = "core"
 
     def _hold(self, table: Any, home: Framework) -> None:
-        super()._hold(table, CORE)  # whatever library the dtypes belong to
+        super()._hold(table, CORE)  # whichever library the dtypes belong to
 
     def _take(
         self, array: Any, element: Element, argument: str
     ) -> tuple[Any, Callable[[_core.Tensor], Tensor]]:
-        """As in every table, but results are always Tensors, whatever the keys are."""
+        """Table's, with results that are always Tensors."""
         return super()._take(array, element, argument)[0], CORE.give
 
     @property
-    def device(self) -> Device:
+    def device(self) -> Device:  # type: ignore[override]
         """Where the table lives, ``Device("CPU:0")``."""
         return Device(self._table.device)
 
 
-class HashMap(_CoreTable, _HashMap):
+class HashMap(_CoreTable, _HashMap[Tensor]):
     """`tensorhash.HashMap` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c
@@ -44,7 +45,7 @@ class HashMap(_CoreTable, _HashMap):
     """
 
 
-class HashSet(_CoreTable, _HashSet):
+class HashSet(_CoreTable, _HashSet[Tensor]):
     """`tensorhash.HashSet` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c

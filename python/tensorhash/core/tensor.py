@@ -1,4 +1,4 @@
-"""Tensor: Open3D's array, thin over a NumPy array on the CPU."""
+"""Tensor: Open3D's array, a thin layer over a NumPy array on the CPU."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._arrays import Framework, to_numpy
 from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of
+from tensorhash._frameworks import Framework, to_numpy
 from tensorhash.core._arithmetic import Arithmetic
 from tensorhash.core._base import as_numpy, is_float, new_shape, parse
 from tensorhash.core._creation import Creation
@@ -32,12 +32,12 @@ _CPU = Device("CPU:0")
 
 
 def _require_fit(array: Any, wanted: Any) -> None:
-    """Numbers from a list may lose their fraction to an integer dtype, as in Open3D; never more."""
+    """ValueError for numbers out of an integer dtype's range. Fractions are cut off, as in Open3D."""
     if wanted.kind not in "iu" or array.size == 0:
         return
     limits = np.iinfo(wanted)
     low, high = array.min().item(), array.max().item()
-    # Written so that NaN does not fit either.
+    # In this form the comparison also refuses NaN.
     if not (low > limits.min - 1 and high < limits.max + 1):
         raise ValueError(
             f"values: expected {limits.min} to {limits.max}, which {wanted} holds, "
@@ -46,7 +46,7 @@ def _require_fit(array: Any, wanted: Any) -> None:
 
 
 class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Exchange):
-    """An n-dimensional array with Open3D's methods; copies what it is made of.
+    """An n-dimensional array with Open3D's methods; copies the values it is made from.
 
     >>> t = Tensor([[1, 2], [3, 4]], dtype=Dtype.Float32)
     >>> t[Tensor([True, False])].shape
@@ -72,7 +72,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
             _require_fit(array, wanted)
         self._array = np.array(array, dtype=wanted, order="C", copy=True)
 
-    # What it is.
+    # Properties.
 
     @property
     def shape(self) -> SizeVector:
@@ -110,7 +110,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return False
 
     def num_elements(self) -> int:
-        """Elements in all."""
+        """The number of elements."""
         return int(self._array.size)
 
     def num_dims(self) -> int:
@@ -118,7 +118,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return self.ndim
 
     def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other in C order."""
+        """Whether the elements are contiguous in C order."""
         return bool(self._array.flags.c_contiguous)
 
     def __len__(self) -> int:
@@ -138,9 +138,10 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
     def __index__(self) -> int:
         return operator.index(self._array)
 
-    def item(self) -> Any:
+    def item(self) -> bool | int | float:
         """The one element, as a Python number."""
-        return self._array.item()
+        element: bool | int | float = self._array.item()
+        return element
 
     def __repr__(self) -> str:
         return tensor_text(self._array, str(self.dtype), str(self.device))
@@ -159,7 +160,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
             raise TypeError("a 0-d Tensor has no rows to iterate over")
         return (self[row] for row in range(len(self)))
 
-    # The same elements otherwise.
+    # The same elements in another form.
 
     def to(self, *target: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Self:
         """The tensor as another dtype or on another device: `to(dtype, copy)`, `to(device, dtype)`.
@@ -202,7 +203,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return _restore, (type(self), self._array)
 
     def contiguous(self) -> Self:
-        """The tensor itself if it is contiguous, else a copy that is."""
+        """The tensor itself if it is contiguous, else a contiguous copy."""
         return self if self.is_contiguous() else self.clone()
 
     def reshape(self, *shape: Any) -> Self:
@@ -246,10 +247,10 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
 
 def _cast(array: Any, dtype: Any, copy: bool) -> Any:
-    """The array as another dtype, as C++ casts: fractions go, and nothing is said of NaN."""
+    """The array as another dtype, as C++ casts: fractions are cut off, NaN gives no warning."""
     with np.errstate(invalid="ignore", over="ignore"):
         if dtype == np.uint32 and is_float(array.dtype):
-            # NumPy's own cast depends on the layout for numbers out of range.
+            # For numbers out of range, NumPy's own cast depends on the memory layout.
             array, copy = array.astype(np.int64), False
         return array.astype(dtype, copy=copy)
 
@@ -265,7 +266,7 @@ class _Core(Framework):
     def take(self, array: Any, argument: str) -> Any:
         return array._array
 
-    def give(self, tensor: _core.Tensor) -> Any:
+    def give(self, tensor: _core.Tensor) -> Tensor:
         return Tensor._wrap(to_numpy(tensor))
 
 

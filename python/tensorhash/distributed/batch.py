@@ -1,7 +1,7 @@
-"""A rank's batch made ready to travel: its rows, or each key once, by owner, and the way back.
+"""A rank's batch, sorted by owner: all its rows, or each key once; and the place of each answer.
 
-A scratch table of the same elements does the work: it refuses bad arguments in the table's own
-words, and what it then holds is the batch with equal keys joined as the owner would join them.
+A scratch table of the same elements does the work. It refuses bad arguments with the table's own
+messages, and then holds the batch with equal keys joined as the owner would join them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._table import Element
+from tensorhash._types import Element
 from tensorhash.distributed.routing import Bytes, owners
 from tensorhash.distributed.rows import to_bytes
 
@@ -28,7 +28,7 @@ class Routed:
         columns: Sequence[tuple[Element, Bytes]],
         inverse: np.ndarray[Any, Any],
     ) -> None:
-        """`inverse`: which of the rows here each row of the batch has."""
+        """`inverse`: for each row of the batch, the row of `keys` that holds its key."""
         #: What the columns after the keys are.
         self.elements = [element for element, _ in columns]
         owner = owners(keys, key[0], ranks)
@@ -37,8 +37,7 @@ class Routed:
         self.counts = np.bincount(owner, minlength=ranks)
         sent = np.empty_like(order)
         sent[order] = np.arange(len(order))
-        #: Where in the order sent each row of the batch has its answer. As many rows as keys: each has
-        #: its own, in order.
+        #: The place of each row's answer, in the order sent. If all keys are distinct, `sent` itself.
         self.at = sent if len(inverse) == len(sent) else np.take(sent, inverse)
         #: Keys, then value columns, as they are sent.
         self.outgoing: list[Bytes] = [
@@ -77,7 +76,7 @@ class Batch(Routed):
 def every_row(
     key: Element, ranks: int, rows: Any, columns: Sequence[tuple[Element, Bytes]]
 ) -> Routed:
-    """All rows of a batch by owner, those with equal keys too."""
+    """All rows of a batch by owner, including those with equal keys."""
     distinct = Batch(key, (), 1, rows)
     keys = np.take(distinct.outgoing[0], distinct.at, axis=0)
     return Routed(key, ranks, keys, columns, np.arange(len(keys)))

@@ -1,6 +1,6 @@
-"""How a call is made, once the rank's batch is ready: to the owners, applied, answers back.
+"""The steps of a call: rows to their owners, the owners apply them, answers back.
 
-Each step that can fail is tried first and agreed on with all ranks before the next one begins.
+After each step that can fail, all ranks agree on its outcome before the next one begins.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def attempt(
 
 
 class Arrived:
-    """What reached an owner: counts[r] rows of rank r, rank by rank."""
+    """The rows that reached an owner: counts[r] rows of rank r, rank by rank."""
 
     def __init__(self, keys: _core.Tensor, values: list[_core.Tensor], counts: Any) -> None:
         self.keys = keys
@@ -72,7 +72,7 @@ class Calls:
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
     ) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, new) of a call that may add keys."""
-        # Running out of memory is met here, where all ranks can still turn back together.
+        # If memory runs out, it does so here, where all ranks can still stop together.
         _, error = attempt(lambda: self._make_room(arrived.keys))
         self._exchange.agree(f"{step} (room)", error)
         located, error = attempt(lambda: apply(arrived.keys))
@@ -84,7 +84,7 @@ class Calls:
     def update(
         self, step: str, batch: Routed, arrived: Arrived, missing: str, apply: Callable[[], Any]
     ) -> tuple[_core.Tensor, _core.Tensor]:
-        """(places, -1 if skipped; found) of an optimizer's steps, a row at a time."""
+        """(places, -1 if skipped; found) of an optimizer's steps, row by row."""
         if missing == "insert":
             _, error = attempt(lambda: self._make_room(arrived.keys))
             self._exchange.agree(f"{step} (room)", error)
@@ -99,7 +99,7 @@ class Calls:
         return self._located(batch, self._return(step, batch, arrived, index))
 
     def _require_found(self, step: str, batch: Routed, arrived: Arrived) -> None:
-        """KeyError on the ranks that have rows whose keys no owner has."""
+        """KeyError on the ranks that sent keys which no owner has."""
         mask, error = attempt(lambda: np.asarray(self._table.contains(arrived.keys)))
         self._exchange.agree(f"{step} (look-up)", error)
         found = np.take(self._return(step, batch, arrived, mask), batch.at)
@@ -120,7 +120,7 @@ class Calls:
     def ask(
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
     ) -> np.ndarray[Any, Any]:
-        """A mask from the owners, one byte a key, for the rows of the batch."""
+        """A mask from the owners, one byte per key, for the rows of the batch."""
         mask, error = attempt(lambda: np.asarray(apply(arrived.keys)))
         self._exchange.agree(f"{step} (answers)", error)
         return np.take(self._return(step, batch, arrived, mask), batch.at)
@@ -128,11 +128,11 @@ class Calls:
     def fetch(
         self, step: str, batch: Batch, arrived: Arrived, filled: list[_core.Tensor]
     ) -> list[_core.Tensor]:
-        """The value columns for the rows of the batch: `filled` with its defaults, written over."""
+        """The value columns for the rows of the batch: `filled`, which holds the defaults, overwritten."""
         (found, values), error = attempt(lambda: self._look_up(arrived.keys), (None, None))
         self._exchange.agree(f"{step} (answers)", error)
         there = self._return(step, batch, arrived, found)
-        # Only the values of keys that are there travel; both sides know how many from the mask.
+        # Only values of found keys travel; both sides know their number from the mask.
         sizes = _sums(found, arrived.counts), _sums(there, batch.counts)
         received = self._exchange.rows(step, values, *sizes)
         place, known = batch.at, None
@@ -157,7 +157,7 @@ class Calls:
         size, capacity = self._table.size(), self._table.capacity()
         if size + keys.shape[0] <= capacity:
             return
-        # Many of the rows may be there already, or come from several ranks.
+        # Many rows may be in the table already, or come from several ranks: count distinct new keys.
         missing = ~np.asarray(self._table.contains(keys))
         rows = to_bytes(np.asarray(keys), self._key)[missing]
         scratch = _core.HashMap(0, self._key, [], "cpu:0")
@@ -169,8 +169,8 @@ class Calls:
     def _return_marked(
         self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(places, mask) in the order sent, of keys that all are there."""
-        # Indices have 31 bits, so that the complement can say "not in the mask".
+        """(places, mask) in the order sent; all keys are in the table."""
+        # Indices have 31 bits: the complement marks rows that are not in the mask.
         answers = self._return(step, batch, arrived, np.where(mask, index, ~index))
         return _places(batch, np.where(answers < 0, ~answers, answers)), answers >= 0
 
@@ -189,7 +189,7 @@ class Calls:
 
 
 def _places(batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Owner << 32 | index, of indices in the order sent; of -1, which has all bits, -1."""
+    """Owner << 32 | index, of indices in the order sent; -1 has all bits set and stays -1."""
     places = local.astype(np.int64)
     for rank, part in enumerate(_parts(places, batch.counts)):
         part |= rank << 32

@@ -1,7 +1,7 @@
-"""Checkpoints of a distributed table: a folder with a file per rank and a manifest that names them.
+"""Checkpoints of a distributed table: a folder with one file per rank and a manifest that names them.
 
-The files of a save have names of their own; the manifest is renamed into place when all of them are
-there, so that a process killed at any moment leaves the old checkpoint or the new one.
+Each save gives its files new names. The manifest is renamed into place when all files are complete:
+a process killed at any moment leaves the old checkpoint or the new one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
         os.makedirs(folder, exist_ok=True)
     except (OSError, TypeError) as caught:
         error = caught
-    # Rank 0's number is everybody's.
+    # All ranks use rank 0's number.
     numbers = exchange.agree("save", error, [secrets.randbits(62)])
     token = f"{int(numbers[0, 0]):016x}"
     counts = _write_files(exchange, table, folder, token)
@@ -53,7 +53,7 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
 
 
 def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) -> list[int]:
-    """Every rank's file where rank 0 sees it, or none of them; how many entries each has."""
+    """Writes every rank's file where rank 0 sees it, or none; returns the entries of each."""
     file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
     facts = {"id": token, "rank": exchange.rank, "ranks": exchange.ranks}
     error: Exception | None = None
@@ -69,8 +69,8 @@ def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) ->
         exchange.agree("save (seen by rank 0)", error)
         return counts
     except Exception:
-        # If the ranks agreed that one failed, nobody will name the files. If they lost each other,
-        # rank 0 may do so yet: then a file stays, and the next save removes it.
+        # If the ranks agreed that one failed, no manifest will name the files. If a collective failed,
+        # rank 0 may still write the manifest: then the file stays, and the next save removes it.
         if not exchange.is_broken:
             with contextlib.suppress(OSError):
                 os.remove(file)
@@ -78,7 +78,7 @@ def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) ->
 
 
 def _unseen(folder: str, token: str, counts: list[int]) -> ValueError | None:
-    """The error, if a rank's new file is not there for this one: written to some other folder."""
+    """The error if this rank does not see a new file of another: it wrote to another folder."""
     for rank, count in enumerate(counts):
         try:
             file = ShardFile(os.path.join(folder, _file_name(token, rank, len(counts))))
@@ -107,7 +107,7 @@ def _write_manifest(folder: str, table: HashMap, token: str, counts: list[int]) 
         "files": [{"name": n, "count": c} for n, c in zip(names, counts, strict=True)],
     }
     facts["crc32"] = _manifest_sum(facts)
-    _sync_folder(folder)  # the names of the files, before a manifest names them
+    _sync_folder(folder)  # the files must be on disk before a manifest names them
     with replacing(os.path.join(folder, _MANIFEST)) as file:
         file.write(json.dumps(facts, indent=1).encode())
 
@@ -126,7 +126,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _remove_others(folder: str, token: str) -> None:
-    """Files of earlier saves, and of saves that were killed."""
+    """Removes the files of earlier saves, and of saves that were killed."""
     for name in os.listdir(folder):
         if name.endswith(_SUFFIX) and token not in name:
             with contextlib.suppress(OSError):
@@ -134,9 +134,10 @@ def _remove_others(folder: str, token: str) -> None:
 
 
 class Checkpoint:
-    """A checkpoint to be read, its manifest and headers checked.
+    """A checkpoint to read, with a checked manifest and headers.
 
-    `tables` share its rows. Each takes no more than `max_bytes`, or what the files' lengths allow.
+    `tables` tables share its rows. Each takes at most `max_bytes`, by default in proportion to the
+    files.
     """
 
     def __init__(self, path: Any, max_bytes: int | None = None, tables: int = 1) -> None:
@@ -166,7 +167,7 @@ class Checkpoint:
         return max(sum(pieces[reader::readers]) for reader in range(readers))
 
     def chunks(self, numbers: Iterable[int], at_least: int = 0) -> Iterator[tuple[Any, list[Any]]]:
-        """(keys, values) of the files with these numbers; empty ones at the end to reach a count."""
+        """(keys, values) of the files with these numbers, then empty chunks up to a count of `at_least`."""
         given = 0
         for number in numbers:
             for chunk in self.files[number].chunks():
@@ -179,7 +180,7 @@ class Checkpoint:
             )
 
     def wrong_size(self, size: int) -> ValueError | None:
-        """The error, if a table that took all files has another size: equal keys in two files."""
+        """The error if a table with all files has another size: two files hold equal keys."""
         if size == self.count:
             return None
         return ValueError(f"{self.path}: expected {self.count} distinct keys, got {size}")
@@ -202,7 +203,7 @@ def _read_manifest(path: str) -> dict[str, Any]:
 
 
 def _entries_of(facts: dict[str, Any], path: str) -> list[tuple[str, int]]:
-    """(name, count) of each file: of this folder, and no file twice, whoever wrote the manifest."""
+    """(name, count) of each file. ValueError for a file of another folder, or one that is named twice."""
     entries = []
     for entry in field(facts, "files", list, path):
         if not isinstance(entry, dict):
@@ -222,7 +223,7 @@ def _entries_of(facts: dict[str, Any], path: str) -> list[tuple[str, int]]:
 def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> HashMap:
     """The checkpoint of a distributed table as one HashMap, in this process alone.
 
-    Any folder may be given: it takes at most `max_bytes`, by default in proportion to its files.
+    The folder need not be trusted: it takes at most `max_bytes`, by default in proportion to its files.
     """
     found = Checkpoint(path, max_bytes)
     dtypes, shapes = [d for d, _ in found.values], [s for _, s in found.values]
@@ -236,10 +237,10 @@ def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None)
 
 
 def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
-    """Inserts a checkpoint's entries into any table with HashMap's `insert`, keys there winning.
+    """Inserts a checkpoint's entries into any table with HashMap's `insert`; keys that are there stay.
 
-    All files are read once before the first row goes in, so that a damaged one changes nothing, nor
-    one with more keys than a bounded table, or the share of one of its shards, has room for.
+    All files are read once before the first row goes in. So a damaged file changes nothing, and
+    neither does one with more keys than a bounded table, or the share of one shard, has room for.
     The checkpoint's rows take at most `max_bytes`, by default in proportion to its files.
     """
     found = Checkpoint(path, max_bytes)
@@ -252,7 +253,7 @@ def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None
 def _require_room(table: Any, found: Checkpoint, chunks: Iterable[tuple[Any, list[Any]]]) -> None:
     """Reads all chunks; ValueError if a bounded table would have to evict for their keys."""
     most = getattr(table, "max_capacity", None)
-    # A shard evicts when its own share is full, whatever room the others have.
+    # A shard evicts when its own share is full, even if the others have room.
     shards = table.devices if isinstance(table, ShardedBoundedHashMap) else ()
     fresh = np.zeros(max(1, len(shards)), np.int64)
     for keys, _ in chunks:
@@ -276,7 +277,7 @@ def _require_room(table: Any, found: Checkpoint, chunks: Iterable[tuple[Any, lis
 
 
 def _require_nothing_evicted(result: Any, path: str) -> None:
-    """For tables with a limit that they do not tell: a third result of `insert` is what left."""
+    """For tables with an unknown limit: a third result of `insert` holds the evicted entries."""
     evicted = result[2] if isinstance(result, tuple) and len(result) > 2 else None
     if evicted is not None and len(evicted.keys) > 0:
         raise ValueError(

@@ -1,7 +1,7 @@
-"""The collectives: agreeing on a step before it is taken, and rows to their owners and back.
+"""The collectives: ranks agree on each step before it, and send rows to their owners and back.
 
-Every step of every rank passes through `agree` first, so that an error on one rank is an error on
-all of them and nobody waits for a rank that has given up.
+Every step of every rank passes through `agree` first. So an error on one rank is an error on all of
+them, and no rank waits for one that has given up.
 """
 
 from __future__ import annotations
@@ -69,10 +69,11 @@ class Exchange:
         table = torch.stack(everyone).numpy()
         if table[:, 1].any() or (table[:, 0] != table[0, 0]).any():
             self._explain(step, error)
-        return table[:, 2:]
+        numbers_of_all: np.ndarray[Any, Any] = table[:, 2:]
+        return numbers_of_all
 
     def _explain(self, step: str, error: BaseException | None) -> None:
-        """Raises what `agree` promises; only failing calls pay for the texts."""
+        """Raises the error of `agree`; only failing calls exchange the messages."""
         text = f"{type(error).__name__}: {error}" if error is not None else ""
         reports: list[Any] = [None] * self.ranks
         self._collective(
@@ -92,7 +93,7 @@ class Exchange:
         results: list[Bytes] = []
 
         def transfer(group: Any) -> None:
-            # Inside: a rank without memory for what it gets is as lost to the others as a dead one.
+            # Inside the collective: to the others, a rank without memory is the same as a dead one.
             results.extend(np.empty((sum(sizes[1]), c.shape[1]), np.uint8) for c in columns)
             works = [
                 dist.all_to_all_single(
@@ -117,11 +118,11 @@ class Exchange:
             raise RuntimeError(f"{step}: {self._broken}")
         group = self.group
         try:
-            # Whatever torch.set_default_device says: torch's own collectives make tensors, too.
+            # Overrides torch.set_default_device: torch's own collectives make tensors, too.
             with torch.device("cpu"):
                 run(group)
         except BaseException as error:
-            # The ranks are out of step from here on: a later collective could pair wrong messages.
+            # The ranks are now out of step: a later collective could pair wrong messages.
             self._broken = (
                 f"rank {self.rank} lost its peers in an earlier call; its own entries are sound and "
                 f"still there in .local; start the group anew"

@@ -1,6 +1,6 @@
-"""The process group that carries a table's messages: the caller's, or one of gloo beside it.
+"""The process group that carries a table's messages: the caller's, or a gloo group beside it.
 
-Tables live in the CPU's memory, which nccl cannot send.
+Tables live in CPU memory, which nccl cannot send.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-# One for all tables of a group: each costs a connection between any two ranks. Torch owns both
-# groups: one that outlives `destroy_process_group` runs its threads into the end of the process.
+# One gloo group serves all tables of a group, because each costs a connection between any two ranks.
+# Torch owns both groups: one that outlives `destroy_process_group` has threads at process exit.
 _BESIDE: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
 
 
 def usable_group(process_group: Any) -> Any:
-    """A group of the same ranks that sends memory of the CPU. Collective where one must be made."""
+    """A group of the same ranks that sends CPU memory. Collective if it must be made."""
     if not dist.is_available() or not dist.is_initialized():
         raise RuntimeError(
             "process_group: torch.distributed is not initialised; start the program with torchrun "
@@ -40,16 +40,16 @@ def usable_group(process_group: Any) -> Any:
 
 def _gloo_beside(group: Any) -> Any:
     ranks = dist.get_process_group_ranks(group)
-    # Where groups can be out of order, there is an option to keep it; older versions know neither.
+    # Torch versions with unsorted groups have an option to keep the order; older ones have neither.
     order = {"sort_ranks": False} if ranks != sorted(ranks) else {}
-    # Processes that are not of the group do not call this, so they must not be waited for.
+    # Processes outside of the group do not call this: do not wait for them.
     return dist.new_group(
         ranks, _timeout_of(group), "gloo", use_local_synchronization=True, **order
     )
 
 
 def _timeout_of(group: Any) -> Any:
-    """The group's patience, for the new one to have; None, torch's own, if the backend keeps it."""
+    """The group's timeout, for the new group; None, torch's default, if the backend hides it."""
     device = dist.get_backend_config(group).partition(":")[0]
     try:
         return group._get_backend(torch.device(device)).options._timeout

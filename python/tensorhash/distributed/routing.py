@@ -1,7 +1,7 @@
-"""Which rank owns a key: a hash of its bytes that has nothing in common with the table's own.
+"""Which rank owns a key: a hash of its bytes, unrelated to the table's own hash.
 
-Were the two related, the keys of one rank would crowd a part of its table. The rule is part of the
-checkpoint format under the name POLICY.
+If the two were related, the keys of one rank would crowd a part of its table. The rule is part of
+the checkpoint format, under the name POLICY.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 POLICY: Final = "murmur64-v1"
 MOST_RANKS: Final = 1 << 16
 
-# Few enough rows that a block and its temporaries stay in a core's cache.
+# A block and its temporaries fit into a core's cache.
 _BLOCK: Final = 1 << 14
 
 

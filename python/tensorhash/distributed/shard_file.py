@@ -4,7 +4,7 @@
     count x key bytes       count x bytes of column 0, of column 1, ...
 
 Numbers are little-endian. The header has dtypes, shapes, count, policy, and a CRC-32 of each part.
-A file may come from anybody: nothing in it is believed before it is held against the file's length.
+Files need not be trusted: all sizes in the header are checked against the file's length.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import numpy as np
 
 from tensorhash._disk import open_regular, size_of
 from tensorhash._dtypes import NAMES
-from tensorhash._table import Element
+from tensorhash._types import Element
 from tensorhash.distributed.routing import POLICY, Bytes
 from tensorhash.distributed.rows import to_bytes, to_tensor, width_of
 from tensorhash.hash_map import HashMap
 
 _MAGIC = b"THSHARD1"
 _PREFIX = struct.Struct("<8sII")
-#: Rows read or written at a time: memory beyond the table's own stays small.
+#: Rows read or written at a time, to need little memory besides the table.
 CHUNK_ROWS = 1 << 18
-#: Bytes of JSON that are parsed at most: a manifest of 100,000 ranks has fewer.
+#: The largest JSON text that is parsed, in bytes: a manifest of 100,000 ranks is smaller.
 MAX_JSON = 16 << 20
 
 
 def describe(table: HashMap) -> dict[str, Any]:
-    """What a checkpoint says of its table, in the header of every file and in the manifest."""
+    """The table's description, in the header of every file and in the manifest."""
     return {
         "key": list(table._key),
         "values": [list(element) for element in table._values],
@@ -43,21 +43,21 @@ def describe(table: HashMap) -> dict[str, Any]:
 
 
 def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
-    """Writes a rank's entries and syncs the file; its header, `facts` and what was counted."""
+    """Writes a rank's entries and syncs the file; returns its header, with `facts` in it."""
     active = np.asarray(table._table.active_buf_indices())
     parts = [(np.asarray(table._table.key_tensor()), table._key)]
     for column, element in enumerate(table._values):
         parts.append((np.asarray(table._table.value_tensor(column)), element))
     header = {**describe(table), **facts, "count": len(active), "crc32": [0] * len(parts)}
     with open(path, "xb") as file:
-        # The sums are known at the end: hold their place with a header of the same length.
+        # The checksums are known at the end: reserve their place with a header of the same length.
         file.write(_encode(header))
         for number, (buffer, element) in enumerate(parts):
             for start in range(0, len(active), CHUNK_ROWS):
                 chosen = np.take(buffer, active[start : start + CHUNK_ROWS], axis=0)
                 rows = to_bytes(chosen, element)
-                header["crc32"][number] = zlib.crc32(rows, header["crc32"][number])
-                file.write(rows)
+                header["crc32"][number] = zlib.crc32(rows.data, header["crc32"][number])
+                file.write(rows.data)
         file.seek(0)
         file.write(_encode(header))
         file.flush()
@@ -66,7 +66,7 @@ def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def no_rows(element: Element) -> Bytes:
-    """A batch without rows."""
+    """An empty batch."""
     return np.empty((0, width_of(element)), np.uint8)
 
 
@@ -77,7 +77,7 @@ def _encode(header: dict[str, Any]) -> bytes:
 
 
 class ShardFile:
-    """A file to be read. ValueError says what is wrong with it."""
+    """A file to read. ValueError says what is wrong with it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -118,7 +118,7 @@ class ShardFile:
     def chunks(self) -> Iterator[tuple[Any, list[Any]]]:
         """(keys, [values of each column]) of up to CHUNK_ROWS rows, as the core reads them.
 
-        The checksums are compared before the last chunk is given out.
+        Checks the checksums before it yields the last chunk.
         """
         elements = (self.key, *self.values)
         sums = [0] * len(elements)
@@ -133,7 +133,7 @@ class ShardFile:
                     part = np.frombuffer(file.read(rows * width), np.uint8)
                     if part.size != rows * width:
                         raise ValueError(f"{self.path}: was cut short while it was read")
-                    sums[number] = zlib.crc32(part, sums[number])
+                    sums[number] = zlib.crc32(part.data, sums[number])
                     parts.append(part.reshape(rows, width))
                     offset += self.count * width
                 if start + rows == self.count:
@@ -154,7 +154,7 @@ class ShardFile:
 
 
 def parse_facts(text: bytes, path: str) -> dict[str, Any]:
-    """The JSON object that a file holds; ValueError for anything else, however deep."""
+    """The JSON object in a file; ValueError for anything else, also for very deep nesting."""
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -165,7 +165,7 @@ def parse_facts(text: bytes, path: str) -> dict[str, Any]:
 
 
 def field(facts: dict[str, Any], name: str, kind: type, path: str) -> Any:
-    """One field of the kind that it must be; ints are 0 or more."""
+    """A field, checked to be of this kind; ints are 0 or more."""
     if name not in facts:
         raise ValueError(f"{path}: the field {name!r} is missing")
     value = facts[name]

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._table import Array, ArrayLike, DtypeLike, ShapeLike, element_text, integer
+from tensorhash._arguments import element_text, integer, words
+from tensorhash._map import one_or_tuple
+from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 from tensorhash.distributed import checkpoint
 from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.calls import Calls, attempt
@@ -22,9 +24,10 @@ from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import owners
 from tensorhash.distributed.rows import to_bytes, to_result
 from tensorhash.distributed.update import Update
-from tensorhash.hash_map import HashMap, _one_or_tuple, _words
+from tensorhash.hash_map import HashMap
 
 if TYPE_CHECKING:
+    import torch.distributed as dist
     from typing_extensions import Self
 
     from tensorhash.optim import Optimizer
@@ -33,15 +36,15 @@ Give = Callable[[_core.Tensor], Array]
 
 
 class DistributedHashMap:
-    """A HashMap whose entries are spread over the ranks of a process group by a hash of the key.
+    """A HashMap over the ranks of a process group: a hash of the key decides which rank owns it.
 
-    The result of a call is that of one HashMap fed with rank 0's batch first, then rank 1's, and so
-    on (float sums: to rounding, the same in every run). Batches may differ in size, or be empty.
-    Where a key lives is an int64: its owner << 32 | the index in the owner's buffers.
+    A call gives the results of one HashMap that gets rank 0's batch first, then rank 1's, and so on
+    (float sums: up to rounding, and the same in every run). Batches may differ in size, or be empty.
+    The place of a key is an int64: its owner << 32 | the index in the owner's buffers.
 
-    An error in one rank's arguments raises on every rank, and nothing has changed on any.
-    A rank that dies makes every other raise within the group's timeout; what each of them owns stays
-    sound and readable in `local`.
+    An error in one rank's arguments raises on every rank, and changes nothing on any of them. If a
+    rank dies, all others raise within the group's timeout; their own entries stay sound and readable
+    in `local`.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class DistributedHashMap:
     ) -> None:
         """Collective. `process_group` None is all processes; `init_capacity` counts all ranks.
 
-        A group that cannot send memory of the CPU, as nccl's, gets one of gloo beside it.
+        A group that cannot send CPU memory, such as one of nccl, gets a gloo group beside it.
         """
 
         def make() -> HashMap:
@@ -136,13 +139,13 @@ class DistributedHashMap:
     ) -> tuple[Array, Array]:
         """An optimizer step for each row, as HashMap.update of all ranks' rows. Collective.
 
-        Optimizer and words are the same on every rank, and `initial` is given by all or by none.
+        Optimizer and options must be the same on every rank; `initial` is given by all ranks or none.
         Returns (int64 [N] owner << 32 | index, -1 where skipped; bool [N] the key was there).
         """
 
         def prepare() -> tuple[Routed, Update]:
             how = missing, duplicates, initial
-            one = Update(self._local, self._exchange.ranks, optimizer, keys, gradients, *how)
+            one = Update(self._local, self._exchange.ranks, keys, gradients, optimizer, *how)
             return one.batch, one
 
         prepared, error = attempt(prepare)
@@ -173,13 +176,15 @@ class DistributedHashMap:
         """bool [N]: which keys are there. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
-        return give(to_result(answers))
+        mask: Array = give(to_result(answers))
+        return mask
 
     def erase(self, keys: ArrayLike) -> Array:
         """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
         answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
-        return give(to_result(answers & batch.first))
+        mask: Array = give(to_result(answers & batch.first))
+        return mask
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
         """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
@@ -192,7 +197,7 @@ class DistributedHashMap:
 
         (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
         columns = self._calls.fetch("get", batch, arrived, filled)
-        return _one_or_tuple([give(column) for column in columns])
+        return one_or_tuple(columns, give)
 
     # The whole table.
 
@@ -205,7 +210,7 @@ class DistributedHashMap:
         return self._local.size()
 
     def reserve(self, capacity: int) -> None:
-        """Makes room for so many keys over all ranks. Collective."""
+        """Makes room for `capacity` keys over all ranks. Collective."""
         total, error = attempt(lambda: integer(capacity, "capacity"))
         self._exchange.agree(f"reserve(capacity={total})", error)
         share = _share(total, self._exchange.ranks, "capacity")
@@ -248,7 +253,7 @@ class DistributedHashMap:
         return self._local.items()
 
     def owner(self, keys: ArrayLike) -> Array:
-        """int64 [N]: the rank that owns each key, there or not; not collective."""
+        """int64 [N]: the rank that owns each key, also of keys that are missing; not collective."""
         rows, give = self._local._take(keys, self._key, "keys")
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
@@ -265,16 +270,17 @@ class DistributedHashMap:
         return self._exchange.ranks
 
     @property
-    def process_group(self) -> Any:
-        """The group of the table's collectives, gloo's: the one given, or that made beside it."""
+    def process_group(self) -> dist.ProcessGroup:
+        """The gloo group of the table's collectives: the given one, or one made beside it."""
         return self._exchange.group
 
     # Checkpoints.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a checkpoint, a folder with a file per rank: the old one or the new. Collective.
+        """Writes a checkpoint: a folder with one file per rank. Collective.
 
-        All ranks must see the folder: one machine, or a shared file system.
+        If the save fails, the old checkpoint stays. All ranks must see the folder: use one machine, or
+        a shared file system.
         """
         checkpoint.save(self._exchange, self._local, path)
 
@@ -331,19 +337,19 @@ class DistributedHashMap:
     def _write(
         self, verb: str, keys: ArrayLike, values: tuple[Any, Any], reduce: str | Sequence[str]
     ) -> tuple[Array, Array]:
-        words: list[str] = []
+        reductions: list[str] = []
 
         def prepare() -> tuple[Batch, Give]:
-            words.extend(str(one) for one in _words(reduce))
+            reductions.extend(str(one) for one in words(reduce))
             rows, give = self._local._take(keys, self._key, "keys")
             columns = self._local._take_values(*values, rows)
             ranks = self._exchange.ranks
-            return Batch(self._key, self._values, ranks, rows, columns, words), give
+            return Batch(self._key, self._values, ranks, rows, columns, reductions), give
 
         prepared, error = attempt(prepare)
-        step = verb if verb != "accumulate" else f"accumulate(reduce={words!r})"
+        step = verb if verb != "accumulate" else f"accumulate(reduce={reductions!r})"
         (batch, give), arrived = self._calls.deliver(step, prepared, error)
-        extra = (words,) if verb == "accumulate" else ()
+        extra = (reductions,) if verb == "accumulate" else ()
         apply = getattr(self._local._table, verb)
         places, new = self._calls.add(
             step, batch, arrived, lambda rows: apply(rows, arrived.values, *extra)
@@ -357,7 +363,7 @@ class DistributedHashMap:
 
 
 def _share(capacity: int, ranks: int, argument: str) -> int:
-    """One rank's part of a capacity: the mean, and four standard deviations more."""
+    """One rank's part of a capacity: the mean plus four standard deviations."""
     total = integer(capacity, argument)
     if total <= 0 or ranks == 1:
         return total

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._table import Element
+from tensorhash._types import ArrayLike, Element
 from tensorhash.distributed.batch import every_row
 from tensorhash.distributed.rows import to_bytes
 from tensorhash.hash_map import HashMap
@@ -16,17 +16,28 @@ from tensorhash.hash_map import HashMap
 class Update:
     """The arguments of an update; they raise here, in HashMap's words, before anything travels."""
 
-    def __init__(self, local: HashMap, ranks: int, optimizer: Any, *arguments: Any) -> None:
-        taken, self.give = local._take_update(*arguments[:2], optimizer, *arguments[2:])
-        rows, gradients, self._optimizer, self.missing, self._duplicates, initial = taken
-        # An empty table of the same columns refuses what the owners would. To it all keys are new.
+    def __init__(
+        self,
+        local: HashMap,
+        ranks: int,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Any,
+        missing: Any,
+        duplicates: Any,
+        initial: Any,
+    ) -> None:
+        how = missing, duplicates, initial
+        taken, self.give = local._take_update(keys, gradients, optimizer, *how)
+        rows, steps, self._optimizer, self.missing, self._duplicates, start = taken
+        # An empty table of the same columns refuses what the owners would refuse. All keys are new to it.
         scratch = _core.HashMap(0, local._key, local._values, "cpu:0")
-        missing = "skip" if self.missing == "error" else self.missing
-        _core.update(scratch, rows, gradients, self._optimizer, missing, self._duplicates, initial)
+        allowed = "skip" if self.missing == "error" else self.missing
+        _core.update(scratch, rows, steps, self._optimizer, allowed, self._duplicates, start)
         weights = local._values[0]
-        columns = [(weights, _bytes_of(gradients, weights, "gradients"))]
-        if initial is not None:
-            filled = _core.HashMap(0, local._key, [weights], "cpu:0").get(rows, [initial])[0]
+        columns = [(weights, _bytes_of(steps, weights, "gradients"))]
+        if start is not None:
+            filled = _core.HashMap(0, local._key, [weights], "cpu:0").get(rows, [start])[0]
             columns.append((weights, _bytes_of(filled, weights, "initial")))
         self.batch = every_row(local._key, ranks, rows, columns)
         #: What must be the same on every rank.
@@ -35,8 +46,10 @@ class Update:
             f"duplicates={self._duplicates!s}, initial={'given' if len(columns) > 1 else 'None'})"
         )
 
-    def apply(self, table: _core.HashMap, keys: Any, columns: list[_core.Tensor]) -> Any:
-        """The steps of the rows that came to this rank."""
+    def apply(
+        self, table: _core.HashMap, keys: Any, columns: list[_core.Tensor]
+    ) -> tuple[_core.Tensor, _core.Tensor]:
+        """Makes the steps of the rows that arrived at this rank."""
         initial = columns[1] if len(columns) > 1 else None
         how = self._optimizer, self.missing, self._duplicates, initial
         return _core.update(table, keys, columns[0], *how)

@@ -13,7 +13,7 @@ such a table needs this import before it is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow.static_table import StaticHashTable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Embedding", "HashTable", "StaticHashTable", "ops"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Embedding]:
     # Keras takes seconds to import; tables do not need it.
     if name == "Embedding":
         from tensorhash.tensorflow.embedding import Embedding

@@ -1,4 +1,4 @@
-"""Arguments as tensors of the table's dtype. What the dtype cannot hold is refused, never truncated or wrapped."""
+"""Arguments as tensors of the table's dtype. Numbers that do not fit are refused, never truncated or wrapped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tensorhash._arrays import NUMPY, framework_of
+from tensorhash._frameworks import NUMPY, framework_of
+from tensorhash._types import NumPyArray
+
+
+def refuse(message: str) -> tf.errors.InvalidArgumentError:
+    """TensorFlow's error for a wrong argument."""
+    return tf.errors.InvalidArgumentError(None, None, message)
 
 
 def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
@@ -18,7 +24,7 @@ def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
     """
     value = _without_nulls(argument, value, dtype)
     if not isinstance(value, PLAIN) and not hasattr(value, "__array__"):
-        value = tf.convert_to_tensor(value)  # what somebody taught TensorFlow to convert
+        value = tf.convert_to_tensor(value)  # a class that is registered with TensorFlow
     _check(argument, value, dtype)
     return tf.convert_to_tensor(value, dtype=dtype, name=argument)
 
@@ -26,7 +32,7 @@ def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
 def _without_nulls(argument: str, value: Any, dtype: tf.DType) -> Any:
     """Masked arrays, and columns of pandas, polars and Arrow, as arrays; a null in them is refused.
 
-    NumPy, which TensorFlow asks, would forget the mask, and make NaN of nulls.
+    TensorFlow converts through NumPy, which ignores masks and turns nulls into NaN.
     """
     source = framework_of(type(value))
     if type(value) is np.ndarray or dtype == tf.string or source is None:
@@ -36,11 +42,11 @@ def _without_nulls(argument: str, value: Any, dtype: tf.DType) -> Any:
     try:
         return source.take(value, argument)
     except (TypeError, ValueError) as error:
-        raise tf.errors.InvalidArgumentError(None, None, str(error)) from error
+        raise refuse(str(error)) from error
 
 
 PLAIN = (np.ndarray, np.generic, list, tuple, range, str, bytes, int, float, complex, type(None))
-# Python's own numbers have no size: an int is as large as it is.
+# Python's own numbers have no fixed width.
 KINDS = {bool: "bool", int: "integer", float: "float", str: "string", bytes: "string"}
 
 
@@ -59,7 +65,7 @@ def _check(argument: str, value: Any, dtype: tf.DType) -> None:
 
 
 def _check_list(argument: str, leaves: list[Any], dtype: tf.DType) -> None:
-    """By type, so that a long list of numbers costs two passes and not a call each."""
+    """Checks by type: a long list of numbers costs two passes, not one call per number."""
     groups: dict[type, list[Any]] = {}
     for leaf in leaves:
         groups.setdefault(type(leaf), []).append(leaf)
@@ -74,7 +80,7 @@ def _check_list(argument: str, leaves: list[Any], dtype: tf.DType) -> None:
             raise _refusal(argument, dtype, f"{group.__name__}, {members[0]!r}")
 
 
-def _check_array(argument: str, array: np.ndarray, dtype: tf.DType) -> None:
+def _check_array(argument: str, array: NumPyArray, dtype: tf.DType) -> None:
     if array.dtype == object:
         _check_list(argument, array.ravel().tolist(), dtype)
         return
@@ -110,7 +116,7 @@ def _kind(dtype: tf.DType) -> str:
 
 
 def _fits(kind: str, dtype: tf.DType) -> bool:
-    """Whether TensorFlow's users write such numbers for this dtype; integers have a range besides."""
+    """Whether numbers of this kind go into the dtype; the range of integers is checked elsewhere."""
     return kind == _kind(dtype) or (kind == "integer" and dtype.is_floating)
 
 
@@ -118,5 +124,4 @@ def _refusal(
     argument: str, dtype: tf.DType, came: str, *, expected: str = "", cast: bool = False
 ) -> tf.errors.InvalidArgumentError:
     hint = f"; cast it with tf.cast({argument}, tf.{dtype.name})" if cast else ""
-    message = f"{argument}: expected {dtype.name}{expected}, got {came}{hint}"
-    return tf.errors.InvalidArgumentError(None, None, message)
+    return refuse(f"{argument}: expected {dtype.name}{expected}, got {came}{hint}")

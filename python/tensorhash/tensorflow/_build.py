@@ -28,12 +28,12 @@ HEADERS = PACKAGE / "include"
 UNITS = ("ops.cc", "kernels.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
-# As cmake/flags.cmake hardens the other libraries.
+# The flags of cmake/flags.cmake, which hardens the other libraries.
 HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 
 
 def import_tensorflow() -> ModuleType:
-    """TensorFlow, or a sentence on what is missing."""
+    """TensorFlow; ImportError says what is missing."""
     try:
         import tensorflow
     except ImportError as error:
@@ -46,11 +46,12 @@ def import_tensorflow() -> ModuleType:
         raise ImportError(
             f"tensorhash.tensorflow needs TensorFlow 2.19 or newer, found {tensorflow.__version__}"
         )
-    return tensorflow
+    module: ModuleType = tensorflow
+    return module
 
 
 def library_file() -> Path:
-    """libtensorhash, as the package holds it."""
+    """The package's libtensorhash."""
     found = sorted(PACKAGE.glob("libtensorhash.so*"))
     if not found:
         raise ImportError(f"tensorhash.tensorflow: {PACKAGE} holds no libtensorhash.so")
@@ -58,7 +59,7 @@ def library_file() -> Path:
 
 
 def find_compiler() -> list[str]:
-    """The user's choice, $CXX, which may be several words ("ccache g++"), or the first C++ compiler on the path."""
+    """$CXX, which may be several words ("ccache g++"), or the first C++ compiler on the path."""
     try:
         own = shlex.split(os.environ.get("CXX", ""))
     except ValueError as error:
@@ -84,14 +85,14 @@ def cache_folder() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder, and what is missing above it, for this user alone."""
+    """Makes the folder and its missing parents, for this user alone."""
     if not folder.parent.exists():
         make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def require_private(folder: Path) -> None:
-    """Refuses a folder into which another user could put a library: it would run in this process."""
+    """ImportError if another user could put a library into the folder: it would run in this process."""
     try:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -129,7 +130,7 @@ def link_flags(tf: ModuleType) -> list[str]:
 
 
 def fingerprint(tf: ModuleType) -> str:
-    """Changes with whatever could make a library that is in the cache the wrong one, the compiler apart."""
+    """Changes with everything that a cached library depends on, except the compiler."""
     parts = [
         tensorhash.__version__,
         tf.__version__,
@@ -145,7 +146,7 @@ def fingerprint(tf: ModuleType) -> str:
 
 
 def fingerprint_of_compiler(compiler: list[str]) -> str:
-    """Another compiler, or another version of it, makes a library of its own."""
+    """Changes with the compiler and its version."""
     try:
         said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -154,7 +155,7 @@ def fingerprint_of_compiler(compiler: list[str]) -> str:
 
 
 def cached_library(prefix: str) -> Path | None:
-    """The newest library in the cache whose folder's name begins so, whichever compiler made it."""
+    """The newest library in a cache folder with this prefix, made by any compiler."""
     found = cache_folder().glob(f"{glob.escape(prefix)}*/{NAME}")
     newest = max(found, key=lambda file: file.stat().st_mtime_ns, default=None)
     if newest is not None:
@@ -163,7 +164,7 @@ def cached_library(prefix: str) -> Path | None:
 
 
 def run_all(commands: list[list[str]]) -> None:
-    """Runs the commands side by side; the first failure is raised, in the compiler's words."""
+    """Runs the commands in parallel; ImportError with the first failure, in the compiler's words."""
     running = []
     for command in commands:
         try:
@@ -185,7 +186,7 @@ def run_all(commands: list[list[str]]) -> None:
 
 
 def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
-    """Compiles into a folder of its own and moves the whole library into place."""
+    """Compiles in a temporary folder, then moves the finished library into place."""
     flags = compile_flags(tf)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
@@ -203,9 +204,9 @@ def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process that holds it.
+    """One process at a time; the lock ends with the process that holds it.
 
-    A link in its place is an error, and what is in the file stays: a lock must not harm a file of the user's.
+    A symbolic link is an error, and the file's content stays: a lock must not harm a file of the user's.
     """
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -216,10 +217,9 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def library() -> Path:
-    """The op library for this TensorFlow; compiled now if the cache does not hold it.
+    """The op library for this TensorFlow; compiles it if the cache does not hold it.
 
-    Where there is no compiler or the cache cannot be written, as in an image that was filled elsewhere, a library that
-    another compiler made does.
+    Without a compiler or a writable cache, as in a prebuilt image, a library by any compiler will do.
     """
     tf = import_tensorflow()
     prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
@@ -262,7 +262,8 @@ def load() -> ModuleType:
     tf = import_tensorflow()
     file = library()
     try:
-        return tf.load_op_library(str(file))
+        ops: ModuleType = tf.load_op_library(str(file))
+        return ops
     except tf.errors.OpError as error:
         raise ImportError(
             f"tensorhash.tensorflow: {file} does not load: {error.message}; delete it to have it made anew"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
+
+from tensorhash.tensorflow._arguments import refuse
+
+#: What a lookup returns: the structure of the keys.
+Composite: TypeAlias = "tf.Tensor | tf.RaggedTensor | tf.SparseTensor"
 
 
 def flat(value: Any) -> Any:
@@ -15,16 +20,15 @@ def flat(value: Any) -> Any:
     return value.values if isinstance(value, tf.SparseTensor) else value
 
 
-def rebuild(keys: Any, value_shape: tf.TensorShape) -> Callable[[tf.Tensor], Any]:
-    """Gives a tensor with a row per key of `flat(keys)` the structure of `keys`."""
+def rebuild(keys: Any, value_shape: tf.TensorShape) -> Callable[[tf.Tensor], Composite]:
+    """A function that gives a tensor with one row per key of `flat(keys)` the structure of `keys`."""
     if isinstance(keys, tf.RaggedTensor):
-        return keys.with_flat_values
+        restructure: Callable[[tf.Tensor], Composite] = keys.with_flat_values
+        return restructure
     if not isinstance(keys, tf.SparseTensor):
         return lambda rows: rows
     if value_shape.rank != 0:
-        raise tf.errors.InvalidArgumentError(
-            None,
-            None,
+        raise refuse(
             f"keys: expected a dense or a ragged tensor for values of shape {value_shape}, got a SparseTensor, "
             "which holds scalars only; use tf.RaggedTensor.from_sparse(keys)",
         )

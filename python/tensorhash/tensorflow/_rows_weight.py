@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tensorhash._types import NumPyArray
 from tensorhash.tensorflow.table import HashTable
 
 
-class RowsShape(tuple):
-    """(rows, width), equal to the shape of any record array: Keras compares shapes before it assigns, and a table
-    takes any number of rows."""
+class RowsShape(tuple[int, ...]):
+    """(rows, width), equal to the shape of any record array.
+
+    Keras compares shapes before it assigns, and a table takes any number of rows.
+    """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tuple) and len(other) == 1
@@ -24,9 +27,9 @@ class RowsShape(tuple):
 
 
 class RowsWeight:
-    """What Keras asks of a weight, over a table. Its value is a record array with the fields "key" and "row".
+    """A table with the interface of a Keras weight. Its value is a record array with fields "key" and "row".
 
-    As an array it is the rows alone: histograms and counts are about numbers.
+    As a plain array it is the rows alone, for histograms and counts.
     """
 
     trainable = False
@@ -41,22 +44,22 @@ class RowsWeight:
     def shape(self) -> RowsShape:
         return RowsShape((int(self._table.size()), *self._table.value_shape))
 
-    def _record(self) -> np.dtype:
+    def _record(self) -> np.dtype[Any]:
         keys, values = self._table.key_dtype, self._table.value_dtype
         width = tuple(self._table.value_shape)
         return np.dtype([("key", keys.as_numpy_dtype), ("row", values.as_numpy_dtype, width)])
 
-    def numpy(self) -> np.ndarray:
+    def numpy(self) -> NumPyArray:
         keys, values = self._table.export()
         rows = np.empty(keys.shape[0], self._record())
         rows["key"], rows["row"] = keys.numpy(), values.numpy()
         return rows
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumPyArray:
         return self.numpy()["row"].astype(dtype or self.dtype)
 
     def assign(self, value: Any) -> None:
-        """Everything out, these rows in."""
+        """Replaces all rows with these."""
         rows, wanted = np.asarray(value), self._record()
         if rows.dtype != wanted or rows.ndim != 1:
             raise ValueError(

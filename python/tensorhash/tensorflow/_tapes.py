@@ -1,20 +1,21 @@
-"""Which tape runs a gradient function, and what it was asked for."""
+"""The tape that runs a gradient function, and the variables in its request."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import tensorflow as tf
 
 
 def _code(function: Any) -> CodeType:
-    return inspect.unwrap(function).__code__
+    code: CodeType = inspect.unwrap(function).__code__
+    return code
 
 
-# Where gradients are asked for, and the name of the argument that says of what.
+# The functions that request gradients, and the argument that holds the variables.
 ASKING = {
     _code(tf.GradientTape.gradient): "sources",
     _code(tf.gradients): "xs",
@@ -24,12 +25,12 @@ SAVING = "tensorflow.python.saved_model.save"
 
 
 def require_asked_for(variable: Any, layer: str) -> bool:
-    """Refuses a gradient of other things than `variable`, a Keras variable. Whether the step is being compiled.
+    """ValueError unless the request includes `variable`, a Keras variable. Returns whether the step is compiled.
 
-    A tape calls the gradient function of everything between a loss and the variables that it watched, also when it
-    was asked for others. TensorFlow does not tell the gradient function, but the callers on the stack know.
+    A tape calls the gradient function of everything between a loss and the variables that it watched, also if the
+    request names others. TensorFlow does not pass the request on, but it is on the call stack.
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if name := ASKING.get(frame.f_code):
             asked = tf.nest.flatten(frame.f_locals[name])

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 
 from tensorhash.optim import SGD
-from tensorhash.tensorflow._arguments import as_tensor
+from tensorhash.tensorflow._arguments import as_tensor, refuse
+from tensorhash.tensorflow._composite import Composite
 from tensorhash.tensorflow._ops import ops
 
 EVERYTHING = 2**63 - 1
-
-
-def refuse(message: str) -> tf.errors.InvalidArgumentError:
-    return tf.errors.InvalidArgumentError(None, None, message)
 
 
 def check_placement(devices: Any, policy: Any) -> tuple[list[str], str]:
@@ -48,7 +45,7 @@ class DeviceVerbs:
         return self._devices.index(device)
 
     def set(self: Any, keys: Any, values: Any, name: str | None = None) -> tf.Tensor:
-        """Overwrites the values of keys that are there, of equal keys the last wins. Which were there."""
+        """Overwrites the values of keys that are there; the last of equal keys wins. Returns which were there."""
         return ops.tensorhash_assign(
             table=self.resource_handle,
             keys=as_tensor("keys", keys, self._key_dtype),
@@ -60,7 +57,7 @@ class DeviceVerbs:
 
     def get(
         self: Any, keys: Any, dynamic_default_values: Any = None, name: str | None = None
-    ) -> Any:
+    ) -> Composite:
         """lookup()."""
         return self.lookup(keys, dynamic_default_values, name)
 
@@ -73,10 +70,10 @@ class DeviceVerbs:
         duplicates: str = "in_order",
         name: str | None = None,
     ) -> tf.Tensor:
-        """A step of tensorhash.optim.SGD for each row whose key is there. Which were there.
+        """A step of tensorhash.optim.SGD for each row with a known key. Returns which keys were there.
 
         Rows of equal keys step one after the other, or once with their "sum". A compiled function keeps the
-        optimizer's numbers that it was traced with.
+        optimizer's numbers from its trace.
         """
         if not isinstance(optimizer, SGD) or optimizer.momentum != 0:
             raise refuse(
@@ -103,14 +100,14 @@ class DeviceVerbs:
 
     def insert_from_cpu(
         self: Any, device: str, keys: Any, values: Any, name: str | None = None
-    ) -> Any:
-        """insert() into the shard of one device. A key that belongs to another is an error that names its row."""
+    ) -> tf.Operation | None:
+        """insert() into the shard of one device. A key of another device is an error that names its row."""
         return self._upsert(keys, values, "last", self._shard_on(device), name)
 
     def dump_to_cpu(
         self: Any, device: str | None = None, name: str | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Keys and values of one device, or of all, of one moment."""
+        """Keys and values of one device, or of all, at one moment."""
         begin, end = 0, EVERYTHING
         if device is not None:
             shard = self._shard_on(device)
@@ -118,7 +115,7 @@ class DeviceVerbs:
         keys, values, _ = self._export(begin, EVERYTHING, name, end=end)
         return keys, values
 
-    def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> Any:
+    def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> NoReturn:
         """Refused: there are no shards on GPUs yet."""
         raise tf.errors.FailedPreconditionError(
             None,

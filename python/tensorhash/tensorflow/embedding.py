@@ -1,4 +1,4 @@
-"""Embedding: a Keras layer whose rows appear when their ids are first seen in training."""
+"""Embedding: a Keras layer that adds a row for each new id in training."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ WHOLE = (keras.initializers.Orthogonal, keras.initializers.Identity)
 class Embedding(keras.layers.Layer):
     """Turns ids into trainable vectors, without a vocabulary: any id, of any integer dtype or string.
 
-    In training, ids that were never seen get a row from `embeddings_initializer`; otherwise they read as zeros and
-    leave no trace; neither does a layer with trainable=False. The rows live in `self.table`, a HashTable, outside the
+    In training, new ids get a row from `embeddings_initializer`. Outside of training, or with trainable=False, they
+    read as zeros and are not added. The rows live in `self.table`, a HashTable, outside the
     model's optimizer: when a gradient reaches the layer, the layer itself steps the rows of that batch, with "sgd" or
-    "adagrad" and its `learning_rate`, a number. A tape that is asked twice steps twice. A tape must be asked for the
+    "adagrad" and its `learning_rate`, a number. Each request to a tape steps once. A request must include the
     layer's trainable_variables; loss scaling is refused.
 
     The last of its weights is a NumPy record array with the fields "key" and "row", so that get_weights and
@@ -85,6 +85,8 @@ class Embedding(keras.layers.Layer):
             )
         self._rows = RowsWeight(self.table, f"{self.name}/rows")
 
+    _learning_rate: float
+
     @property
     def learning_rate(self) -> float:
         """The factor of every step. A compiled step keeps the number that it was traced with."""
@@ -105,12 +107,12 @@ class Embedding(keras.layers.Layer):
         self._learning_rate = float(value)
 
     @property
-    def weights(self) -> list[Any]:
+    def weights(self) -> list[keras.Variable | RowsWeight]:
         """Keras' weights, then the rows: what get_weights, set_weights and EarlyStopping carry."""
         return [*super().weights, self._rows] if self.built else super().weights
 
     def build(self, input_shape: Any) -> None:
-        # Ids have no gradient. This weight, which stays 0, is what ties the output to the tape.
+        # Ids have no gradient. This weight, which stays 0, connects the output with the tape.
         self.anchor = self.add_weight(shape=(), initializer="zeros", name="anchor")
         self.built = True
 
@@ -135,7 +137,7 @@ class Embedding(keras.layers.Layer):
         return tf.cast(values, self.compute_dtype)
 
     def _refuse_loss_scaling(self) -> None:
-        """The layer steps its rows with the gradient that reaches it, before an optimizer could undo the scale."""
+        """The layer steps its rows with the scaled gradient, before an optimizer could undo the scale."""
         model = self._get_call_context().entry_layer
         optimizer = getattr(model, "optimizer", None)
         scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
@@ -152,9 +154,9 @@ class Embedding(keras.layers.Layer):
             )
 
     def _exact(self, ids: tf.Tensor) -> tf.Tensor:
-        """Ids of any numbers, as Keras' layers take them, as long as the table's dtype holds each."""
+        """Ids of any numeric dtype, as Keras' layers take them, if the table's dtype holds each."""
         if ids.dtype == self.table.key_dtype or tf.string in (ids.dtype, self.table.key_dtype):
-            return ids  # of strings and numbers the table tells them apart
+            return ids  # the table refuses strings for numbers, and numbers for strings
         cast = tf.cast(ids, self.table.key_dtype)
         zero = tf.zeros((), ids.dtype)
         same = (tf.cast(cast, ids.dtype) == ids) & ((cast < 0) == (ids < zero))
@@ -185,10 +187,10 @@ class Embedding(keras.layers.Layer):
             rows = rows / (tf.sqrt(self._read(self.squares, flat)) + EPSILON)
         self.table.accumulate(flat, -rate * rows)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
         return (*input_shape, self.output_dim)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         return {
             **super().get_config(),
             "output_dim": self.output_dim,
@@ -204,7 +206,7 @@ class Embedding(keras.layers.Layer):
         return {"table": self.table, **squares}
 
     def save_own_variables(self, store: Any) -> None:
-        """What a .keras or .weights.h5 file holds of this layer."""
+        """Writes this layer's part of a .keras or .weights.h5 file."""
         super().save_own_variables(store)
         for name, table in self._tables().items():
             keys, values = table.export()
@@ -220,7 +222,7 @@ class Embedding(keras.layers.Layer):
             {name: store[name] for name in store.keys() if not name.startswith(ours)}  # noqa: SIM118
         )
         for name, table in self._tables().items():
-            keys = np.asarray(store[f"{name}_keys"])
+            keys: Any = np.asarray(store[f"{name}_keys"])
             if table.key_dtype == tf.string:
                 ends = np.cumsum(np.asarray(store[f"{name}_lengths"]))
                 keys = [part.tobytes() for part in np.split(keys, ends[:-1])] if len(ends) else []
@@ -229,7 +231,7 @@ class Embedding(keras.layers.Layer):
 
 
 def row_initializer(initializer: Any, width: int, seed: Any) -> Any:
-    """The initialiser for rows of `width` numbers, one like the other whatever the batch, drawn from `seed`.
+    """An initialiser for rows of `width` numbers, independent of the batch, drawn from `seed`.
 
     Variance scaling counts a matrix's inputs and outputs. A row is the matrix of one id: one input, `width` outputs.
     """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import tensorflow as tf
 
-from tensorhash.tensorflow._arguments import as_tensor
+from tensorhash.tensorflow._arguments import as_tensor, refuse
+from tensorhash.tensorflow._composite import Composite
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import add_initializer
 from tensorhash.tensorflow.table import Table
@@ -43,9 +44,29 @@ class StaticHashTable(Table):
                 add_initializer(self._initializer)
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> tf.Operation | None:
         """In a graph of TensorFlow 1 the operation that fills the table; tables_initializer() runs it too."""
         return self._initializer
+
+    @overload  # type: ignore[override]
+    def lookup(
+        self,
+        keys: Any,
+        name: str | None = None,
+        *,
+        dynamic_default_values: Any = None,
+        return_exists: Literal[False] = False,
+    ) -> Composite: ...
+
+    @overload
+    def lookup(
+        self,
+        keys: Any,
+        name: str | None = None,
+        *,
+        dynamic_default_values: Any = None,
+        return_exists: bool,
+    ) -> Composite | tuple[Composite, Composite]: ...
 
     # The order of tf.lookup.StaticHashTable, which has no dynamic_default_values.
     def lookup(
@@ -55,8 +76,8 @@ class StaticHashTable(Table):
         *,
         dynamic_default_values: Any = None,
         return_exists: bool = False,
-    ) -> Any:
-        """As HashTable's."""
+    ) -> Composite | tuple[Composite, Composite]:
+        """HashTable's `lookup`."""
         # Not super(), which AutoGraph does not convert.
         return Table.lookup(self, keys, dynamic_default_values, name, return_exists=return_exists)
 
@@ -80,26 +101,24 @@ class StaticHashTable(Table):
 
 
 def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """What an initialiser would put into a table."""
+    """The keys and values that an initialiser puts into a table."""
     if isinstance(initializer, dict):
         initializer = (list(initializer.keys()), list(initializer.values()))
     if isinstance(initializer, tuple | list):
         if len(initializer) != 2:
-            raise tf.errors.InvalidArgumentError(
-                None,
-                None,
-                f"initializer: expected a pair of keys and values, got {len(initializer)} things",
+            raise refuse(
+                f"initializer: expected a pair of keys and values, got {len(initializer)} things"
             )
         keys, values = initializer
         return tf.convert_to_tensor(keys), tf.convert_to_tensor(values)
-    # TensorFlow's initialisers fill only TensorFlow's tables: let one be filled, and take what it holds.
+    # TensorFlow's initialisers fill only TensorFlow's tables: fill one, and export its items.
     if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
         return initializer._keys, initializer._values
     default = as_tensor("default_value", default_value, initializer.value_dtype)
     filled = tf.lookup.StaticHashTable(initializer, default)
-    # In a session nothing is filled before its operation ran.
+    # In a session the table is empty until its operation has run.
     with tf.control_dependencies(None if tf.executing_eagerly() else [filled._init_op]):
         keys, values = filled.export()
     for part in (keys, values):
-        part.set_shape([None])  # they are scalars there; a graph does not know
+        part.set_shape([None])  # each key is a scalar, which a graph does not know
     return keys, values

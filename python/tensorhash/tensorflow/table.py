@@ -1,21 +1,21 @@
-"""HashTable: TensorFlow's MutableHashTable, for more dtypes and shapes, in parallel, with a few verbs more."""
+"""HashTable: TensorFlow's MutableHashTable for more dtypes and shapes, in parallel, with more methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import tensorflow as tf
 
-from tensorhash.tensorflow._arguments import as_tensor
-from tensorhash.tensorflow._composite import flat, rebuild
+from tensorhash.tensorflow._arguments import as_tensor, refuse
+from tensorhash.tensorflow._composite import Composite, flat, rebuild
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import CHECKPOINT_NAME, add_to_saver
-from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_placement, refuse
+from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_placement
 
 
 class Table(tf.saved_model.experimental.TrackableResource):
-    """What tables share: a handle, and reading."""
+    """What HashTable and StaticHashTable share: a handle, and reading."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
         self._name = name
         with tf.init_scope():
             self._default_value = as_tensor("default_value", default_value, self._value_dtype)
-            # In a graph of TensorFlow 1 the table's node runs in every session.run: it must find one table.
+            # In a graph of TensorFlow 1 the table's node runs in every session.run, and must find the same table.
             self._in_session = not tf.executing_eagerly()
         self._value_shape = self._default_value.shape
 
@@ -68,6 +68,26 @@ class Table(tf.saved_model.experimental.TrackableResource):
     def name(self) -> str:
         return self._name
 
+    @overload
+    def lookup(
+        self,
+        keys: Any,
+        dynamic_default_values: Any = None,
+        name: str | None = None,
+        *,
+        return_exists: Literal[False] = False,
+    ) -> Composite: ...
+
+    @overload
+    def lookup(
+        self,
+        keys: Any,
+        dynamic_default_values: Any = None,
+        name: str | None = None,
+        *,
+        return_exists: bool,
+    ) -> Composite | tuple[Composite, Composite]: ...
+
     def lookup(
         self,
         keys: Any,
@@ -75,7 +95,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
         name: str | None = None,
         *,
         return_exists: bool = False,
-    ) -> Any:
+    ) -> Composite | tuple[Composite, Composite]:
         """The values of `keys`, a tensor of any shape that ends in the key's. Ragged and sparse keys give the same.
 
         Missing keys get the table's default, or `dynamic_default_values`: one value, or one per key. With
@@ -96,7 +116,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
             )
         return (rebuilt(values), rebuilt(exists)) if return_exists else rebuilt(values)
 
-    def __getitem__(self, keys: Any) -> Any:
+    def __getitem__(self, keys: Any) -> Composite:
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> tf.Tensor:
@@ -111,12 +131,10 @@ class Table(tf.saved_model.experimental.TrackableResource):
     def export_batches(self, batch_size: int) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
         """The same, `batch_size` entries at a time: for tables too large for one tensor. Eager only.
 
-        An entry that is there all the while comes once; what changes meanwhile may be in it or not.
+        An entry that stays in the table comes once. Entries that change during the export may be missing.
         """
         if tf.convert_to_tensor(batch_size).shape.rank != 0:
-            raise tf.errors.InvalidArgumentError(
-                None, None, f"batch_size: expected one number, got {batch_size}"
-            )
+            raise refuse(f"batch_size: expected one number, got {batch_size}")
         if not tf.executing_eagerly():
             raise RuntimeError(
                 "export_batches: expected to be called eagerly, got a call inside a tf.function or a graph, "
@@ -152,8 +170,8 @@ class Table(tf.saved_model.experimental.TrackableResource):
         }
 
     def _export_to_saved_model_graph(self, *arguments: Any, **kwargs: Any) -> Any:
-        """The graph of a SavedModel, which servers run in a session: there an anonymous table would be a new one in
-        every run, and read as empty."""
+        """The graph of a SavedModel. Servers run it in a session, where an anonymous table would be new, and empty, in
+        every run."""
         before, self._in_session = self._in_session, True
         try:
             return super()._export_to_saved_model_graph(*arguments, **kwargs)
@@ -161,7 +179,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
             self._in_session = before
 
     def _attributes(self) -> dict[str, Any]:
-        """What the op that makes the table is given."""
+        """The attributes of the op that makes the table."""
         return {
             "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype,
@@ -223,15 +241,15 @@ class HashTable(DeviceVerbs, Table):
             return ops.tensorhash_table(**attributes, use_node_name_sharing=True, name=self._name)
         return ops.tensorhash_anonymous_table(**attributes)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> tf.Operation | None:
         """Sets the values of `keys`; of equal keys the last wins."""
         return self.accumulate(keys, values, reduce="last", name=name)
 
     def accumulate(
         self, keys: Any, values: Any, reduce: str = "sum", name: str | None = None
-    ) -> Any:
+    ) -> tf.Operation | None:
         """Adds new keys with their values and joins the rows of others, in order: "sum", "min", "max", "first" (keeps
-        what is there) or "last" (replaces it)."""
+        the old value) or "last" (replaces it)."""
         return self._upsert(keys, values, reduce, -1, name)
 
     def _upsert(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
@@ -246,8 +264,8 @@ class HashTable(DeviceVerbs, Table):
             name=name,
         )
 
-    def remove(self, keys: Any, name: str | None = None) -> Any:
-        """Removes `keys`; those that are not there are no error."""
+    def remove(self, keys: Any, name: str | None = None) -> tf.Operation | None:
+        """Removes `keys`; missing keys are no error."""
         return ops.tensorhash_remove(
             table=self.resource_handle,
             keys=as_tensor("keys", keys, self._key_dtype),
@@ -257,11 +275,11 @@ class HashTable(DeviceVerbs, Table):
             name=name,
         )
 
-    def clear(self, name: str | None = None) -> Any:
+    def clear(self, name: str | None = None) -> tf.Operation | None:
         """Removes everything; the memory stays."""
         return ops.tensorhash_clear(table=self.resource_handle, name=name)
 
-    def reserve(self, capacity: int, name: str | None = None) -> Any:
+    def reserve(self, capacity: int, name: str | None = None) -> tf.Operation | None:
         """Makes room for `capacity` entries; never shrinks."""
         return ops.tensorhash_reserve(
             table=self.resource_handle, capacity=tf.cast(capacity, tf.int64), name=name

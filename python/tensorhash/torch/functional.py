@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from tensorhash.coords import CoordTable, stride_coords
+from tensorhash._arguments import require_one_of
+from tensorhash.coords import CoordTable, KernelMap, stride_coords
 
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 
 
-def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> torch.Tensor:
+def sparse_conv(
+    features: torch.Tensor, weight: torch.Tensor, kernel_map: KernelMap
+) -> torch.Tensor:
     """out[o] = sum of features[i] @ weight[k] over the pairs (i, o) of every offset k.
 
     `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]; `kernel_map` comes from
     `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight, any number of
-    times. Additions are made in the order of the offsets: the result is the same in every run.
-    Under `torch.autocast` both are cast as those of torch's own convolutions are.
+    times. Sums are in the order of the offsets: the result is the same in every run. Under
+    `torch.autocast` both are cast as in torch's own convolutions.
     """
     features, weight = _autocast(features), _autocast(weight)
     _require(features, weight, kernel_map)
@@ -33,10 +36,10 @@ def sparse_conv(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -
 def stride_features(
     features: torch.Tensor, coords: torch.Tensor, stride: int | Sequence[int], reduce: str = "max"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(features, coordinates) of the voxels `stride_coords(coords, stride)`: a pooling.
+    """Pooling: (features, coordinates) of the voxels `stride_coords(coords, stride)`.
 
-    Features [N, C] of voxels that fall together are joined by `reduce`: "max", "mean" or "sum".
-    Differentiable; where several share a maximum, each gets its part of the gradient.
+    `reduce` joins the features [N, C] of voxels that become one: "max", "mean" or "sum".
+    Differentiable; voxels that share a maximum share its gradient.
     """
     require_reduction(reduce, "reduce")
     require_rows(features, coords)
@@ -44,7 +47,7 @@ def stride_features(
     divisors = torch.ones(coords.shape[1], dtype=coords.dtype)
     divisors[1:] = torch.as_tensor(stride)
     cells = torch.div(coords, divisors, rounding_mode="floor")
-    rows = CoordTable.from_coords(coarse).search(cells).to(torch.int64)
+    rows = torch.as_tensor(CoordTable.from_coords(coarse).search(cells), dtype=torch.int64)
     joined = features.new_zeros(len(coarse), features.shape[1]).scatter_reduce(
         0, rows[:, None].expand_as(features), features, _REDUCTIONS[reduce], include_self=False
     )
@@ -61,9 +64,8 @@ def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:
 
 
 def require_reduction(reduce: Any, argument: str) -> None:
-    """ValueError unless there is such a word."""
-    if reduce not in _REDUCTIONS:
-        raise ValueError(f'{argument}: expected "max", "mean" or "sum", got {reduce!r}')
+    """ValueError unless it is "max", "mean" or "sum"."""
+    require_one_of(reduce, argument, *_REDUCTIONS)
 
 
 class _SparseConv(torch.autograd.Function):
@@ -81,8 +83,8 @@ class _SparseConv(torch.autograd.Function):
         wants_features, wants_weight, *_ = ctx.needs_input_grad
         grad_features = grad_weight = None
         if wants_features:
-            # The same sum with the pairs turned round and each matrix transposed; as this function
-            # and torch's own, so that the gradients have gradients.
+            # The same sum with pairs swapped and matrices transposed. It calls this function and
+            # torch's own, so that gradients have gradients.
             turned = [(outs, ins) for ins, outs in ctx.pairs]
             matrices = weight.transpose(1, 2)
             grad_features = _SparseConv.apply(grad, matrices, turned, len(features))
@@ -101,13 +103,13 @@ def _gather_multiply_add(
     out = rows.new_zeros(out_rows, matrices.shape[2])
     for matrix, (sources, targets) in zip(matrices, pairs, strict=True):
         if len(sources):
-            # One by one in row order, unlike CUDA's: no two runs differ.
+            # On the CPU this adds in row order: all runs give the same bits.
             out.index_add_(0, targets, rows.index_select(0, sources) @ matrix)
     return out
 
 
 def _pairs(kernel_map: Any) -> Pairs:
-    """Row numbers as torch takes them, one pair of tensors per offset."""
+    """Row numbers as torch indexes with them, one pair of tensors per offset."""
     ins, outs = np.asarray(kernel_map.in_maps), np.asarray(kernel_map.out_maps)
     bounds = np.asarray(kernel_map.offsets).tolist()
     _require_unwritten(ins, outs, bounds, kernel_map)
@@ -116,17 +118,10 @@ def _pairs(kernel_map: Any) -> Pairs:
 
 
 def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) -> None:
-    """The arrays of a map are the user's to write to: ValueError if they no longer are a map."""
+    """ValueError if the user wrote to the arrays, and they are no longer a map."""
     written = "this map was written to after it was made"
-    if (
-        len(ins) != len(outs)
-        or bounds != sorted(bounds)
-        or (bounds[0], bounds[-1])
-        != (
-            0,
-            len(ins),
-        )
-    ):
+    ends = bounds[0], bounds[-1]
+    if len(ins) != len(outs) or bounds != sorted(bounds) or ends != (0, len(ins)):
         raise ValueError(
             f"kernel_map: offsets: expected 0, ascending, up to the number of pairs, {len(ins)}; "
             f"{written}"
@@ -142,7 +137,7 @@ def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) 
 
 
 def _autocast(array: Any) -> Any:
-    """As torch casts what goes into its own convolutions: floats, but never float64."""
+    """Casts as torch does for its own convolutions: floats, but never float64."""
     if not (isinstance(array, torch.Tensor) and torch.is_autocast_enabled("cpu")):
         return array
     casts = array.is_floating_point() and array.dtype != torch.float64

@@ -1,4 +1,4 @@
-"""SparseConv3d: torch's Conv3d and ConvTranspose3d where only some voxels are there."""
+"""SparseConv3d: torch's Conv3d and ConvTranspose3d over sparse voxels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, convolution_map, unique_coords
+from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import parse_stride_mode
-from tensorhash.coords.kernel_map import require_duplicates
 from tensorhash.torch.functional import (
     require_reduction,
     require_rows,
@@ -31,11 +31,11 @@ class SparseConv3d(nn.Module):
     | transposed | `out_coords`, which must be given: those of the layer that this one undoes |
     | transposed, generative | all that the kernel reaches from the input's, times s |
 
-    With `stride_mode="reduce_and_stride"` the features are first joined as the strided voxels are, by
-    `stride_reduce` ("max", "mean" or "sum"), and the kernel then steps over those voxels.
+    With `stride_mode="reduce_and_stride"`, `stride_reduce` ("max", "mean" or "sum") first joins the
+    features of each strided voxel, and the kernel then steps over these voxels.
 
-    Repeated voxels are a ValueError. With `duplicates="first"` the features of the first of equal
-    voxels count for all of them, and equal output voxels get equal features.
+    Repeated voxels are a ValueError. With `duplicates="first"` only the first of equal voxels
+    counts, and equal output voxels get equal features.
 
     `out_coords` may be given without `generative`. At those voxels the result is that of Conv3d (or
     ConvTranspose3d) on a grid with zeros in between and padding `(kernel_size // 2) * dilation` for
@@ -77,7 +77,7 @@ class SparseConv3d(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform within 1 / sqrt(offsets * in channels), as torch's convolutions begin."""
+        """Uniform within 1 / sqrt(offsets * in channels), as in torch's convolutions."""
         offsets, channels, _ = self.weight.shape
         bound = 1 / math.sqrt(max(1, offsets * channels))
         for parameter in self.parameters():
@@ -105,9 +105,9 @@ class SparseConv3d(nn.Module):
     def kernel_map(
         self, coords: torch.Tensor, out_coords: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, KernelMap]:
-        """(output coordinates, kernel map), to be kept where the same voxels come again.
+        """(output coordinates, kernel map), to be reused for the same voxels.
 
-        With `stride_mode="reduce_and_stride"` the map begins at the features of `stride_features`.
+        With `stride_mode="reduce_and_stride"` the map's in rows are those of `stride_features`.
         """
         for array, name in ((coords, "coords"), (out_coords, "out_coords")):
             if array is not None:

@@ -1,0 +1,102 @@
+"""Arguments that are numbers, words or shapes: parsed, or refused with an error that names them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from tensorhash._types import ShapeLike
+
+
+def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
+    """An int of 64 bits, from anything that is an integer.
+
+    The core compares it with its own limits; `most` is the upper one, for the message of a number
+    beyond 64 bits. With None the caller compares, and any number of bits may come.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{argument}: expected an int, got {type(value).__name__}") from None
+    if most is not None and not -(2**63) <= number < 2**63:
+        bound = f"at most {most}" if number > 0 else "0 or more"
+        raise ValueError(f"{argument}: expected {bound}, got {number}")
+    return number
+
+
+def optional_integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int | None:
+    """`integer`, or None."""
+    return None if value is None else integer(value, argument, most)
+
+
+def position(index: Any, length: int, argument: str) -> int:
+    """An index from 0 on; negative ones count from the end. IndexError outside of `length`."""
+    number = integer(index, argument, None)
+    if not -length <= number < length:
+        raise IndexError(f"{argument}: expected {-length} <= {argument} < {length}, got {number}")
+    return number % length
+
+
+def number(value: Any, argument: str) -> float:
+    """A float, from anything that is one real number. An int too large for a float is infinite."""
+    is_text = isinstance(value, (bool, str, bytes))
+    if is_text or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{argument}: expected a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError, RuntimeError):  # an array of several numbers has __float__, too
+        raise TypeError(f"{argument}: expected a number, got {value!r}") from None
+
+
+def word(value: Any, argument: str) -> str:
+    """A word. The core knows which words there are."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument}: expected a word, got {value!r}")
+    return value
+
+
+def words(reduce: str | Sequence[str]) -> list[str]:
+    """`reduce` as a list of words."""
+    many = [reduce] if isinstance(reduce, str) else reduce
+    if not isinstance(many, (list, tuple)) or not all(isinstance(one, str) for one in many):
+        raise TypeError(f"reduce: expected a word, or a list of one per column, got {reduce!r}")
+    return list(many)
+
+
+def require_one_of(value: Any, argument: str, *choices: str) -> None:
+    """ValueError unless `value` is one of the words."""
+    if not isinstance(value, str) or value not in choices:
+        *most, last = (f'"{choice}"' for choice in choices)
+        raise ValueError(f"{argument}: expected {', '.join(most)} or {last}, got {value!r}")
+
+
+def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
+    """An element shape: 3, (3,), [3] and () are all legal."""
+    try:
+        extents = shape if hasattr(shape, "__len__") else (shape,)
+        numbers = tuple(operator.index(extent) for extent in extents)
+    except TypeError:
+        raise TypeError(f"{argument}: expected an int or a tuple of ints, got {shape!r}") from None
+    for extent in numbers:
+        if not -(2**63) <= extent < 2**63:
+            raise ValueError(f"{argument}: expected extents that fit 64 bits, got {extent}")
+    return numbers
+
+
+def element_text(element: tuple[str, Sequence[int]]) -> str:
+    """ "int32 (3,)"."""
+    return f"{element[0]} {tuple(element[1])}"
+
+
+def parse_seed(seed: Any) -> int | None:
+    """The seed of a table's hash. With None the table draws its own."""
+    if seed is None:
+        return None
+    number = integer(seed, "seed", None)
+    if not 0 <= number < 2**64:
+        raise ValueError(f"seed: expected None or 0 to 2**64 - 1, got {number}")
+    return number

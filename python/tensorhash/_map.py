@@ -1,0 +1,197 @@
+"""What HashMap and BoundedHashMap share: value columns, their arguments and their views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorhash import _core
+from tensorhash._arguments import integer, word
+from tensorhash._arrays import is_number, take_array
+from tensorhash._frameworks import Framework
+from tensorhash._lists import array_of, rows_of
+from tensorhash._table import Table
+from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, Element, ShapeLike
+from tensorhash.optim import Optimizer, require_optimizer
+
+
+class MapTable(Table[ArrayT]):
+    """A table with value columns. The private base of HashMap and BoundedHashMap."""
+
+    _values: list[Element]
+
+    def _create_map(
+        self,
+        rows: int,
+        key: tuple[DtypeLike, ShapeLike],
+        one: tuple[Any, Any],
+        several: tuple[Any, Any],
+        device: DeviceLike | Sequence[DeviceLike],
+        seed: int | None,
+    ) -> None:
+        """`_create` from the (dtype, element shape) of one value column, or of several."""
+        self._create(rows, key, _value_columns(one, several), device, seed)
+
+    def _hold(self, table: Any, home: Framework) -> None:
+        super()._hold(table, home)
+        self._values = [(dtype, tuple(shape)) for dtype, shape in table.value_elements]
+
+    def update(
+        self,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        optimizer: Optimizer,
+        *,
+        missing: str = "skip",
+        duplicates: str = "in_order",
+        initial: Any = None,
+    ) -> tuple[ArrayT, ArrayT]:
+        """An optimizer step of tensorhash.optim for each row; gradients as the first value column.
+
+        `missing` keys: "skip"; "insert", with weights `initial` (as `default` in `get`) and fresh
+        state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
+        Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
+        """
+        how = missing, duplicates, initial
+        arguments, give = self._take_update(keys, gradients, optimizer, *how)
+        indices, found = _core.update(self._table, *arguments)
+        return give(indices), give(found)
+
+    def items(self) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
+        """(keys, values) of the live entries, copies; several columns give a tuple of values."""
+        return self._give_items(self._table.items())
+
+    def _give_items(
+        self, items: tuple[_core.Tensor, list[_core.Tensor]]
+    ) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
+        keys, values = items
+        return self._give(keys), one_or_tuple(values, self._give)
+
+    def value_tensor(self, value_buffer_id: int = 0) -> ArrayT:
+        """A value buffer itself, [capacity, *value_element_shape], to read and write at indices.
+
+        A view taken before growth or compact() keeps the old memory: safe, no longer the table's.
+        """
+        column = integer(value_buffer_id, "value_buffer_id", len(self._values) - 1)
+        return self._give(self._table.value_tensor(column))
+
+    def value_tensors(self) -> list[ArrayT]:
+        """All value buffers, one per column."""
+        return [self.value_tensor(column) for column in range(len(self._values))]
+
+    # Arguments.
+
+    def _take_values(self, values: Any, list_values: Any, rows: Any) -> list[Any]:
+        """What the core reads of `values` or `list_values`, one per column."""
+        if list_values is not None:
+            if values is not None:
+                raise TypeError("values: got both values and list_values")
+            columns: Sequence[Any] = list(list_values)
+        elif values is None and self._values:
+            raise TypeError(
+                f"values: expected {len(self._values)} array(s), one per value column, got 0; "
+                f"activate(keys) adds keys without values"
+            )
+        elif values is None:
+            columns = ()
+        elif len(self._values) == 1 and not _is_list_of_one_column(values, rows):
+            return [self._take(values, self._values[0], "values")[0]]
+        elif isinstance(values, (list, tuple)):
+            columns = values
+        else:
+            columns = (values,)
+        if len(columns) != len(self._values):
+            raise ValueError(
+                f"values: expected {len(self._values)} array(s), one per value column, "
+                f"got {len(columns)}"
+            )
+        named = enumerate(zip(columns, self._values, strict=True))
+        return [self._take(c, element, f"values[{i}]")[0] for i, (c, element) in named]
+
+    def _take_update(
+        self,
+        keys: Any,
+        gradients: Any,
+        optimizer: Any,
+        missing: Any,
+        duplicates: Any,
+        initial: Any,
+    ) -> tuple[tuple[Any, Any, _core.Optimizer, str, str, Any], Callable[[_core.Tensor], ArrayT]]:
+        """(what the core's update takes after the table, what makes the results)."""
+        rows, give = self._take(keys, self._key, "keys")
+        require_optimizer(optimizer)
+        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        steps, _ = self._take(gradients, weights, "gradients")
+        start = None if initial is None else _default_rows(initial, weights, "initial")
+        how = word(missing, "missing"), word(duplicates, "duplicates")
+        return (rows, steps, optimizer._core(), *how, start), give
+
+    def _take_defaults(self, default: Any) -> list[Any]:
+        """What the core reads of `default`, one per column; empty for zeros."""
+        if default is None:
+            return []
+        if len(self._values) == 1:
+            return [_default_rows(default, self._values[0], "default")]
+        if not isinstance(default, (list, tuple)) or len(default) != len(self._values):
+            raise ValueError(
+                f"default: expected a tuple of {len(self._values)}, one per value column, "
+                f"got {default!r}"
+            )
+        named = enumerate(zip(default, self._values, strict=True))
+        return [_default_rows(d, element, f"default[{i}]") for i, (d, element) in named]
+
+
+def one_or_tuple(
+    values: list[_core.Tensor], give: Callable[[_core.Tensor], ArrayT]
+) -> ArrayT | tuple[ArrayT, ...]:
+    """The array of one value column, or a tuple with one array per column."""
+    return give(values[0]) if len(values) == 1 else tuple(give(value) for value in values)
+
+
+def _value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+    """(dtype, element shape) of each value column, from one of each or from several."""
+    if isinstance(one[0], (list, tuple)) and several[0] is None:
+        # Open3D also takes several columns in the place of one.
+        one, several = (
+            (None, None if several[1] is None else one[1]),
+            (one[0], one[1] if several[1] is None else several[1]),
+        )
+    if several == (None, None):
+        if one[0] is None or one[1] is None:
+            raise TypeError(
+                "value_dtype: expected value_dtype and value_element_shape, "
+                "or value_dtypes and value_element_shapes; for keys without values use HashSet"
+            )
+        return [one]
+    if one[0] is not None or one[1] is not None or None in several:
+        raise TypeError(
+            "value_dtypes: expected value_dtypes with value_element_shapes, "
+            "not mixed with value_dtype or value_element_shape"
+        )
+    dtypes, shapes = list(several[0]), list(several[1])
+    if len(dtypes) != len(shapes):
+        raise ValueError(
+            f"value_element_shapes: expected {len(dtypes)}, one per dtype, got {len(shapes)}"
+        )
+    return list(zip(dtypes, shapes, strict=True))
+
+
+def _is_list_of_one_column(values: Any, rows: Any) -> bool:
+    """Whether a list of length one is a list of columns, not a batch of one row."""
+    if not isinstance(values, (list, tuple)) or len(values) != 1 or is_number(values[0]):
+        return False
+    return not isinstance(values[0], (list, tuple)) or rows.shape[:1] != (1,)
+
+
+def _default_rows(default: Any, element: Element, argument: str) -> Any:
+    dtype, shape = element
+    if default is None:
+        default = 0
+    if is_number(default):
+        value = default.item() if isinstance(default, np.generic) else default
+        row = np.full(shape, np.asarray(array_of(value, dtype, argument)))
+        return _core.Tensor.wrap(row, argument, dtype)  # names bfloat16, which came as uint16
+    taken = take_array(default, dtype, argument)
+    return rows_of(default, dtype, shape, argument) if taken is None else taken[0]

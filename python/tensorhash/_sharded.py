@@ -1,0 +1,217 @@
+"""What ShardedHashMap and ShardedBoundedHashMap share: shards, devices, files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tensorhash import _core, _files
+from tensorhash._arguments import integer
+from tensorhash._device import named_device
+from tensorhash._disk import parse_max_bytes
+from tensorhash._frameworks import Framework, framework
+from tensorhash._map import MapTable
+from tensorhash._policies import Policy, core_policy
+from tensorhash._types import ArrayLike, ArrayT, DeviceLike
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class StreamEventResource:
+    """What one calling thread uses to talk to the devices; see `stream_event_resource_create`."""
+
+    def __init__(self, device_id: int) -> None:
+        #: The number of the device it was made for; -1 after it is destroyed.
+        self.device_id = device_id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(device_id={self.device_id})"
+
+
+class ShardedTable(MapTable[ArrayT]):
+    """Methods of a table with one shard per device. Mixed into HashMap and BoundedHashMap."""
+
+    _table: _core.ShardedMap  # type: ignore[assignment]
+    _policy: Policy
+    _bounded: ClassVar[bool]
+
+    @classmethod
+    def _with_policy(cls, table: Any, home: Framework, policy: Policy | None) -> Self:
+        self = cls._of(table, home)
+        self._policy = table.policy if policy is None else policy
+        return self
+
+    def remove(self, keys: ArrayLike) -> ArrayT:
+        """`erase`, under its name in tables over several devices."""
+        return self.erase(keys)
+
+    def get_size(self, device: DeviceLike = None) -> int:
+        """How many keys there are on one device, or on all."""
+        return self._table.size(self._shard(device))
+
+    def dump_to_cpu(self, device: DeviceLike = None) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
+        """(keys, values) of one device, or of all, at one moment; ascending by index."""
+        return self._give_items(self._table.items(self._shard(device)))
+
+    dump_to_device = dump_to_cpu
+    dump_to_gpu = dump_to_cpu
+
+    def shard_of(self, keys: ArrayLike) -> ArrayT:
+        """int32 [N]: the shard that each key belongs to, whether the table holds the key or not."""
+        rows, give = self._take(keys, self._key, "keys")
+        return give(self._table.shard_of(rows))
+
+    def stream_event_resource_create(self, device: DeviceLike) -> StreamEventResource:
+        """A resource for one of the table's devices. CPU devices need none, and no call takes one."""
+        if device is None:
+            raise TypeError(f"device: expected one of {self.device}, got None")
+        name = self.devices[self._shard(device) or 0]
+        return StreamEventResource(int(name.partition(":")[2]))
+
+    def stream_event_resource_destroy(self, s_e_resource: StreamEventResource) -> None:
+        """Ends the use of a resource. A second call is no error."""
+        if not isinstance(s_e_resource, StreamEventResource):
+            raise TypeError(
+                f"s_e_resource: expected one of stream_event_resource_create(), "
+                f"got {type(s_e_resource).__name__}"
+            )
+        s_e_resource.device_id = -1
+
+    # Each device has buffers of its own.
+
+    def key_tensor(self, device: DeviceLike = None) -> ArrayT:
+        """One device's key buffer. `device` may be left out if there is only one."""
+        return self._give(self._table.key_tensor(self._one_shard(device)))
+
+    def value_tensor(self, value_buffer_id: int = 0, device: DeviceLike = None) -> ArrayT:
+        """One device's value buffer. `device` may be left out if there is only one."""
+        column = integer(value_buffer_id, "value_buffer_id", None)
+        if not 0 <= column < len(self._values):
+            raise IndexError(
+                f"value_buffer_id: expected 0 <= value_buffer_id < {len(self._values)}, "
+                f"got {column}"
+            )
+        return self._give(self._table.value_tensor(self._one_shard(device), column))
+
+    def value_tensors(self, device: DeviceLike = None) -> list[ArrayT]:
+        """One device's value buffers, one per column."""
+        return [self.value_tensor(column, device) for column in range(len(self._values))]
+
+    def compact(self) -> list[ArrayT]:  # type: ignore[override]
+        """HashMap.compact on each shard: a list of int32 [capacity of the shard]."""
+        return [self._give(moved) for moved in self._table.compact()]
+
+    # Devices.
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The shards' devices, in order."""
+        return tuple(self._table.devices)
+
+    @property
+    def device(self) -> str:
+        """The shards' devices, in one string."""
+        return ", ".join(self.devices)
+
+    @property
+    def policy(self) -> Policy:
+        """The rule that decides which shard a key belongs to."""
+        return self._policy
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether all shards live on the CPU."""
+        return all(name.startswith("cpu") for name in self.devices)
+
+    def to(self, device: DeviceLike, copy: bool = False) -> Self:
+        """The table on other devices, one name or several; itself if it is there already."""
+        several = device if isinstance(device, (list, tuple)) else [device]
+        names = device_names(several, "device")
+        if not names:
+            raise ValueError("device: expected at least one, such as 'cpu:0', got none")
+        if tuple(names) == self.devices:
+            return self.clone() if copy else self
+        table = _core.ShardedMap.from_bytes(
+            self._table.to_bytes(), names, core_policy(self._policy)
+        )
+        return self._with_policy(table, self._framework, self._policy)
+
+    def cpu(self) -> Self:
+        """The table on the CPU: itself if it is there already."""
+        return self
+
+    def clone(self) -> Self:
+        """An independent copy, buffer indices included."""
+        return self._with_policy(self._table.clone(), self._framework, self._policy)
+
+    __copy__ = clone
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        how = self.devices, self._policy
+        return _restore, (type(self), self._framework.name, self._payload(protocol), *how)
+
+    # Files.
+
+    def save(self, file_name: str | os.PathLike[str]) -> str:
+        """Writes one ".thash" file with all shards. If that fails, the old file stays as it was.
+
+        Returns the name of the file.
+        """
+        return _files.save_native(self._table, file_name, self._suffix)
+
+    @classmethod
+    def load(
+        cls,
+        file_name: str | os.PathLike[str],
+        devices: Sequence[Any] | None = None,
+        policy: Policy | None = None,
+        *,
+        max_bytes: int | None = None,
+    ) -> Self:
+        """Reads a file that `save`, or HashMap's `save`, wrote, onto any devices.
+
+        Without `devices` the shards go to "cpu:0", "cpu:1" and so on, as many as were saved. Indices
+        stay the same if the number of devices and the policy do; otherwise each key moves to the
+        shard where it belongs. `max_bytes` is HashMap's, for all shards together.
+        """
+        path = _files.native_source(file_name, cls._suffix)
+        names = [] if devices is None else device_names(devices)
+        rule = None if policy is None else core_policy(policy)
+        most = parse_max_bytes(max_bytes)
+        table = _core.ShardedMap.load(os.fsencode(path), names, rule, most)
+        if (table.eviction is not None) != cls._bounded:
+            reader = "ShardedHashMap" if cls._bounded else "ShardedBoundedHashMap"
+            raise ValueError(f'file_name: "{path}" is a file that {reader}\'s load reads')
+        return cls._with_policy(table, framework(cls._default_framework), policy)
+
+    def _shard(self, device: DeviceLike) -> int | None:
+        if device is None:
+            return None
+        name = device if not isinstance(device, (int, np.integer)) else f"cpu:{int(device)}"
+        return self._table.shard_on(str(named_device(name)))
+
+    def _one_shard(self, device: DeviceLike) -> int:
+        shard = self._shard(device)
+        if shard is None and len(self.devices) > 1:
+            raise ValueError(
+                f"device: expected one of {self.device}: each has buffers of its own; "
+                f"get(keys) reads from all"
+            )
+        return shard or 0
+
+
+def device_names(devices: Any, argument: str = "devices") -> list[str]:
+    if isinstance(devices, (str, bytes)) or not isinstance(devices, Iterable):
+        raise TypeError(f"{argument}: expected a list such as ['cpu:0', 'cpu:1'], got {devices!r}")
+    return [str(named_device(device, argument)).lower() for device in devices]
+
+
+def _restore(
+    cls: type[ShardedTable[Any]], home: str, payload: Any, devices: Sequence[str], policy: Policy
+) -> ShardedTable[Any]:
+    table = _core.ShardedMap.from_bytes(payload, list(devices), core_policy(policy))
+    return cls._with_policy(table, framework(home), policy)
