@@ -177,7 +177,7 @@ enum class Found : std::uint32_t {
     Key,      // the key's slot
     Empty,    // no key; this slot is the first that is free to take it
     Erased,   // the same, free by erasing
-    Unknown,  // the walk was to end at the home line, and that does not tell
+    Unknown,  // the walk ended before it could tell
 };
 
 struct Slot {
@@ -190,14 +190,22 @@ struct Slot {
 
 /// How far a probe may go. Few leave their home line, but each of those would wait for memory there: a back end can
 /// ask for the next line and come back to the row when it is near.
-enum class Walk : unsigned char { Home, All };
+enum class Walk : unsigned char {
+    Home,     // the home line only
+    All,      // to the first line with an empty slot, which every index has
+    Bounded,  // the same, but at most once round: a broken index must not hang a GPU
+};
 
-/// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies beyond that. The
-/// slot to take is then the first free one on the way, erased ones included. Taken before the walk had seen the whole
-/// chain, an erased slot would give the key a second life.
+/// The walk of device code is bounded. The CPU does not pay for the bound.
+inline constexpr Walk kFullWalk = kDeviceSteps ? Walk::Bounded : Walk::All;
+
+/// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies
+/// beyond that. The slot to take is then the first free one on the way, erased ones included. It is
+/// taken only after the whole walk: the key may lie behind an erased slot, and must not get a second
+/// one. A bounded walk that meets no empty slot answers Unknown.
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
-                   typename Index::Comparison const& comparison, Walk walk = Walk::All) {
+                   typename Index::Comparison const& comparison, Walk walk = kFullWalk) {
     Slot free{0, 0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
         // A trace hides its lane from `read`. A walk that ends at home then knows nothing, since such a line has no
@@ -222,6 +230,9 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
         }
         if (empty != 0) {
             return free;
+        }
+        if (walk == Walk::Bounded && ((line + 1 - hash) & index.line_mask) == 0) {
+            return {0, 0, Found::Unknown};
         }
     }
 }
