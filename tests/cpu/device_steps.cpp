@@ -40,7 +40,7 @@ namespace kernel = tensorhash::kernel;
 using kernel::Shared;
 using kernel::Sole;
 
-static_assert(kernel::kFullWalk == kernel::Walk::Bounded);
+static_assert(kernel::kBoundedWalks);
 
 /// Counts accesses and calls `act` before each of them, until it is destroyed.
 class Switches {

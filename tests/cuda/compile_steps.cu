@@ -10,8 +10,7 @@ namespace {
 
 using namespace tensorhash::kernel;
 
-// Walks take the default below: it must be the one that ends in a broken index.
-static_assert(kFullWalk == Walk::Bounded);
+static_assert(kBoundedWalks);
 
 template <class Body>
 __device__ void for_rows(std::size_t rows, Body const& body) {

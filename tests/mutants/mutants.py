@@ -78,8 +78,8 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/kernel/find.hpp",
-                "slot.found == Found::Unknown) { return {kUndecided, 0};",
-                "slot.found == Found::Unknown) { return {kNoNumber, 0};",
+                "if (slot.found == Found::Unknown) { return {kUndecided, 0};",
+                "if (slot.found == Found::Unknown) { return {kNoNumber, 0};",
             )
         ],
     ),

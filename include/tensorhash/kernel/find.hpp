@@ -18,14 +18,16 @@ struct Located {
 /// The number is kUndecided only if a bounded walk found no end: the index is broken.
 template <class Index>
 TH_STEP Located find(Index const& index, std::uint64_t hash, BatchView const& batch,
-                     std::size_t row, Walk walk = kFullWalk) {
+                     std::size_t row) {
     if (Index::is_side(hash)) {
         Position const side = Index::side_position(hash);
         return {to_number(index.ticket(side)), side};
     }
-    Slot const slot = probe(index, hash, index.comparison(batch, row), walk);
-    if (walk == Walk::Bounded && slot.found == Found::Unknown) {
-        return {kUndecided, 0};
+    Slot const slot = probe(index, hash, index.comparison(batch, row));
+    if constexpr (kBoundedWalks) {
+        if (slot.found == Found::Unknown) {
+            return {kUndecided, 0};
+        }
     }
     return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
             slot.position()};

@@ -35,7 +35,7 @@ TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
 
 template <class Reader, class Access>
 TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row, Walk walk = kFullWalk) {
+                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
     using Index = NarrowIndex<Reader, Access>;
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     if (Index::is_side(hash)) {
@@ -77,7 +77,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
 
 template <class Reader, class Access>
 TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row, Walk walk = kFullWalk) {
+                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     auto const comparison = index.comparison(batch, row);
     for (;;) {
@@ -150,7 +150,7 @@ TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row
 /// does not fit where the walk may go.
 template <class Reader, class Access>
 TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t number, Walk walk = kFullWalk) {
+                   std::uint32_t number, Walk walk = Walk::All) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
         index.set_ticket(Index::side_position(hash), to_ticket(number));
@@ -169,13 +169,13 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
             }
         }
         line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All || (walk == Walk::Bounded && line != home));
+    } while (walk == Walk::All && !(kBoundedWalks && line == home));
     return false;
 }
 
 template <class Reader, class Access>
 TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number,
-                   Walk walk = kFullWalk) {
+                   Walk walk = Walk::All) {
     std::uint64_t const home = hash & index.line_mask;
     std::uint64_t line = home;
     do {
@@ -188,7 +188,7 @@ TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, s
             }
         }
         line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All || (walk == Walk::Bounded && line != home));
+    } while (walk == Walk::All && !(kBoundedWalks && line == home));
     return false;
 }
 

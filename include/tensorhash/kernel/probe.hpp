@@ -190,14 +190,11 @@ struct Slot {
 
 /// How far a probe may go. Few leave their home line, but each of those would wait for memory there: a back end can
 /// ask for the next line and come back to the row when it is near.
-enum class Walk : unsigned char {
-    Home,     // the home line only
-    All,      // to the first line with an empty slot, which every index has
-    Bounded,  // the same, but at most once round: a broken index must not hang a GPU
-};
+enum class Walk : unsigned char { Home, All };
 
-/// The walk of device code is bounded. The CPU does not pay for the bound.
-inline constexpr Walk kFullWalk = kDeviceSteps ? Walk::Bounded : Walk::All;
+/// Walks end at an empty slot, which every sound index has. A broken index must not hang a GPU, so a
+/// walk of device code visits each line at most once. The CPU does not pay for that.
+inline constexpr bool kBoundedWalks = kDeviceSteps;
 
 /// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies
 /// beyond that. The slot to take is then the first free one on the way, erased ones included. It is
@@ -205,7 +202,7 @@ inline constexpr Walk kFullWalk = kDeviceSteps ? Walk::Bounded : Walk::All;
 /// one. A bounded walk that meets no empty slot answers Unknown.
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
-                   typename Index::Comparison const& comparison, Walk walk = kFullWalk) {
+                   typename Index::Comparison const& comparison, Walk walk = Walk::All) {
     Slot free{0, 0, Found::Unknown};
     for (std::uint64_t line = hash & index.line_mask;; line = (line + 1) & index.line_mask) {
         // A trace hides its lane from `read`. A walk that ends at home then knows nothing, since such a line has no
@@ -231,8 +228,10 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
         if (empty != 0) {
             return free;
         }
-        if (walk == Walk::Bounded && ((line + 1 - hash) & index.line_mask) == 0) {
-            return {0, 0, Found::Unknown};
+        if constexpr (kBoundedWalks) {
+            if (((line + 1 - hash) & index.line_mask) == 0) {
+                return {0, 0, Found::Unknown};
+            }
         }
     }
 }
