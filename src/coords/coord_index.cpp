@@ -154,12 +154,8 @@ void CoordIndex::find_shifted(std::int32_t const* queries, std::size_t begin, st
         if (flat_) {
             std::uint64_t keys[kBlockRows];
             for (std::size_t i = 0; i < count; ++i) {
-                std::int64_t moved[4] = {};
-                for (std::uint32_t c = 0; c < width; ++c) {
-                    moved[c] = std::int64_t{block_queries[i * width + c]} * shift.scale[c] +
-                               shift.offset[c];
-                }
-                keys[i] = kernel::packed_or_empty(moved[0], moved[1], moved[2], moved[3]);
+                keys[i] = kernel::shifted_or_empty(block_queries + i * width, width,
+                                                   shift.scale.data(), shift.offset.data());
             }
             flat_->find_keys(keys, count, out + (at - begin));
             continue;

@@ -83,4 +83,39 @@ TEST(PackedKey, EveryCoordinateJustOutOfRangeHasNoKey) {
     EXPECT_EQ(packed_or_empty(512, 0, 0, 0), 0u);
 }
 
+struct Shifted {
+    std::int32_t coord, scale, offset;
+};
+
+/// The key of (0, x, 0, 0) with x = coord * scale + offset.
+std::uint64_t shifted(Shifted const& s) {
+    std::int32_t const row[] = {0, s.coord}, scale[] = {1, s.scale}, offset[] = {0, s.offset};
+    return tensorhash::kernel::shifted_or_empty(row, 2, scale, offset);
+}
+
+TEST(PackedKey, AShiftedCoordinateInRangeHasTheKeyOfTheSum) {
+    std::int32_t const low = std::numeric_limits<std::int32_t>::min();
+    std::int32_t const high = std::numeric_limits<std::int32_t>::max();
+    EXPECT_EQ(shifted({100, 1, -300}), pack_key_4d(0, -200, 0, 0));
+    EXPECT_EQ(shifted({-100, 3, 1}), pack_key_4d(0, -299, 0, 0));
+    EXPECT_EQ(shifted({high, 1, low}), pack_key_4d(0, -1, 0, 0));
+    EXPECT_EQ(shifted({low, 1, high}), pack_key_4d(0, -1, 0, 0));
+    EXPECT_EQ(shifted({1 << 16, 1 << 15, low}), pack_key_4d(0, 0, 0, 0));
+    std::int32_t const row[] = {1, 2, 3, 4}, scale[] = {2, 3, -4, 1}, offset[] = {5, 0, -1, -4};
+    EXPECT_EQ(tensorhash::kernel::shifted_or_empty(row, 4, scale, offset),
+              pack_key_4d(7, 6, -13, 0));
+}
+
+TEST(PackedKey, ASumThatWouldWrapAroundIn32BitsHasNoKey) {
+    std::int32_t const low = std::numeric_limits<std::int32_t>::min();
+    std::int32_t const high = std::numeric_limits<std::int32_t>::max();
+    EXPECT_EQ(shifted({high, 1, high}), 0u);        // wrapped: -2
+    EXPECT_EQ(shifted({low, 1, low}), 0u);          // wrapped: 0
+    EXPECT_EQ(shifted({1 << 16, 1 << 16, 0}), 0u);  // wrapped: 0
+    EXPECT_EQ(shifted({low, low, 7}), 0u);          // wrapped: 7
+    EXPECT_EQ(shifted({high, high, high}), 0u);
+    EXPECT_EQ(shifted({131071, 1, 1}), 0u);
+    EXPECT_EQ(shifted({-131072, 1, -1}), 0u);
+}
+
 }  // namespace

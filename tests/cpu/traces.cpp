@@ -18,6 +18,9 @@ namespace {
 namespace cpu = tensorhash::cpu;
 namespace kernel = tensorhash::kernel;
 
+static_assert(
+    !kernel::kBoundedWalks);  // the CPU's walks rely on an empty slot and pay for no bound
+
 /// An index so full that many keys leave their home line, driven by hand. `Reader` says which layout.
 template <class Reader>
 class FullIndex {

@@ -10,6 +10,8 @@ namespace {
 
 using namespace tensorhash::kernel;
 
+static_assert(kBoundedWalks);
+
 template <class Body>
 __device__ void for_rows(std::size_t rows, Body const& body) {
     std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
@@ -20,10 +22,14 @@ __device__ void for_rows(std::size_t rows, Body const& body) {
 }
 
 template <class Reader>
-__global__ void find_rows(IndexView view, BatchView batch, std::size_t rows) {
+__global__ void find_rows(IndexView view, BatchView batch, std::size_t rows,
+                          std::uint32_t* broken) {
     typename IndexOf<Reader, Sole>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
         Located const at = find(index, index.hash(batch.keys, row), batch, row);
+        if (at.number == kUndecided) {
+            Shared::store(broken, 1u);
+        }
         batch.numbers[row] = at.number;
         batch.positions[row] = at.position;
         batch.mask[row] = at.number != kNoNumber;
@@ -31,10 +37,14 @@ __global__ void find_rows(IndexView view, BatchView batch, std::size_t rows) {
 }
 
 template <class Reader>
-__global__ void claim_rows(IndexView view, BatchView batch, std::size_t rows) {
+__global__ void claim_rows(IndexView view, BatchView batch, std::size_t rows,
+                           std::uint32_t* broken) {
     typename IndexOf<Reader, Shared>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
         Claim const c = claim(index, index.hash(batch.keys, row), batch, row);
+        if (c.claimed == Claimed::Beyond) {
+            Shared::store(broken, 1u);
+        }
         batch.positions[row] = c.position;
         batch.numbers[row] = c.number;
     });
@@ -85,23 +95,27 @@ __global__ void release_rows(IndexView view, BatchView batch, std::size_t rows) 
 }
 
 template <class Reader>
-__global__ void place_rows(IndexView view, std::size_t entries) {
+__global__ void place_rows(IndexView view, std::size_t entries, std::uint32_t* broken) {
     typename IndexOf<Reader, Shared>::type const index(view);
     for_rows(entries, [&](std::size_t number) {
-        place(index, index.hash(view.key_buffer, number), static_cast<std::uint32_t>(number));
+        std::uint64_t const hash = index.hash(view.key_buffer, number);
+        if (!place(index, hash, static_cast<std::uint32_t>(number))) {
+            Shared::store(broken, 1u);
+        }
     });
 }
 
-#define TH_INSTANTIATE(Reader)                                                          \
-    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t);      \
-    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t);     \
-    template __global__ void join_late_rows<Reader>(IndexView, BatchView, std::size_t); \
-    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);    \
-    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,    \
-                                                  std::uint32_t const*);                \
-    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);      \
-    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t);   \
-    template __global__ void place_rows<Reader>(IndexView, std::size_t);
+#define TH_INSTANTIATE(Reader)                                                                     \
+    template __global__ void find_rows<Reader>(IndexView, BatchView, std::size_t, std::uint32_t*); \
+    template __global__ void claim_rows<Reader>(IndexView, BatchView, std::size_t,                 \
+                                                std::uint32_t*);                                   \
+    template __global__ void join_late_rows<Reader>(IndexView, BatchView, std::size_t);            \
+    template __global__ void settle_rows<Reader>(IndexView, BatchView, std::size_t);               \
+    template __global__ void publish_rows<Reader>(IndexView, BatchView, std::size_t,               \
+                                                  std::uint32_t const*);                           \
+    template __global__ void mark_rows<Reader>(IndexView, BatchView, std::size_t);                 \
+    template __global__ void release_rows<Reader>(IndexView, BatchView, std::size_t);              \
+    template __global__ void place_rows<Reader>(IndexView, std::size_t, std::uint32_t*);
 
 TH_INSTANTIATE(Narrow8)
 TH_INSTANTIATE(Narrow4)
@@ -130,6 +144,15 @@ __global__ void claim_flat(FlatView table, Int const* coords, std::uint32_t* pos
     });
 }
 
+template <std::uint32_t Columns>
+__global__ void find_shifted(FlatView table, std::int32_t const* coords, std::int32_t const* scale,
+                             std::int32_t const* offset, std::uint32_t* rows, std::size_t count) {
+    for_rows(count, [&](std::size_t i) {
+        std::uint64_t const key = shifted_or_empty(coords + Columns * i, Columns, scale, offset);
+        rows[i] = flat_find(table, key, flat_start(table, key));
+    });
+}
+
 template <class Access>
 __global__ void claim_vectors(VectorView table, std::size_t count) {
     for_rows(count, [&](std::size_t i) {
@@ -149,6 +172,8 @@ __global__ void find_vectors(VectorView table, std::int32_t const* queries, std:
 template __global__ void claim_vectors<Shared>(VectorView, std::size_t);
 template __global__ void find_vectors<4>(VectorView, std::int32_t const*, std::uint32_t*,
                                          std::size_t);
+template __global__ void find_shifted<4>(FlatView, std::int32_t const*, std::int32_t const*,
+                                         std::int32_t const*, std::uint32_t*, std::size_t);
 template __global__ void find_flat<1>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
 template __global__ void find_flat<4>(FlatView, std::uint64_t const*, std::uint32_t*, std::size_t);
 template __global__ void claim_flat<std::int32_t>(FlatView, std::int32_t const*, std::uint32_t*,

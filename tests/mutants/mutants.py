@@ -24,7 +24,6 @@ class Mutant(NamedTuple):
 STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
 
 
-INSERT = "include/tensorhash/kernel/insert.hpp"
 PROBE = "include/tensorhash/kernel/probe.hpp"
 ENGINE = "src/cpu/engine.cpp"
 
@@ -32,7 +31,13 @@ MUTANTS = [
     Mutant(
         "the thread that comes first wins, not the earliest row",
         "*Rule01*",
-        [Edit(INSERT, "while (seen < mine) {", "while (seen == kNoTicket) {")],
+        [
+            Edit(
+                "include/tensorhash/kernel/atomic.hpp",
+                "while (seen < value && !cas(p, seen, value)) {",
+                "while (seen == 0 && !cas(p, seen, value)) {",
+            )
+        ],
     ),
     Mutant(
         "insert overwrites what is there",
@@ -66,6 +71,40 @@ MUTANTS = [
                 "if (free.found != Found::Unknown) { return free;",
             )
         ],
+    ),
+    Mutant(
+        "a walk that found no end passes for a miss",
+        "BoundedWalk*",
+        [
+            Edit(
+                "include/tensorhash/kernel/find.hpp",
+                "if (slot.found == Found::Unknown) { return {kUndecided, 0};",
+                "if (slot.found == Found::Unknown) { return {kNoNumber, 0};",
+            )
+        ],
+    ),
+    Mutant(
+        "a bounded probe ends a line too early",
+        "BoundedWalk*",
+        [
+            Edit(
+                PROBE,
+                "((line + 1 - hash) & index.line_mask)",
+                "((line + 2 - hash) & index.line_mask)",
+            )
+        ],
+    ),
+    Mutant(
+        "12-byte keys are loaded as if they lay at multiples of eight",
+        "DeviceSteps*",
+        [
+            Edit(
+                "include/tensorhash/kernel/key.hpp",
+                "kAlign = 4; static constexpr bool kCrossesLines = true;",
+                "kAlign = 8; static constexpr bool kCrossesLines = true;",
+            )
+        ],
+        "test-asan",
     ),
     Mutant(
         "a matching fingerprint passes for the key",
@@ -377,6 +416,17 @@ MUTANTS = [
                 "include/tensorhash/kernel/packed_key.hpp",
                 "return over == 0 ? key : kEmptyKey;",
                 "return over == 1 ? kEmptyKey : key;",
+            )
+        ],
+    ),
+    Mutant(
+        "a shifted coordinate wraps around",
+        "*PackedKey*",
+        [
+            Edit(
+                "include/tensorhash/kernel/packed_key.hpp",
+                "moved[c] = static_cast<std::int64_t>(row[c]) * scale[c] + offset[c];",
+                "moved[c] = static_cast<std::int32_t>(static_cast<std::int64_t>(row[c]) * scale[c] + offset[c]);",
             )
         ],
     ),

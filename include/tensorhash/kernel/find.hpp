@@ -6,12 +6,16 @@
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
 
-/// Where a key lives. The position means nothing if the number is kNoNumber.
+/// No answer. No buffer index is so large.
+inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
+
+/// Where a key lives. The position means nothing if the number is kNoNumber or kUndecided.
 struct Located {
     std::uint32_t number;
     Position position;
 };
 
+/// The number is kUndecided only if a bounded walk found no end: the index is broken.
 template <class Index>
 TH_STEP Located find(Index const& index, std::uint64_t hash, BatchView const& batch,
                      std::size_t row) {
@@ -20,6 +24,11 @@ TH_STEP Located find(Index const& index, std::uint64_t hash, BatchView const& ba
         return {to_number(index.ticket(side)), side};
     }
     Slot const slot = probe(index, hash, index.comparison(batch, row));
+    if constexpr (kBoundedWalks) {
+        if (slot.found == Found::Unknown) {
+            return {kUndecided, 0};
+        }
+    }
     return {slot.found == Found::Key ? to_number(index.ticket(slot.position())) : kNoNumber,
             slot.position()};
 }
@@ -41,9 +50,6 @@ TH_STEP bool find_at_home(NarrowIndex<Reader, Sole> const& index, std::uint64_t 
     }
     return ((ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1) == 0;
 }
-
-/// A guess of `foresee` that says nothing: no buffer index is so large.
-inline constexpr std::uint32_t kUndecided = kNoNumber - 1;
 
 /// First half of a wide lookup, from the fingerprints of the home line: the entry that may be the key, kNoNumber if
 /// the key cannot be there, or kUndecided. What the second half will read is asked for.

@@ -15,7 +15,7 @@ enum class Claimed : unsigned char {
     Empty,      // took an empty slot
     Erased,     // took an erased one
     Undecided,  // the key's slot has no ticket yet: the row must `join_late` when all claims are over
-    Beyond,     // nothing happened: the walk would leave the home line, and was not to
+    Beyond,     // nothing happened: the walk ended before it found a slot
 };
 
 struct Claim {
@@ -28,15 +28,9 @@ struct Claim {
 /// Leaves `mine` at a ticket unless an earlier claim or an entry is there; returns what stays.
 template <class Access>
 TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
-    Ticket seen = Access::load(at);
-    while (seen < mine) {
-        if (Access::cas(at, seen, mine)) {
-            was_free = seen == kNoTicket;
-            return mine;
-        }
-    }
-    was_free = false;
-    return seen;
+    Ticket const seen = Access::raise(at, mine);
+    was_free = seen == kNoTicket;
+    return seen < mine ? mine : seen;
 }
 
 template <class Reader, class Access>
@@ -162,7 +156,8 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
         index.set_ticket(Index::side_position(hash), to_ticket(number));
         return true;
     }
-    std::uint64_t line = hash & index.line_mask;
+    std::uint64_t const home = hash & index.line_mask;
+    std::uint64_t line = home;
     do {
         for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
             std::uint32_t const lane = lowest_bit(empty);
@@ -174,14 +169,15 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
             }
         }
         line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All);
+    } while (walk == Walk::All && !(kBoundedWalks && line == home));
     return false;
 }
 
 template <class Reader, class Access>
 TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number,
                    Walk walk = Walk::All) {
-    std::uint64_t line = hash & index.line_mask;
+    std::uint64_t const home = hash & index.line_mask;
+    std::uint64_t line = home;
     do {
         for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
             std::uint64_t expected = WideLine::kEmpty;
@@ -192,7 +188,7 @@ TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, s
             }
         }
         line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All);
+    } while (walk == Walk::All && !(kBoundedWalks && line == home));
     return false;
 }
 

@@ -22,24 +22,30 @@ TH_STEP std::uint64_t load_bytes(unsigned char const* p, std::uint32_t count) {
     return word;
 }
 
-TH_STEP std::uint64_t load_word(unsigned char const* p) {
-#if defined(__CUDACC__)
-    return load_bytes(p, 8);
-#else
-    std::uint64_t word;
-    __builtin_memcpy(&word, p, 8);
-    return word;
-#endif
+/// Device code loads byte by byte unless it knows that `p` is a multiple of `Align`: the back end
+/// copies keys that are not. Host code needs no alignment and must not assume any.
+template <std::size_t Align>
+TH_STEP void const* aligned(unsigned char const* p) {
+    if constexpr (kDeviceSteps) {
+        assert(reinterpret_cast<std::uintptr_t>(p) % Align == 0);
+        return __builtin_assume_aligned(p, Align);
+    } else {
+        return p;
+    }
 }
 
-TH_STEP std::uint32_t load_half(unsigned char const* p) {
-#if defined(__CUDACC__)
-    return static_cast<std::uint32_t>(load_bytes(p, 4));
-#else
-    std::uint32_t word;
-    __builtin_memcpy(&word, p, 4);
+template <std::size_t Align = 1>
+TH_STEP std::uint64_t load_word(unsigned char const* p) {
+    std::uint64_t word;
+    __builtin_memcpy(&word, aligned<Align>(p), 8);
     return word;
-#endif
+}
+
+template <std::size_t Align = 1>
+TH_STEP std::uint32_t load_half(unsigned char const* p) {
+    std::uint32_t word;
+    __builtin_memcpy(&word, aligned<Align>(p), 4);
+    return word;
 }
 
 /// -0 becomes +0 and every NaN one NaN, so that bit equality is key equality.
@@ -71,26 +77,30 @@ TH_STEP std::uint64_t canonical_word(std::uint64_t word, std::uint32_t float_byt
 
 // Readers: one row of a batch, or of the key buffer, by the widths that matter. `Narrow` readers give the word that
 // lives in the slot; wide ones a hash and an equality, and whether a row of the key buffer may lie across two cache lines.
+// `kAlign` is the alignment that device code needs of a batch and of the key buffer.
 
 struct Narrow8 {
     static constexpr bool kNarrow = true;
+    static constexpr std::size_t kAlign = 8;
     TH_STEP explicit Narrow8(KeyFormat) {}
     TH_STEP std::uint64_t word(unsigned char const* keys, std::size_t row) const {
-        return load_word(keys + row * 8);
+        return load_word<kAlign>(keys + row * 8);
     }
 };
 
 struct Narrow4 {
     static constexpr bool kNarrow = true;
+    static constexpr std::size_t kAlign = 4;
     TH_STEP explicit Narrow4(KeyFormat) {}
     TH_STEP std::uint64_t word(unsigned char const* keys, std::size_t row) const {
-        return load_half(keys + row * 4);
+        return load_half<kAlign>(keys + row * 4);
     }
 };
 
 /// Widths 1, 2, 3, 5, 6, 7, and all float keys of up to eight bytes.
 struct NarrowAny {
     static constexpr bool kNarrow = true;
+    static constexpr std::size_t kAlign = 1;
     KeyFormat format;
     TH_STEP explicit NarrowAny(KeyFormat f) : format(f) {}
     TH_STEP std::uint64_t word(unsigned char const* keys, std::size_t row) const {
@@ -101,35 +111,42 @@ struct NarrowAny {
 
 struct Wide12 {
     static constexpr bool kNarrow = false;
+    static constexpr std::size_t kAlign = 4;
     static constexpr bool kCrossesLines = true;
     static constexpr std::size_t kBytes = 12;
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
-        return end_with(fold_in(secret.start, load_word(key), secret), load_half(key + 8), secret);
+        return end_with(fold_in(secret.start, load_word<kAlign>(key), secret),
+                        load_half<kAlign>(key + 8), secret);
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
-        return ((load_word(a) ^ load_word(b)) | (load_half(a + 8) ^ load_half(b + 8))) == 0;
+        return ((load_word<kAlign>(a) ^ load_word<kAlign>(b)) |
+                (load_half<kAlign>(a + 8) ^ load_half<kAlign>(b + 8))) == 0;
     }
 };
 
 struct Wide16 {
     static constexpr bool kNarrow = false;
+    static constexpr std::size_t kAlign = 8;
     static constexpr bool kCrossesLines = false;
     static constexpr std::size_t kBytes = 16;
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
     TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
-        return end_with(fold_in(secret.start, load_word(key), secret), load_word(key + 8), secret);
+        return end_with(fold_in(secret.start, load_word<kAlign>(key), secret),
+                        load_word<kAlign>(key + 8), secret);
     }
     TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
-        return ((load_word(a) ^ load_word(b)) | (load_word(a + 8) ^ load_word(b + 8))) == 0;
+        return ((load_word<kAlign>(a) ^ load_word<kAlign>(b)) |
+                (load_word<kAlign>(a + 8) ^ load_word<kAlign>(b + 8))) == 0;
     }
 };
 
 /// Any width above eight, and float keys of any such width.
 struct WideAny {
     static constexpr bool kNarrow = false;
+    static constexpr std::size_t kAlign = 1;
     static constexpr bool kCrossesLines = true;
     KeyFormat format;
     TH_STEP explicit WideAny(KeyFormat f) : format(f) {}
@@ -139,7 +156,7 @@ struct WideAny {
     TH_STEP std::uint64_t word_at(unsigned char const* key, std::uint32_t offset) const {
         std::uint32_t const left = format.bytes - offset;
         std::uint64_t const raw =
-            left >= 8 ? load_word(key + offset) : load_bytes(key + offset, left);
+            left >= 8 ? load_word<kAlign>(key + offset) : load_bytes(key + offset, left);
         return format.float_bytes == 0 ? raw : canonical_word(raw, format.float_bytes);
     }
     TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {

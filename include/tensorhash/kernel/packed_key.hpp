@@ -54,6 +54,18 @@ TH_STEP constexpr std::uint64_t packed_or_empty(Int b, Int x, Int y, Int z) {
     return over == 0 ? key : kEmptyKey;
 }
 
+/// The key of the coordinate row * scale + offset, or kEmptyKey if that is out of range. Up to four
+/// columns, the others are 0. The sums have 64 bits: in 32 they could wrap around into the range.
+TH_STEP constexpr std::uint64_t shifted_or_empty(std::int32_t const* row, std::uint32_t columns,
+                                                 std::int32_t const* scale,
+                                                 std::int32_t const* offset) {
+    std::int64_t moved[4] = {};
+    for (std::uint32_t c = 0; c < columns; ++c) {
+        moved[c] = static_cast<std::int64_t>(row[c]) * scale[c] + offset[c];
+    }
+    return packed_or_empty(moved[0], moved[1], moved[2], moved[3]);
+}
+
 struct Splitmix64Hash {
     /// splitmix64's finalizer, its low 32 bits under the mask (a power of two less one).
     static TH_STEP constexpr std::uint32_t hash(std::uint64_t key, std::uint32_t capacity_mask) {

@@ -12,17 +12,26 @@
 #define TH_STEP inline __attribute__((always_inline))
 #endif
 
-// The CPU back end is compiled once per instruction-set level. A namespace of its own for each level keeps the linker
-// from joining a function built for a newer machine with its baseline twin.
+// Selects the device form of the steps: aligned loads of keys, bounded probes, no SIMD. CUDA compilers
+// always take it. An emulator or a test defines the macro to run that form on a host.
+#if defined(__CUDACC__) && !defined(TH_DEVICE_STEPS)
+#define TH_DEVICE_STEPS 1
+#endif
+
+// The CPU back end is compiled once per instruction-set level. Each level has its own namespace, so
+// that the linker cannot replace a baseline function by its twin for a newer machine. The device form
+// has one for the same reason.
 #if defined(TH_ISA)
 #define TH_KERNEL_NAMESPACE TH_ISA
+#elif defined(TH_DEVICE_STEPS)
+#define TH_KERNEL_NAMESPACE device_steps
 #else
 #define TH_KERNEL_NAMESPACE generic
 #endif
 
 // SIMD reads a line in one go; device code and other machines take the scalar form. So does a thread sanitizer build:
 // the sanitizer cannot see that vector loads are atomic lane by lane.
-#if defined(__CUDACC__) || defined(__SANITIZE_THREAD__)
+#if defined(TH_DEVICE_STEPS) || defined(__SANITIZE_THREAD__)
 #define TH_SIMD_NONE 1
 #elif defined(__AVX2__)
 #define TH_SIMD_AVX2 1
@@ -34,8 +43,20 @@
 #define TH_SIMD_NONE 1
 #endif
 
+// Comes before every access of `Shared` on a host. An emulator defines it to switch threads there.
+#if !defined(TH_SWITCH_POINT)
+#define TH_SWITCH_POINT() static_cast<void>(0)
+#endif
+
 namespace tensorhash::kernel {
 inline namespace TH_KERNEL_NAMESPACE {
+
+/// The value of TH_DEVICE_STEPS, for code that needs no #if.
+#if defined(TH_DEVICE_STEPS)
+inline constexpr bool kDeviceSteps = true;
+#else
+inline constexpr bool kDeviceSteps = false;
+#endif
 
 // GCC takes a function that does nothing but prefetch for one without any effect, and drops calls of it that are not
 // yet inlined; an empty statement that it must not drop keeps them.

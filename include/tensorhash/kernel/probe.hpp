@@ -177,7 +177,7 @@ enum class Found : std::uint32_t {
     Key,      // the key's slot
     Empty,    // no key; this slot is the first that is free to take it
     Erased,   // the same, free by erasing
-    Unknown,  // the walk was to end at the home line, and that does not tell
+    Unknown,  // the walk ended before it could tell
 };
 
 struct Slot {
@@ -192,9 +192,14 @@ struct Slot {
 /// ask for the next line and come back to the row when it is near.
 enum class Walk : unsigned char { Home, All };
 
-/// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies beyond that. The
-/// slot to take is then the first free one on the way, erased ones included. Taken before the walk had seen the whole
-/// chain, an erased slot would give the key a second life.
+/// Walks end at an empty slot, which every sound index has. A broken index must not hang a GPU, so a
+/// walk of device code visits each line at most once. The CPU does not pay for that.
+inline constexpr bool kBoundedWalks = kDeviceSteps;
+
+/// Walks from the key's home line to its slot, or to the first line with an empty slot: no key lies
+/// beyond that. The slot to take is then the first free one on the way, erased ones included. It is
+/// taken only after the whole walk: the key may lie behind an erased slot, and must not get a second
+/// one. A bounded walk that meets no empty slot answers Unknown.
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
                    typename Index::Comparison const& comparison, Walk walk = Walk::All) {
@@ -222,6 +227,11 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
         }
         if (empty != 0) {
             return free;
+        }
+        if constexpr (kBoundedWalks) {
+            if (((line + 1 - hash) & index.line_mask) == 0) {
+                return {0, 0, Found::Unknown};
+            }
         }
     }
 }

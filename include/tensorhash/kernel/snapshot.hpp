@@ -99,10 +99,13 @@ private:
 #else
     template <class Access>
     static TH_STEP FourWords read(std::uint64_t const* p) {
+        WordPair const low = Access::load_pair(p);
+        WordPair const high = Access::load_pair(p + 2);
         FourWords words;
-        for (int i = 0; i < 4; ++i) {
-            words.v_[i] = Access::load(p + i);
-        }
+        words.v_[0] = low.first;
+        words.v_[1] = low.second;
+        words.v_[2] = high.first;
+        words.v_[3] = high.second;
         return words;
     }
     TH_STEP std::uint32_t equal(std::uint64_t word) const {
