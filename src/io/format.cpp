@@ -8,7 +8,7 @@
 #include "io/checksum.hpp"
 #include "io/magic.hpp"
 #include "runtime/memory.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::io {

@@ -7,7 +7,7 @@
 
 #include "sharded/grouped.hpp"
 #include "sharded/impl.hpp"
-#include "table/get.hpp"
+#include "map/get.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

@@ -8,7 +8,7 @@
 #include "io/format.hpp"
 #include "io/magic.hpp"
 #include "sharded/impl.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/file.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sharded/route.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
 namespace tensorhash::sharded {

@@ -9,7 +9,7 @@
 #include "runtime/parallel.hpp"
 #include "sharded/route.hpp"
 #include "table/bounded_batch.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "table/table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 

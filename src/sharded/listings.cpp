@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sharded/impl.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

@@ -6,7 +6,7 @@
 #include "runtime/parallel.hpp"
 #include "sharded/route.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace tensorhash {
 namespace {

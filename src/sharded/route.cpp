@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "runtime/parallel.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace tensorhash::sharded {
 namespace {

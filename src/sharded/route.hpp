@@ -8,7 +8,7 @@
 
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
 #include "tensorhash/sharded/policy.hpp"
 
 namespace tensorhash::sharded {

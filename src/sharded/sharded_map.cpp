@@ -9,8 +9,8 @@
 
 #include "sharded/grouped.hpp"
 #include "sharded/impl.hpp"
-#include "table/get.hpp"
-#include "table/results.hpp"
+#include "map/get.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

@@ -1,5 +1,5 @@
 // Steps on the values of keys in all shards: an optimizer's, or a function of the caller's.
-#include "table/update.hpp"
+#include "map/update.hpp"
 
 #include <algorithm>
 #include <optional>

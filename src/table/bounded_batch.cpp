@@ -10,11 +10,11 @@
 
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
-#include "table/results.hpp"
+#include "map/results.hpp"
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/bounded_format.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
 #include "table/evict.hpp"
 #include "table/reduce.hpp"
 #include "tensorhash/bounded_map.hpp"

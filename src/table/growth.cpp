@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/parallel.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 #include "tensorhash/error.hpp"

@@ -11,7 +11,7 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/memory.hpp"
-#include "table/index.hpp"
+#include "index/bucket_index.hpp"
 #include "tensorhash/hash_map.hpp"
 
 namespace tensorhash::table {

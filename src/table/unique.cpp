@@ -7,9 +7,9 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "table/arguments.hpp"
-#include "table/index.hpp"
-#include "table/results.hpp"
+#include "map/arguments.hpp"
+#include "index/bucket_index.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/threads.hpp"
 

@@ -7,7 +7,7 @@
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 namespace {

@@ -24,8 +24,8 @@ class Mutant(NamedTuple):
 STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
 
 
-INSERT = "include/tensorhash/kernel/insert.hpp"
-PROBE = "include/tensorhash/kernel/probe.hpp"
+INSERT = "include/tensorhash/step/insert.hpp"
+PROBE = "include/tensorhash/step/probe.hpp"
 ENGINE = "src/cpu/engine.cpp"
 
 MUTANTS = [
@@ -39,7 +39,7 @@ MUTANTS = [
         "*Rule01*",
         [
             Edit(
-                "src/table/hash_map.cpp",
+                "src/map/hash_map.cpp",
                 "return accumulate(keys, values, {Reduce::First});",
                 "return accumulate(keys, values, {Reduce::Last});",
             )
@@ -50,7 +50,7 @@ MUTANTS = [
         "*Rule07*:*Rule01*:Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/find.hpp",
+                "include/tensorhash/step/find.hpp",
                 "(ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1",
                 "(ticket_or_traces & missing & 0x7fffffffu) >> NarrowLine::class_of(hash) & 1",
             )
@@ -83,7 +83,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "(expected & WideLine::kTrace))) { leave_traces(index, hash, slot.line);",
                 "(expected & WideLine::kTrace))) {",
             )
@@ -94,7 +94,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "to_slot(hash, mine) | (expected & WideLine::kTrace)",
                 "to_slot(hash, mine)",
             )
@@ -105,7 +105,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "Access::cas(at, seen, to_slot(seen, mine))",
                 "Access::cas(at, seen, to_slot(hash, mine))",
             )
@@ -116,7 +116,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "WideLine::kErased | trace",
                 "WideLine::kErased",
             )
@@ -127,7 +127,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "index.traces(line) == 0",
                 "true",
             )
@@ -138,7 +138,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "index.set_ticket(to_position(line, lane), to_ticket(number)); leave_traces(index, hash, line);",
                 "index.set_ticket(to_position(line, lane), to_ticket(number));",
             )
@@ -149,7 +149,7 @@ MUTANTS = [
         "*Rule03*:*Rule01*",
         [
             Edit(
-                "src/table/index_spread.cpp",
+                "src/index/bucket_index_spread.cpp",
                 "if (NarrowLine::keeps_traces(at)) {",
                 "if (at > lines.mask) {",
             )
@@ -165,7 +165,7 @@ MUTANTS = [
         "*Rule05*",
         [
             Edit(
-                "include/tensorhash/kernel/key.hpp",
+                "include/tensorhash/step/key.hpp",
                 "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return 0;",
                 "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return bits;",
             )
@@ -198,7 +198,7 @@ MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "return number < batch.base || number - batch.base > row;",
                 "return number < batch.base || number - batch.base < row;",
             )
@@ -363,7 +363,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*:FlatIndexSlots*",
         [
             Edit(
-                "include/tensorhash/kernel/flat.hpp",
+                "include/tensorhash/step/flat.hpp",
                 "while (row < there &&",
                 "while (there == kNoRow &&",
             )
@@ -374,7 +374,7 @@ MUTANTS = [
         "*PackedKey*:*PackedTable*",
         [
             Edit(
-                "include/tensorhash/kernel/packed_key.hpp",
+                "include/tensorhash/step/packed_key.hpp",
                 "return over == 0 ? key : kEmptyKey;",
                 "return over == 1 ? kEmptyKey : key;",
             )
@@ -385,7 +385,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*",
         [
             Edit(
-                "include/tensorhash/kernel/flat.hpp",
+                "include/tensorhash/step/flat.hpp",
                 "answer.with_key != 0 ? answer.with_key : answer.empty;",
                 "answer.with_key | answer.empty;",
             )
@@ -396,7 +396,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*",
         [
             Edit(
-                "src/coords/flat_index.cpp",
+                "src/index/flat_index.cpp",
                 "drop_from(first_row); return false;",
                 "return false;",
             )
@@ -407,7 +407,7 @@ MUTANTS = [
         "*VectorTable*",
         [
             Edit(
-                "include/tensorhash/kernel/vector_key.hpp",
+                "include/tensorhash/step/vector_key.hpp",
                 "while (row < vector_row(seen) &&",
                 "while (row > vector_row(seen) &&",
             )
@@ -440,7 +440,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/table/index.cpp",
+                "src/index/bucket_index.cpp",
                 "secret_(kernel::secret_of(seed))",
                 "secret_()",
             )
@@ -451,7 +451,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "include/tensorhash/kernel/hash.hpp",
+                "include/tensorhash/step/hash.hpp",
                 "return (x << 32 | x >> 32) * secret.second;",
                 "return x << 32 | x >> 32;",
             )
@@ -462,7 +462,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/coords/coord_index.cpp",
+                "src/coords/tables/coord_index.cpp",
                 "rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_)",
                 "kernel::HashSecret{}",
             )
