@@ -7,8 +7,8 @@
 
 #include "io/checksum.hpp"
 #include "io/magic.hpp"
-#include "runtime/memory.hpp"
 #include "map/arguments.hpp"
+#include "runtime/memory.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::io {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "io/bounded_format.hpp"
-#include "table/bounded_batch.hpp"
 #include "map/get.hpp"
 #include "map/results.hpp"
-#include "table/steps.hpp"
 #include "map/update.hpp"
+#include "table/bounded_batch.hpp"
+#include "table/steps.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/file.hpp"
 

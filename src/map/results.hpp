@@ -6,8 +6,8 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "runtime/lock.hpp"
 #include "map/arguments.hpp"
+#include "runtime/lock.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 

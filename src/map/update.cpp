@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/parallel.hpp"
 #include "map/map_impl.hpp"
 #include "map/results.hpp"
+#include "runtime/parallel.hpp"
 #include "table/row_order.hpp"
 #include "table/steps.hpp"
 #include "tensorhash/error.hpp"

@@ -2,9 +2,9 @@
 #include <optional>
 #include <string>
 
+#include "map/get.hpp"
 #include "sharded/grouped.hpp"
 #include "sharded/impl.hpp"
-#include "map/get.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "map/get.hpp"
 #include "sharded/grouped.hpp"
 #include "sharded/impl.hpp"
-#include "map/get.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

@@ -7,8 +7,8 @@
 #include "io/file.hpp"
 #include "io/format.hpp"
 #include "io/magic.hpp"
-#include "sharded/impl.hpp"
 #include "map/results.hpp"
+#include "sharded/impl.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/file.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "sharded/route.hpp"
 #include "map/results.hpp"
+#include "sharded/route.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
 namespace tensorhash::sharded {

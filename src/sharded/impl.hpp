@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include "map/results.hpp"
 #include "runtime/lock.hpp"
 #include "runtime/parallel.hpp"
 #include "sharded/route.hpp"
 #include "table/bounded_batch.hpp"
-#include "map/results.hpp"
 #include "table/table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "sharded/impl.hpp"
 #include "map/results.hpp"
+#include "sharded/impl.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

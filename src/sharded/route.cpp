@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/parallel.hpp"
 #include "map/results.hpp"
+#include "runtime/parallel.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/step/key.hpp"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "map/arguments.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
-#include "map/arguments.hpp"
 #include "tensorhash/sharded/policy.hpp"
 
 namespace tensorhash::sharded {

@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include "sharded/grouped.hpp"
-#include "sharded/impl.hpp"
 #include "map/get.hpp"
 #include "map/results.hpp"
+#include "sharded/grouped.hpp"
+#include "sharded/impl.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {

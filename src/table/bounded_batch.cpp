@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "map/results.hpp"
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
-#include "map/results.hpp"
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"

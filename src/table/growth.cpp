@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "runtime/parallel.hpp"
 #include "map/arguments.hpp"
+#include "runtime/parallel.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 #include "tensorhash/error.hpp"

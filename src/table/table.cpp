@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "map/arguments.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "map/arguments.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
 

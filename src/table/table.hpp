@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/memory.hpp"
 #include "index/bucket_index.hpp"
+#include "runtime/memory.hpp"
 #include "tensorhash/hash_map.hpp"
 
 namespace tensorhash::table {

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <vector>
 
+#include "index/bucket_index.hpp"
+#include "map/arguments.hpp"
+#include "map/results.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "map/arguments.hpp"
-#include "index/bucket_index.hpp"
-#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/threads.hpp"
 

@@ -1,4 +1,4 @@
-// Compiles the per-row steps of include/tensorhash/kernel as CUDA device code, so that they stay CUDA. Nothing here is
+// Compiles the per-row steps of include/tensorhash/step as CUDA device code, so that they stay CUDA. Nothing here is
 // run or shipped: the CUDA back end, when it comes, has its own launches.
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"

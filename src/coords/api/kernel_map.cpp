@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "coords/tables/coord_store.hpp"
 #include "coords/kernel_map/question.hpp"
+#include "coords/tables/coord_store.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
 #include "tensorhash/error.hpp"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "index/flat_index.hpp"
 #include "coords/rows/row_buffer.hpp"
+#include "index/flat_index.hpp"
 #include "index/vector_index.hpp"
-#include "runtime/lock.hpp"
 #include "map/arguments.hpp"
+#include "runtime/lock.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {

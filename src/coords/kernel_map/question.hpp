@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "coords/tables/coord_index.hpp"
 #include "coords/rows/rows.hpp"
+#include "coords/tables/coord_index.hpp"
 #include "tensorhash/coords/kernel_map.hpp"
 
 namespace tensorhash::coords {

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "coords/rows/groups.hpp"
 #include "coords/neighbours/search_space.hpp"
+#include "coords/rows/groups.hpp"
 #include "index/vector_index.hpp"
 #include "tensorhash/step/hash.hpp"
 

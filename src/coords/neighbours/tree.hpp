@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "coords/rows/groups.hpp"
 #include "coords/neighbours/search_space.hpp"
+#include "coords/rows/groups.hpp"
 
 namespace tensorhash::coords {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <optional>
 
-#include "index/flat_index.hpp"
 #include "coords/rows/rows.hpp"
 #include "index/bucket_index.hpp"
+#include "index/flat_index.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
 
 namespace tensorhash::coords {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "coords/tables/coord_index.hpp"
 #include "coords/rows/row_buffer.hpp"
+#include "coords/tables/coord_index.hpp"
 #include "runtime/lock.hpp"
 #include "tensorhash/hash_map.hpp"
 

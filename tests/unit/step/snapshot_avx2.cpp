@@ -17,7 +17,7 @@
 #include "tensorhash/step/hash.hpp"
 #include "tensorhash/step/snapshot.hpp"
 
-#include "snapshot_body.hpp"
+#include "unit/step/snapshot_body.hpp"
 #pragma GCC pop_options
 
 // ThreadSanitizer builds take the scalar form everywhere.

@@ -10,7 +10,7 @@
 #include "tensorhash/step/hash.hpp"
 #include "tensorhash/step/snapshot.hpp"
 
-#include "snapshot_body.hpp"
+#include "unit/step/snapshot_body.hpp"
 
 TEST(Snapshots, the_scalar_form_matches_the_naive_loop) {
     EXPECT_EQ(th_test::generic_level::wrong_lines(20000), 0);
