@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 
 set(_core_sources
+    src/backend/loader.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
@@ -37,6 +38,7 @@ set(_core_sources
     src/coords/voxels/voxel_coords.cpp
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
+    src/cpu/shard_hash.cpp
     src/index/bucket_index.cpp
     src/index/bucket_index_spread.cpp
     src/index/flat_index.cpp
@@ -44,12 +46,17 @@ set(_core_sources
     src/io/bounded_format.cpp
     src/io/file.cpp
     src/io/format.cpp
+    src/io/map_files.cpp
     src/io/replacement.cpp
     src/map/arguments.cpp
     src/map/bounded_map.cpp
     src/map/exchange.cpp
+    src/map/from_parts.cpp
     src/map/hash_map.cpp
+    src/map/optimizer.cpp
+    src/map/unique.cpp
     src/map/update.cpp
+    src/map/update_arguments.cpp
     src/runtime/bytes.cpp
     src/runtime/cgroup.cpp
     src/runtime/memory.cpp
@@ -66,15 +73,24 @@ set(_core_sources
     src/sharded/sharded_map.cpp
     src/sharded/update.cpp
     src/table/bounded_batch.cpp
+    src/table/cpu_backend.cpp
+    src/table/cpu_table.cpp
+    src/table/entries.cpp
+    src/table/erase.cpp
     src/table/evict.cpp
     src/table/growth.cpp
+    src/table/image.cpp
+    src/table/insert.cpp
     src/table/reduce.cpp
     src/table/replace.cpp
+    src/table/route.cpp
     src/table/rows.cpp
     src/table/steps.cpp
     src/table/table.cpp
     src/table/unique.cpp
+    src/table/update.cpp
     src/table/values.cpp
+    src/tensor/allocators.cpp
     src/tensor/copy.cpp
     src/tensor/device.cpp
     src/tensor/dlpack.cpp

@@ -4,10 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include "table/table.hpp"
+#include "table/limits.hpp"
+#include "tensor/bools.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 
-namespace tensorhash::table {
+namespace tensorhash::map {
+
+using table::kMaxEntries;
+
 namespace {
 
 std::string text(std::string_view view) { return std::string(view); }
@@ -38,15 +43,6 @@ Tensor with_true_bools(Tensor const& tensor) {
 }
 
 }  // namespace
-
-bool has_true_bools(unsigned char const* bytes, std::size_t count) noexcept {
-    return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte <= 1; });
-}
-
-void make_true_bools(unsigned char* bytes, std::size_t count) noexcept {
-    std::transform(bytes, bytes + count, bytes,
-                   [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });
-}
 
 Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
     if (tensor.dtype() != element.dtype) {
@@ -89,6 +85,14 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
     return batches;
 }
 
+KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
+                                    std::vector<Tensor> const& values,
+                                    std::vector<Element> const& elements) {
+    Batch batch = check_batch(keys, key, "keys");
+    std::size_t const rows = batch.rows;
+    return {std::move(batch), check_values(values, elements, rows)};
+}
+
 Tensor check_bytes(Tensor const& bytes) {
     if (bytes.dtype() != Dtype::UInt8 || bytes.rank() != 1) {
         throw TypeError("bytes: expected uint8 [n], got " + std::string(name(bytes.dtype())) + " " +
@@ -100,8 +104,7 @@ Tensor check_bytes(Tensor const& bytes) {
 Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
                 std::string_view argument) {
     if (tensor.shape() == element.shape) {
-        Shape one{1};
-        one.insert(one.end(), element.shape.begin(), element.shape.end());
+        Shape const one = with_rows(1, element.shape);
         return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
     }
     Batch batch = check_batch(tensor, element, argument);
@@ -167,21 +170,52 @@ std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
     return static_cast<std::uint64_t>(capacity.rows);
 }
 
-std::vector<Reduce> check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
+void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
     for (Reduce const one : reduce) {
         if (one > Reduce::Max) {
             throw ValueError("reduce: expected First, Last, Sum, Min or Max, got " +
                              std::to_string(static_cast<int>(one)));
         }
     }
-    if (reduce.size() == 1) {
-        return std::vector<Reduce>(columns, reduce[0]);
-    }
-    if (reduce.size() != columns) {
+    if (reduce.size() != 1 && reduce.size() != columns) {
         throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) +
                          " columns, got " + std::to_string(reduce.size()));
     }
-    return reduce;
+}
+
+void check_column(std::size_t column, std::size_t columns, char const* argument) {
+    if (column >= columns) {
+        throw IndexError(std::string(argument) + ": expected less than the table's " +
+                         std::to_string(columns) + " value columns, got " + std::to_string(column));
+    }
+}
+
+std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                  bool required) {
+    bool const given = scores.dtype() != Dtype::Undefined;
+    if (given && eviction == Eviction::Lru) {
+        throw ValueError("scores: this table evicts by least recent use and takes none");
+    }
+    if (!given && required && eviction == Eviction::Score) {
+        throw ValueError("scores: this table evicts by score: expected int64, one per key");
+    }
+    if (!given) {
+        return std::nullopt;
+    }
+    Batch batch = check_batch(scores, {Dtype::Int64, {}}, "scores");
+    if (batch.rows != rows) {
+        throw ValueError("scores: expected " + std::to_string(rows) +
+                         " rows, as many as keys, got " + std::to_string(batch.rows));
+    }
+    return batch;
+}
+
+std::vector<Element> elements_of(std::vector<Tensor> const& values) {
+    std::vector<Element> elements;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        elements.push_back(element_of(values[i], "values[" + std::to_string(i) + "]"));
+    }
+    return elements;
 }
 
 Element element_of(Tensor const& tensor, std::string_view argument) {
@@ -192,4 +226,4 @@ Element element_of(Tensor const& tensor, std::string_view argument) {
     return {tensor.dtype(), Shape(tensor.shape().begin() + 1, tensor.shape().end())};
 }
 
-}  // namespace tensorhash::table
+}  // namespace tensorhash::map

@@ -8,55 +8,49 @@
 
 namespace tensorhash {
 
-using table::Batch;
-using table::live_from;
-using table::Reading;
-using table::Writing;
+using map::Answers;
+using map::Batch;
+using map::Reading;
+using map::Writing;
 
 void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                        std::vector<void*> const& out, bool* found) const {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    table::Defaults const missing(impl_->values, defaults, batch.rows);
-    runtime::Block numbers(batch.rows * sizeof(std::uint32_t));
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Defaults const missing(impl_->values, defaults, batch.rows);
+    runtime::Block indices(batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(found == nullptr ? batch.rows : 0);
-    table::Answers const answers{
-        reinterpret_cast<std::uint32_t*>(numbers.data()),
-        found == nullptr ? mask.data() : reinterpret_cast<unsigned char*>(found)};
+    Answers const answers{reinterpret_cast<std::uint32_t*>(indices.data()),
+                          found == nullptr ? mask.data() : reinterpret_cast<unsigned char*>(found)};
     Reading const guard(impl_->lock);
-    impl_->table.find(batch.data(), batch.rows, answers);
+    impl_->table->find(key_rows(batch), answers);
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
         if (out[i] != nullptr) {
-            missing.gather(impl_->table, i, answers.numbers, out[i]);
+            missing.gather(*impl_->table, i, {answers.indices, batch.rows}, out[i]);
         }
     }
 }
 
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
-    Batch batch = table::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    constexpr std::uint32_t kNotFound = 0xffffffffu;
+    Batch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
     batch.tensor = batch.tensor.clone();  // what was checked must be what is read
-    if (column >= impl_->values.size()) {
-        throw IndexError("column: expected less than the table's " +
-                         std::to_string(impl_->values.size()) + " value columns, got " +
-                         std::to_string(column));
-    }
-    table::Fill rows{};
+    map::check_column(column, impl_->values.size(), "column");
+    map::Fill rows{};
     if (missing.dtype() != Dtype::Undefined) {
-        rows = table::check_fill(missing, impl_->values[column], batch.rows, "default");
+        rows = map::check_fill(missing, impl_->values[column], batch.rows, "default");
     }
-    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(batch.data());
+    auto const* const at = reinterpret_cast<std::uint32_t const*>(batch.data());
     Reading const guard(impl_->lock);
-    std::uint32_t const top = impl_->table.top();
-    auto const* const wrong =
-        std::find_if(numbers, numbers + batch.rows,
-                     [&](std::uint32_t number) { return number >= top && number != UINT32_MAX; });
-    if (wrong != numbers + batch.rows) {
+    std::uint32_t const top = impl_->table->sizes().top;
+    auto const* const wrong = std::find_if(at, at + batch.rows, [&](std::uint32_t index) {
+        return index >= top && index != kNotFound;
+    });
+    if (wrong != at + batch.rows) {
         throw IndexError("indices: expected -1 to " + std::to_string(top) + " less one, got " +
                          std::to_string(static_cast<std::int32_t>(*wrong)));
     }
-    table::Column const& from = impl_->table.values()[column];
-    table::gather_rows(static_cast<unsigned char*>(out), from.block->data(), from.row_bytes,
-                       numbers, batch.rows, rows.batch.data(), rows.step);
+    impl_->table->gather(column, {at, batch.rows, rows.rows()}, out);
 }
 
 std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
@@ -66,27 +60,20 @@ std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
                          std::to_string(begin) + " and " + std::to_string(limit));
     }
     Reading const guard(impl_->lock);
-    table::Table const& table = impl_->table;
-    auto const size = static_cast<std::int64_t>(table.size());
-    std::vector<std::int32_t> indices;
-    if (begin == 0 && limit >= size) {
-        indices.resize(static_cast<std::size_t>(size));
-        table.list(indices.data());
-    } else {
-        indices = live_from(table.live(), static_cast<std::uint64_t>(begin),
-                            static_cast<std::uint64_t>(std::min(limit, size)));
-    }
+    backend::TableBackend const& table = *impl_->table;
+    auto const entries = static_cast<std::int64_t>(table.sizes().entries);
+    std::vector<std::int32_t> indices(static_cast<std::size_t>(std::min(limit, entries)));
+    indices.resize(table.list(static_cast<std::uint64_t>(begin), indices.size(), indices.data()));
     ExportRoom const room = make_room(static_cast<std::int64_t>(indices.size()));
-    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(indices.data());
-    auto const copy = [&](void* to, table::Column const& column) {
-        if (to != nullptr) {
-            table::gather_rows(static_cast<unsigned char*>(to), column.block->data(),
-                               column.row_bytes, numbers, indices.size());
+    backend::Gather const rows{reinterpret_cast<std::uint32_t const*>(indices.data()),
+                               indices.size()};
+    if (room.keys != nullptr) {
+        table.gather_keys(rows, room.keys);
+    }
+    for (std::size_t i = 0; i < impl_->values.size() && i < room.values.size(); ++i) {
+        if (room.values[i] != nullptr) {
+            table.gather(i, rows, room.values[i]);
         }
-    };
-    copy(room.keys, table.keys());
-    for (std::size_t i = 0; i < table.values().size() && i < room.values.size(); ++i) {
-        copy(room.values[i], table.values()[i]);
     }
     if (room.indices != nullptr) {
         std::copy(indices.begin(), indices.end(), room.indices);
@@ -95,27 +82,25 @@ std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
         return -1;
     }
     std::int64_t const next = std::int64_t{indices.back()} + 1;
-    return live_from(table.live(), static_cast<std::uint64_t>(next), 1).empty() ? -1 : next;
+    std::int32_t following = 0;
+    bool const more = table.list(static_cast<std::uint64_t>(next), 1, &following) != 0;
+    return more ? next : -1;
 }
 
 void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
-    Batch const key_batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Batch> const batches = table::check_values(values, impl_->values, key_batch.rows);
-    std::vector<Reduce> const last(impl_->values.size(), Reduce::Last);
-    std::vector<table::Bytes> rows;
-    for (Batch const& batch : batches) {
-        rows.push_back(batch.data());
+    map::KeysAndValues const batch =
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    std::vector<backend::Bytes> rows;
+    for (Batch const& column : batch.values) {
+        rows.push_back(column.data());
     }
-    runtime::Block numbers(key_batch.rows * sizeof(std::uint32_t));
-    runtime::Block mask(key_batch.rows);
+    map::ScratchAnswers answers(batch.keys.rows);
     // A table of its own, swapped in when it is whole: a failure costs nothing, and readers wait for the swap only.
-    table::Table made = [&] {
+    std::unique_ptr<backend::TableBackend> made = [&] {
         Reading const guard(impl_->lock);
-        return table::Table(impl_->key, impl_->values, impl_->table.capacity(),
-                            impl_->table.seed());
+        return impl_->table->make_empty();
     }();
-    made.upsert(key_batch.data(), key_batch.rows, rows, last,
-                {reinterpret_cast<std::uint32_t*>(numbers.data()), mask.data()});
+    made->insert_or_assign({key_rows(batch.keys), {rows}, answers.answers()});
     Writing const guard(impl_->lock);
     std::swap(impl_->table, made);
 }

@@ -1,34 +1,43 @@
-// What the fronts of a table share: results allocated, buffers shown as tensors, batches kept off the table's own memory.
+// What HashMap, BoundedHashMap and ShardedMap share: locks, results, batches kept off the table's own
+// memory. `AnyTable` is a backend::TableBackend or a table::Table, which have the same verbs.
 #pragma once
 
-#include <bit>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 #include <vector>
 
+#include "backend/batch.hpp"
 #include "map/arguments.hpp"
 #include "runtime/lock.hpp"
-#include "table/rows.hpp"
-#include "table/table.hpp"
+#include "runtime/memory.hpp"
+#include "tensor/shapes.hpp"
 
-namespace tensorhash::table {
+namespace tensorhash::map {
+
+using backend::Answers;
+using backend::Bytes;
+using backend::KeyRows;
 
 using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
-inline Shape with_rows(std::size_t rows, Shape const& element) {
-    Shape shape{static_cast<std::int64_t>(rows)};
-    shape.insert(shape.end(), element.begin(), element.end());
-    return shape;
-}
+inline KeyRows key_rows(Batch const& keys) { return {keys.data(), keys.rows}; }
 
-/// Rows of zeros, a tensor a column.
+/// A tensor per column: rows of zeros, or rows without content.
 inline std::vector<Tensor> zero_rows(std::vector<Element> const& elements, std::size_t rows) {
     std::vector<Tensor> zeros;
     for (Element const& element : elements) {
         zeros.push_back(Tensor::zeros(with_rows(rows, element.shape), element.dtype));
     }
     return zeros;
+}
+inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows) {
+    std::vector<Tensor> made;
+    for (Element const& element : elements) {
+        made.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype));
+    }
+    return made;
 }
 
 inline Located make_located(std::size_t rows) {
@@ -41,57 +50,81 @@ inline Answers answers(Located& located) {
             static_cast<unsigned char*>(located.mask.data())};
 }
 
-inline Tensor column_view(Column const& column, Element const& element, std::uint64_t capacity) {
-    return Tensor::borrow(static_cast<void*>(column.block->data()),
-                          with_rows(capacity, element.shape), element.dtype, column.block);
-}
+/// Answers that the caller does not see.
+class ScratchAnswers {
+public:
+    explicit ScratchAnswers(std::size_t rows)
+        : indices_(rows * sizeof(std::uint32_t)), mask_(rows) {}
+    Answers answers() noexcept {
+        return {reinterpret_cast<std::uint32_t*>(indices_.data()), mask_.data()};
+    }
 
-inline Tensor gathered(Column const& column, Element const& element, Tensor const& indices) {
-    auto const rows = static_cast<std::size_t>(indices.size());
-    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
-    gather_rows(static_cast<unsigned char*>(out.data()), column.block->data(), column.row_bytes,
-                static_cast<std::uint32_t const*>(indices.data()), rows);
-    return out;
-}
+private:
+    runtime::Block indices_;
+    runtime::Block mask_;
+};
 
-inline Tensor listed(Table const& table) {
-    Tensor indices = Tensor::empty(with_rows(table.size(), {}), Dtype::Int32);
-    table.list(static_cast<std::int32_t*>(indices.data()));
+/// int32 [size]: the live buffer indices, ascending.
+template <class AnyTable>
+Tensor listed(AnyTable const& table) {
+    auto const entries = static_cast<std::size_t>(table.sizes().entries);
+    Tensor indices = Tensor::empty(with_rows(entries, {}), Dtype::Int32);
+    table.list(0, entries, static_cast<std::int32_t*>(indices.data()));
     return indices;
 }
 
-/// The first `limit` live indices from `begin` on.
-inline std::vector<std::int32_t> live_from(std::vector<std::uint64_t> const& live,
-                                           std::uint64_t begin, std::uint64_t limit) {
-    std::vector<std::int32_t> found;
-    for (std::uint64_t word = begin / 64; word < live.size() && found.size() < limit; ++word) {
-        std::uint64_t bits = live[word];
-        if (word == begin / 64) {
-            bits &= ~std::uint64_t{0} << (begin % 64);
-        }
-        for (; bits != 0 && found.size() < limit; bits &= bits - 1) {
-            found.push_back(static_cast<std::int32_t>(
-                word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits))));
-        }
+/// Copies of the live keys and of the values of the first columns, those of `values`.
+template <class AnyTable>
+Items items_of(AnyTable const& table, Element const& key, std::vector<Element> const& values) {
+    auto const entries = static_cast<std::size_t>(table.sizes().entries);
+    Items items{Tensor::empty(with_rows(entries, key.shape), key.dtype),
+                empty_rows(values, entries)};
+    std::vector<void*> columns;
+    for (Tensor& column : items.values) {
+        columns.push_back(column.data());
     }
-    return found;
+    table.items(items.keys.data(), columns);
+    return items;
 }
 
-inline bool overlaps(Column const& column, Batch const& batch) {
-    auto const* const begin = column.block->data();
-    return batch.data() < begin + column.block->bytes() &&
-           batch.data() + batch.tensor.bytes() > begin;
+/// int64 [size]: the column `scores` of a bounded table, in the order of listed().
+template <class AnyTable>
+Tensor scores_of(AnyTable const& table, std::size_t scores) {
+    Tensor const indices = listed(table);
+    Tensor out = Tensor::empty(indices.shape(), Dtype::Int64);
+    table.gather(scores,
+                 {static_cast<std::uint32_t const*>(indices.data()),
+                  static_cast<std::size_t>(indices.size())},
+                 out.data());
+    return out;
 }
 
-/// A batch that lies in the table's own memory is copied first: written in place, it would change under its reader.
-inline void detach_from(Table const& table, Batch& batch) {
-    bool shared = overlaps(table.keys(), batch);
-    for (Column const& column : table.values()) {
-        shared = shared || overlaps(column, batch);
-    }
-    if (shared) {
+/// int32 [capacity], to be filled by compact().
+template <class AnyTable>
+Tensor make_old_to_new(AnyTable const& table) {
+    return Tensor::empty(with_rows(table.sizes().capacity, {}), Dtype::Int32);
+}
+
+/// A batch that lies in the table's own memory is copied first: written in place, it would change
+/// under its reader.
+template <class AnyTable>
+void detach_from(AnyTable const& table, Batch& batch) {
+    if (table.overlaps(batch.data(), batch.tensor.bytes())) {
         batch.tensor = batch.tensor.clone();
     }
 }
 
-}  // namespace tensorhash::table
+/// The same for all batches of a call. Returns the addresses of the value rows.
+template <class AnyTable>
+std::vector<Bytes> detach_from(AnyTable const& table, KeysAndValues& batch) {
+    std::vector<Bytes> columns;
+    columns.reserve(batch.values.size() + 2);  // a bounded table has two more
+    detach_from(table, batch.keys);
+    for (Batch& column : batch.values) {
+        detach_from(table, column);
+        columns.push_back(column.data());
+    }
+    return columns;
+}
+
+}  // namespace tensorhash::map

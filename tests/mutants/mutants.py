@@ -40,8 +40,8 @@ MUTANTS = [
         [
             Edit(
                 "src/map/hash_map.cpp",
-                "return accumulate(keys, values, {Reduce::First});",
-                "return accumulate(keys, values, {Reduce::Last});",
+                "impl_->table->insert({rows, columns, out});",
+                "impl_->table->insert_or_assign({rows, columns, out});",
             )
         ],
     ),
@@ -187,7 +187,7 @@ MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                "src/table/table.cpp",
+                "src/table/erase.cpp",
                 "bool const twice = clear_live(batch, chunks);",
                 "bool const twice = clear_live(batch, chunks) && false;",
             )
@@ -209,7 +209,7 @@ MUTANTS = [
         "*Rule09*",
         [
             Edit(
-                "src/table/values.cpp",
+                "src/table/insert.cpp",
                 "std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);",
                 "(void)column;",
             )
@@ -220,8 +220,8 @@ MUTANTS = [
         "*Rule03*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "count.claimed - adding.counts.reused);",
+                "src/table/insert.cpp",
+                "count.claimed - insertion.counts.reused);",
                 "rows);",
             )
         ],
@@ -286,7 +286,7 @@ MUTANTS = [
         "UntrustedFiles.*",
         [
             Edit(
-                "src/io/format.cpp",
+                "src/table/image.cpp",
                 "if (element.dtype == Dtype::Bool) {",
                 "if (element.dtype == Dtype::Undefined) {",
             )
@@ -303,9 +303,9 @@ MUTANTS = [
                 "if (ledger.clock > kLastCount && ledger.uses > kLastCount) {",
             ),
             Edit(
-                "src/table/bounded_batch.cpp",
-                "if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {",
-                "if (head.clock > kLastCountOfFile && head.uses > kLastCountOfFile) {",
+                "src/io/bounded_format.cpp",
+                "if (head.clock > table::kLastCountOfFile || head.uses > table::kLastCountOfFile) {",
+                "if (head.clock > table::kLastCountOfFile && head.uses > table::kLastCountOfFile) {",
             ),
         ],
     ),
@@ -418,9 +418,9 @@ MUTANTS = [
         "*Sharded*",
         [
             Edit(
-                "src/sharded/sharded_map.cpp",
-                "order ? order->of(shard) : nullptr);",
-                "nullptr);",
+                "src/sharded/impl.hpp",
+                "order ? order->of(shard) : nullptr};",
+                "nullptr};",
             )
         ],
     ),
@@ -473,7 +473,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/table/table.cpp",
+                "src/table/entries.cpp",
                 "compacted.index.emplace(layout_, index_.lines(), seed());",
                 "compacted.index.emplace(layout_, index_.lines(), 0);",
             )
@@ -484,8 +484,8 @@ MUTANTS = [
         "*Rule08ChangingInput*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "source == KeySource::Private ? keys : keep_keys(adding, keys);",
+                "src/table/insert.cpp",
+                "source == KeySource::Private ? keys : keep_keys(insertion, keys);",
                 "keys;",
             )
         ],
@@ -495,7 +495,7 @@ MUTANTS = [
         "*Rule08ChangingInput*",
         [
             Edit(
-                "src/sharded/impl.hpp",
+                "src/sharded/sharded_map.cpp",
                 "batch.tensor = batch.tensor.clone();",
                 "",
             )
@@ -506,8 +506,8 @@ MUTANTS = [
         "*Rule09*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "runtime::zero_bytes(keys_.row(top_ + end), (adding.rows - end) * keys_.row_bytes);",
+                "src/table/insert.cpp",
+                "runtime::zero_bytes(keys_.row(top_ + end), (insertion.rows - end) * keys_.row_bytes);",
                 "",
             )
         ],
@@ -517,7 +517,7 @@ MUTANTS = [
         "*Rule01Large*",
         [
             Edit(
-                "src/table/growth.cpp",
+                "src/table/insert.cpp",
                 "if (end != chunks.begin(chunk)) {",
                 "if (false) {",
             )

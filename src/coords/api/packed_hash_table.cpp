@@ -17,7 +17,7 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
     if (!capacity) {
         return {};
     }
-    std::uint64_t const keys = table::check_capacity(*capacity, "capacity");
+    std::uint64_t const keys = map::check_capacity(*capacity, "capacity");
     return std::bit_ceil(std::max<std::uint64_t>(keys, 1));
 }
 

@@ -47,7 +47,7 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
     if (!capacity) {
         return {};
     }
-    return std::bit_ceil(std::max<std::uint64_t>(table::check_capacity(*capacity, "capacity"), 1));
+    return std::bit_ceil(std::max<std::uint64_t>(map::check_capacity(*capacity, "capacity"), 1));
 }
 
 [[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {

@@ -64,8 +64,8 @@ TEST(ShardedAllOrNothing, a_cancelled_step_leaves_the_table_as_it_was) {
             return reinterpret_cast<unsigned char const*>(keys.data());
         };
         table.activate(bytes(first), 3, {where.data(), mask.data()});
-        auto adding = table.prepare_add(bytes(second), 3000, {where.data(), mask.data()});
-        table.cancel(adding);
+        auto insertion = table.prepare_insert(bytes(second), 3000, {where.data(), mask.data()});
+        table.cancel(insertion);
         table.validate();
         EXPECT_EQ(table.size(), 3u);
         table.find(bytes(second), 3000, {where.data(), mask.data()});

@@ -1,8 +1,8 @@
 // Bounded tables over shards against one row-by-row oracle per shard: who leaves, in which order, and all or nothing.
+#include "io/bounded_format.hpp"
 #include "support/address_space.hpp"
 #include "support/bounded_oracle.hpp"
 #include "support/sharded_twin.hpp"
-#include "table/bounded_batch.hpp"
 
 namespace th_test {
 namespace {
@@ -239,7 +239,7 @@ struct Shard {
     std::string image() {
         table.validate();
         tensorhash::io::MemorySink sink;
-        tensorhash::table::write_bounded(sink, int_key, elements, {table, ledger});
+        tensorhash::io::write_bounded(sink, int_key, elements, {table, ledger});
         return bytes_of(sink.take());
     }
 
