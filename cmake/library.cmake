@@ -2,47 +2,61 @@
 find_package(Threads REQUIRED)
 
 set(_core_sources
+    src/backend/loader.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
-    src/coords/cells.cpp
-    src/coords/coord_index.cpp
-    src/coords/coord_store.cpp
-    src/coords/distinct.cpp
-    src/coords/finish_groups.cpp
-    src/coords/flat_index.cpp
-    src/coords/grid_keys.cpp
-    src/coords/groups.cpp
-    src/coords/hierarchical.cpp
-    src/coords/kernel_map.cpp
-    src/coords/kernel_map_blocks.cpp
-    src/coords/kernel_map_forms.cpp
-    src/coords/kernel_map_merge.cpp
-    src/coords/kernel_map_probe.cpp
-    src/coords/knn_search.cpp
-    src/coords/new_rows.cpp
-    src/coords/ops.cpp
-    src/coords/packed_hash_table.cpp
-    src/coords/pieces.cpp
-    src/coords/plane_sweeps.cpp
-    src/coords/points.cpp
-    src/coords/question.cpp
-    src/coords/radius_search.cpp
-    src/coords/row_buffer.cpp
-    src/coords/rows.cpp
-    src/coords/search_space.cpp
-    src/coords/torch_hash_table.cpp
-    src/coords/sort.cpp
-    src/coords/tree.cpp
-    src/coords/vector_index.cpp
-    src/coords/voxel_blocks.cpp
-    src/coords/voxel_coords.cpp
-    src/coords/voxel_reduce.cpp
+    src/coords/api/kernel_map.cpp
+    src/coords/api/ops.cpp
+    src/coords/api/packed_hash_table.cpp
+    src/coords/api/torch_hash_table.cpp
+    src/coords/kernel_map/blocks.cpp
+    src/coords/kernel_map/finish_groups.cpp
+    src/coords/kernel_map/forms.cpp
+    src/coords/kernel_map/hierarchical.cpp
+    src/coords/kernel_map/merge.cpp
+    src/coords/kernel_map/pieces.cpp
+    src/coords/kernel_map/plane_sweeps.cpp
+    src/coords/kernel_map/probe.cpp
+    src/coords/kernel_map/question.cpp
+    src/coords/kernel_map/voxel_blocks.cpp
+    src/coords/neighbours/cells.cpp
+    src/coords/neighbours/knn_search.cpp
+    src/coords/neighbours/points.cpp
+    src/coords/neighbours/radius_search.cpp
+    src/coords/neighbours/search_space.cpp
+    src/coords/neighbours/tree.cpp
+    src/coords/rows/distinct.cpp
+    src/coords/rows/grid_keys.cpp
+    src/coords/rows/groups.cpp
+    src/coords/rows/row_buffer.cpp
+    src/coords/rows/rows.cpp
+    src/coords/rows/sort.cpp
+    src/coords/tables/coord_index.cpp
+    src/coords/tables/coord_store.cpp
+    src/coords/tables/new_rows.cpp
+    src/coords/voxels/voxel_coords.cpp
+    src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
+    src/cpu/shard_hash.cpp
+    src/index/bucket_index.cpp
+    src/index/bucket_index_spread.cpp
+    src/index/flat_index.cpp
+    src/index/vector_index.cpp
     src/io/bounded_format.cpp
     src/io/file.cpp
     src/io/format.cpp
+    src/io/map_files.cpp
     src/io/replacement.cpp
+    src/map/arguments.cpp
+    src/map/bounded_map.cpp
+    src/map/exchange.cpp
+    src/map/from_parts.cpp
+    src/map/hash_map.cpp
+    src/map/optimizer.cpp
+    src/map/unique.cpp
+    src/map/update.cpp
+    src/map/update_arguments.cpp
     src/runtime/bytes.cpp
     src/runtime/cgroup.cpp
     src/runtime/memory.cpp
@@ -58,23 +72,25 @@ set(_core_sources
     src/sharded/route.cpp
     src/sharded/sharded_map.cpp
     src/sharded/update.cpp
-    src/table/arguments.cpp
     src/table/bounded_batch.cpp
-    src/table/bounded_map.cpp
+    src/table/cpu_backend.cpp
+    src/table/cpu_table.cpp
+    src/table/entries.cpp
+    src/table/erase.cpp
     src/table/evict.cpp
-    src/table/exchange.cpp
     src/table/growth.cpp
-    src/table/hash_map.cpp
-    src/table/index.cpp
-    src/table/index_spread.cpp
+    src/table/image.cpp
+    src/table/insert.cpp
     src/table/reduce.cpp
     src/table/replace.cpp
+    src/table/route.cpp
     src/table/rows.cpp
     src/table/steps.cpp
     src/table/table.cpp
     src/table/unique.cpp
     src/table/update.cpp
     src/table/values.cpp
+    src/tensor/allocators.cpp
     src/tensor/copy.cpp
     src/tensor/device.cpp
     src/tensor/dlpack.cpp

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "contenders.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace bench {
 

@@ -5,29 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "tensorhash/eviction.hpp"
 #include "tensorhash/hash_map.hpp"
 
 namespace tensorhash {
-
-/// Which entry leaves a full table. Numbers are part of the file format.
-enum class Eviction : std::uint8_t {
-    Lru = 0,  ///< the one whose last use is longest ago
-    Score =
-        1,  ///< the one with the smallest score; of equal scores the one whose last use is longest ago
-};
-
-/// Throws ValueError that lists the names.
-TH_API Eviction eviction_from_name(std::string_view name);
-
-/// Entries that left, in the order in which they did, as they were then.
-struct Evicted {
-    Tensor keys;
-    std::vector<Tensor> values;
-    Tensor scores;  ///< int64 [E]: the caller's; with Eviction::Lru the clock of the last use
-};
 
 struct Admitted {
     Tensor indices;  ///< int32 [N]: where each row's key is now; -1 if it has left again

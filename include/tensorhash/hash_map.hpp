@@ -12,8 +12,11 @@
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
+#include "tensorhash/memory_usage.hpp"
 #include "tensorhash/optimizer.hpp"
+#include "tensorhash/reduce.hpp"
 #include "tensorhash/tensor.hpp"
+#include "tensorhash/unique.hpp"
 
 namespace tensorhash {
 
@@ -21,12 +24,6 @@ namespace tensorhash {
 struct Capacity {
     std::int64_t rows;
 };
-
-/// How `accumulate` joins a row with what is stored. Numbers are part of the C interface.
-enum class Reduce : std::uint8_t { First = 0, Last = 1, Sum = 2, Min = 3, Max = 4 };
-
-/// Throws ValueError that lists the names.
-TH_API Reduce reduce_from_name(std::string_view name);
 
 /// Where each row's key lives, and what happened to the row.
 struct Located {
@@ -46,15 +43,6 @@ struct ExportRoom {
     std::int32_t* indices = nullptr;
 };
 using MakeRoom = std::function<ExportRoom(std::int64_t rows)>;
-
-/// Bytes held, beyond the object itself.
-struct MemoryUsage {
-    std::size_t keys = 0;
-    std::size_t values = 0;
-    std::size_t index = 0;
-    std::size_t bookkeeping = 0;  ///< free stack and live bits
-    std::size_t total() const noexcept { return keys + values + index + bookkeeping; }
-};
 
 /// A parallel hash table whose keys and values are rows of dense tensors.
 ///
@@ -202,20 +190,5 @@ public:
 private:
     HashMap map_;
 };
-
-/// Distinct rows of an array along axis 0, in order of first occurrence.
-struct Unique {
-    Tensor rows;     ///< [U, *row shape]
-    Tensor index;    ///< int64 [U]: the first row of each
-    Tensor inverse;  ///< int64 [N]: which of `rows` each row is
-    Tensor counts;   ///< int64 [U]
-};
-/// What is made beside the rows; the rest stays empty and costs nothing.
-struct UniqueParts {
-    bool index = true;
-    bool inverse = true;
-    bool counts = true;
-};
-TH_API Unique unique(Tensor const& array, UniqueParts parts = {});
 
 }  // namespace tensorhash

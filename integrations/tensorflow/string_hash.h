@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tensorhash/kernel/hash.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/hash.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace tensorhash_tf {
 

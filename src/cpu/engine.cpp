@@ -3,9 +3,9 @@
 #include "cpu/engine.hpp"
 
 #include "cpu/pipeline.hpp"
-#include "tensorhash/kernel/erase.hpp"
-#include "tensorhash/kernel/find.hpp"
-#include "tensorhash/kernel/insert.hpp"
+#include "tensorhash/step/erase.hpp"
+#include "tensorhash/step/find.hpp"
+#include "tensorhash/step/insert.hpp"
 
 #define TH_CONCAT_(a, b) a##b
 #define TH_CONCAT(a, b) TH_CONCAT_(a, b)

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tensorhash/kernel/view.hpp"
+#include "tensorhash/step/view.hpp"
 
 namespace tensorhash::cpu {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tensorhash/kernel/flat.hpp"
+#include "tensorhash/step/flat.hpp"
 
 namespace tensorhash::cpu {
 

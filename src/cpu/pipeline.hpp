@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 // For the bodies of hot loops: as calls they would keep in memory whatever they capture.
 #define TH_INLINED __attribute__((always_inline))

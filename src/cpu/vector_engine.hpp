@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "cpu/flat_engine.hpp"
-#include "tensorhash/kernel/vector_key.hpp"
+#include "tensorhash/step/vector_key.hpp"
 
 namespace tensorhash::cpu {
 

@@ -64,4 +64,43 @@ BoundedHead read_head(unsigned char const*& bytes, std::size_t& count) {
     return {static_cast<Eviction>(head.eviction), head.clock, head.uses};
 }
 
+void write_bounded(Sink& sink, Element const& key, std::vector<Element> const& elements,
+                   table::BoundedState const& state) {
+    write_head(sink, {state.ledger.eviction, state.ledger.clock, state.ledger.uses});
+    write_table(sink, key, elements, state.table.to_cpu());
+}
+
+BoundedImage read_bounded(unsigned char const* bytes, std::size_t count) {
+    BoundedHead const head = read_head(bytes, count);
+    if (head.clock > table::kLastCountOfFile || head.uses > table::kLastCountOfFile) {
+        throw FormatError("not a sound file of a bounded table: it has a clock of " +
+                          std::to_string(head.clock) + " and " + std::to_string(head.uses) +
+                          " uses, more than can be");
+    }
+    BoundedImage image{head, read_image(bytes, count)};
+    std::vector<Element> const& values = image.table.values;
+    if (values.size() < 2 || values[values.size() - 2] != table::kScore ||
+        values.back() != table::kUse || image.table.capacity == 0) {
+        throw FormatError("not a sound file of a bounded table: it has no scores");
+    }
+    return image;
+}
+
+RestoredBounded build_bounded(BoundedImage&& image) {
+    Image& from = image.table;
+    table::Table table(from.key, from.values, from.capacity);
+    fill_table(table, from);
+    from.values.resize(from.values.size() - 2);
+    RestoredBounded made{std::move(from.key), std::move(from.values), std::move(table),
+                         table::Ledger(image.head.eviction)};
+    made.ledger.clock = image.head.clock;
+    made.ledger.uses = image.head.uses;
+    try {
+        table::validate_uses({made.table, made.ledger});
+    } catch (CorruptTable const& error) {
+        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
+    }
+    return made;
+}
+
 }  // namespace tensorhash::io

@@ -3,7 +3,7 @@
 
 #include "io/file.hpp"
 #include "io/format.hpp"
-#include "tensorhash/bounded_map.hpp"
+#include "table/bounded_batch.hpp"
 
 namespace tensorhash::io {
 
@@ -20,5 +20,24 @@ void write_head(Sink& sink, BoundedHead const& head);
 
 /// Reads the head and moves `bytes` and `count` behind it. Throws FormatError.
 BoundedHead read_head(unsigned char const*& bytes, std::size_t& count);
+
+void write_bounded(Sink& sink, Element const& key, std::vector<Element> const& elements,
+                   table::BoundedState const& state);
+
+/// A bounded table's file, checked as Image is.
+struct BoundedImage {
+    BoundedHead head;
+    Image table;
+};
+BoundedImage read_bounded(unsigned char const* bytes, std::size_t count);
+
+/// A table out of a file, with its ledger; `values` are the caller's columns. Throws FormatError.
+struct RestoredBounded {
+    Element key;
+    std::vector<Element> values;
+    table::Table table;
+    table::Ledger ledger;
+};
+RestoredBounded build_bounded(BoundedImage&& image);
 
 }  // namespace tensorhash::io

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tensorhash/kernel/hash.hpp"
+#include "tensorhash/step/hash.hpp"
 
 namespace tensorhash::io {
 

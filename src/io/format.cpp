@@ -7,8 +7,8 @@
 
 #include "io/checksum.hpp"
 #include "io/magic.hpp"
-#include "runtime/memory.hpp"
-#include "table/arguments.hpp"
+#include "map/arguments.hpp"
+#include "table/table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::io {
@@ -123,7 +123,7 @@ void check_envelope(unsigned char const* bytes, std::size_t count) {
 }  // namespace
 
 void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
-                 table::Table const& table) {
+                 backend::TableImage const& table) {
     Writer out(sink);
     out.bytes(kTableMagic, sizeof(kTableMagic));
     out.number(kVersion);
@@ -132,28 +132,27 @@ void write_table(Sink& sink, Element const& key, std::vector<Element> const& val
     for (Element const& element : values) {
         out.element(element);
     }
-    out.number(table.capacity());
-    out.number(std::uint64_t{table.top()});
-    out.number(std::uint64_t{table.free_stack().size()});
-    out.bytes(table.free_stack().data(), table.free_stack().size() * sizeof(std::uint32_t));
-    out.bytes(table.keys().block->data(), table.top() * table.keys().row_bytes);
-    for (table::Column const& column : table.values()) {
-        out.bytes(column.block->data(), table.top() * column.row_bytes);
+    out.number(table.capacity);
+    out.number(std::uint64_t{table.top});
+    out.number(std::uint64_t{table.free.size()});
+    out.bytes(table.free.data(), table.free.size_bytes());
+    out.bytes(table.keys, table.top * key.bytes());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        out.bytes(table.values[i], table.top * values[i].bytes());
     }
     out.finish();
 }
 
 std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
-                        table::Table const& table) {
+                        backend::TableImage const& table) {
     auto const element_bytes = [](Element const& element) {
         return 2 * sizeof(std::uint32_t) + element.shape.size() * sizeof(std::int64_t);
     };
     std::size_t bytes = sizeof(kTableMagic) + 2 * sizeof(std::uint32_t) + element_bytes(key) +
-                        4 * sizeof(std::uint64_t) +
-                        table.free_stack().size() * sizeof(std::uint32_t) +
-                        table.top() * table.keys().row_bytes;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        bytes += element_bytes(values[i]) + table.top() * table.values()[i].row_bytes;
+                        4 * sizeof(std::uint64_t) + table.free.size_bytes() +
+                        table.top * key.bytes();
+    for (Element const& element : values) {
+        bytes += element_bytes(element) + table.top * element.bytes();
     }
     return bytes;
 }
@@ -165,10 +164,10 @@ namespace {
 Image read_sizes(Reader& in, std::uint32_t columns) {
     Image image;
     image.key = in.element();
-    table::check_key_element(image.key);
+    map::check_key_element(image.key);
     for (std::uint32_t i = 0; i < columns; ++i) {
         image.values.push_back(in.element());
-        table::check_value_element(image.values.back(), i);
+        map::check_value_element(image.values.back(), i);
     }
     image.capacity = in.number<std::uint64_t>("sizes");
     image.top = in.number<std::uint64_t>("sizes");
@@ -190,17 +189,6 @@ Image read_sizes(Reader& in, std::uint32_t columns) {
 /// a + b, or the largest number if that is larger.
 std::uint64_t sum_or_max(std::uint64_t a, std::uint64_t b) {
     return a + b < a ? UINT64_MAX : a + b;
-}
-
-/// Fills a column from `from`, which it moves on. Bools become 0 or 1, as those of every array do.
-void read_column(table::Column& column, Element const& element, std::uint64_t rows,
-                 unsigned char const*& from) {
-    std::size_t const bytes = rows * column.row_bytes;
-    runtime::copy_bytes(column.block->data(), from, bytes);
-    if (element.dtype == Dtype::Bool) {
-        table::make_true_bools(column.block->data(), bytes);
-    }
-    from += bytes;
 }
 
 }  // namespace
@@ -244,23 +232,37 @@ void require_within(std::uint64_t bytes, std::uint64_t limit) {
     }
 }
 
-Restored build_table(Image&& image, std::uint64_t rows) {
+template <class AnyTable>
+void fill_table(AnyTable& table, Image const& image) {
     std::vector<std::uint32_t> free(image.free_count);
     if (!free.empty()) {
         std::memcpy(free.data(), image.body, image.free_count * sizeof(std::uint32_t));
     }
-    unsigned char const* at = image.body + image.free_count * sizeof(std::uint32_t);
-    table::Table table(image.key, image.values, rows);
-    read_column(table.raw_keys(), image.key, image.top, at);
-    for (std::size_t i = 0; i < image.values.size(); ++i) {
-        read_column(table.raw_values()[i], image.values[i], image.top, at);
+    backend::TableImage content;
+    content.capacity = image.capacity;
+    content.top = static_cast<std::uint32_t>(image.top);
+    content.free = free;
+    content.rows = image.top;
+    content.keys = image.body + image.free_count * sizeof(std::uint32_t);
+    unsigned char const* at = content.keys + image.top * image.key.bytes();
+    for (Element const& element : image.values) {
+        content.values.push_back(at);
+        at += image.top * element.bytes();
     }
     try {
-        table.restore(static_cast<std::uint32_t>(image.top), std::move(free));
+        table.from_cpu(content);
     } catch (CorruptTable const& error) {
         fail(error.what());
     }
-    return {std::move(image.key), std::move(image.values), std::move(table)};
+}
+
+template void fill_table(backend::TableBackend&, Image const&);
+template void fill_table(table::Table&, Image const&);
+
+std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows) {
+    auto table = backend::cpu_backend().make_table({image.key, image.values, rows}, Device{});
+    fill_table(*table, image);
+    return table;
 }
 
 }  // namespace tensorhash::io

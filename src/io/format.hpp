@@ -3,26 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "backend/loader.hpp"
+#include "backend/table_backend.hpp"
 #include "io/file.hpp"
-#include "table/table.hpp"
 
 namespace tensorhash::io {
 
-struct Restored {
-    Element key;
-    std::vector<Element> values;
-    table::Table table;
-};
-
 void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
-                 table::Table const& table);
+                 backend::TableImage const& table);
 
 /// How many bytes write_table() writes.
 std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
-                        table::Table const& table);
+                        backend::TableImage const& table);
 
 /// A native file in memory, checked as far as that takes no memory: start, version, checksum,
 /// sizes.
@@ -36,7 +32,7 @@ struct Image {
 
     /// What the table takes with this many rows.
     std::uint64_t memory(std::uint64_t rows) const {
-        std::uint64_t const bytes = table::Table::memory_for(key, values, rows);
+        std::uint64_t const bytes = backend::cpu_backend().memory_for({key, values, rows});
         std::uint64_t const stack = free_count * sizeof(std::uint32_t);
         return bytes + stack < bytes ? UINT64_MAX : bytes + stack;
     }
@@ -55,8 +51,12 @@ bool fits_with_capacity(std::span<Image const> images, std::uint64_t limit);
 /// Throws FormatError that names `max_bytes` and what it would have to be.
 void require_within(std::uint64_t bytes, std::uint64_t limit);
 
-/// The table of an image, with so many rows, at least its `top`. Throws FormatError; never a wrong
-/// table.
-Restored build_table(Image&& image, std::uint64_t rows);
+/// Fills a new table of at least `image.top` rows, a backend::TableBackend or a table::Table. Throws
+/// FormatError; never makes a wrong table.
+template <class AnyTable>
+void fill_table(AnyTable& table, Image const& image);
+
+/// A table on the CPU with the content of a file and `rows` rows.
+std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows);
 
 }  // namespace tensorhash::io

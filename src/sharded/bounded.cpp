@@ -2,21 +2,20 @@
 #include <optional>
 #include <string>
 
-#include "sharded/grouped.hpp"
+#include "map/get.hpp"
 #include "sharded/impl.hpp"
-#include "table/get.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
+using backend::Routed;
+using map::Batch;
+using map::Reading;
+using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
-using sharded::Routed;
 using sharded::RowOrder;
 using table::Admission;
-using table::Batch;
-using table::Reading;
-using table::Writing;
 
 namespace {
 
@@ -28,17 +27,20 @@ std::uint64_t share(std::uint64_t capacity, std::size_t shards, std::size_t i) {
 /// Who leaves which shard, in the order of the caller's rows: a row makes one leave at most.
 class Leavers {
 public:
-    Leavers(Routed const& routed, std::vector<std::optional<Admission>> const& admissions)
+    Leavers(Routed const& routed, RowOrder const& order,
+            std::vector<std::optional<Admission>> const& admissions)
         : places_(admissions.size()) {
-        std::vector<std::uint32_t> leaver(routed.rows());  // of each row, by its shard's count
+        std::vector<std::uint32_t> leaver(routed.rows(), table::kNone);  // by its shard's count
         std::vector<std::uint32_t> shard_of(routed.rows());
-        routed.for_rows([&](std::size_t row, std::size_t shard, std::size_t place) {
-            auto const& plan = admissions[shard]->plan;
-            leaver[row] = plan ? plan->leaves[place - routed.begin(shard)] : table::kNone;
-            shard_of[row] = static_cast<std::uint32_t>(shard);
-        });
         for (std::size_t shard = 0; shard < admissions.size(); ++shard) {
             places_[shard].resize(admissions[shard]->leaving());
+            auto const& plan = admissions[shard]->plan;
+            std::uint32_t const* const rows = order.of(shard);
+            for (std::size_t i = 0; plan && i < routed.rows(shard); ++i) {
+                std::size_t const row = rows == nullptr ? i : rows[i];
+                leaver[row] = plan->leaves[i];
+                shard_of[row] = static_cast<std::uint32_t>(shard);
+            }
         }
         for (std::size_t row = 0; row < leaver.size(); ++row) {
             if (leaver[row] != table::kNone) {
@@ -69,11 +71,12 @@ ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
                          std::to_string(most) + " entries, one or more for each shard, got " +
                          std::to_string(rows));
     }
-    std::vector<table::Table> tables;
+    std::vector<Element> const columns = table::with_hidden(values);
+    sharded::Tables tables;
     for (std::size_t i = 0; i < shards; ++i) {
-        tables.emplace_back(key, table::with_hidden(values),
-                            share(static_cast<std::uint64_t>(rows), shards, i),
-                            sharded::seed_of_shard(seed, i));
+        tables.push_back(std::make_unique<table::CpuTable>(
+            table::Table(key, columns, share(static_cast<std::uint64_t>(rows), shards, i),
+                         sharded::seed_of_shard(seed, i))));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
@@ -98,93 +101,97 @@ void ShardedMap::Impl::require_bounded(char const* verb) const {
 Admitted ShardedMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
                            std::vector<Reduce> const& reduce, Tensor const& scores) {
     impl_->require_bounded("admit");
-    Batch batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
-    std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
-    std::vector<Reduce> reduces = table::check_reduce(reduce, impl_->values.size());
-    reduces.insert(reduces.end(), 2, Reduce::Last);
+    map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    std::size_t const count = batch.keys.rows;
+    map::check_reduce(reduce, impl_->values.size());
+    std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
     std::optional<Batch> const given =
-        table::check_scores(scores, impl_->ledgers[0].eviction, batch.rows, true);
+        map::check_scores(scores, impl_->ledgers[0].eviction, count, true);
+    batch.keys = impl_->own(std::move(batch.keys));
     std::vector<Element> const elements = impl_->elements();
-    Routed const routed = impl_->route(batch);
-    RowOrder const order(routed);
-    Grouped answers = Grouped::with_indices(routed);
-    std::vector<std::optional<Admission>> admissions(shards());
-    Evicted evicted;
+    auto const routed = impl_->route(batch.keys);
+    RowOrder const order(*routed);
+    Grouped answers = Grouped::with_indices(*routed);
 
     Writing guard(impl_->lock);
-    impl_->detach(batch);
-    std::vector<table::Bytes> from;
-    for (Batch& column : columns) {
-        impl_->detach(column);
-        from.push_back(column.data());
-    }
-    table::UsedRows const used(impl_->ledgers[0], batch.rows, given ? &*given : nullptr);
+    std::vector<table::Bytes> from = map::detach_from(*impl_, batch);
+    table::UsedRows const used(impl_->ledgers[0], count, given ? given->data() : nullptr);
     from.push_back(used.scores());
     from.push_back(used.uses());
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    GroupedColumn const rows(*routed, batch.keys, impl_->key.bytes());
     auto const part = [&](std::size_t shard) -> table::Candidates {
         return {impl_->key,
                 elements,
-                rows.from(routed.begin(shard)),
-                routed.rows(shard),
+                rows.from(routed->begin(shard)),
+                routed->rows(shard),
                 from,
                 reduces,
                 used,
                 order.of(shard)};
     };
-    std::optional<Leavers> leavers;
-    try {
-        impl_->each_shard([&](std::size_t shard) {
-            admissions[shard] =
-                table::prepare_admit(impl_->bounded(shard), part(shard), answers.of(shard));
-        });
-        leavers.emplace(routed, admissions);
-        evicted = table::make_evicted(impl_->key, elements, leavers->count());
-    } catch (...) {
-        for (std::size_t shard = 0; shard < shards(); ++shard) {
-            if (admissions[shard]) {
-                table::cancel_admit(impl_->bounded(shard), *admissions[shard]);
-            }
-        }
-        throw;
-    }
-    impl_->finish_shards([&](std::size_t shard) {
-        table::finish_admit(impl_->bounded(shard), part(shard), std::move(*admissions[shard]),
-                            answers.of(shard), evicted, leavers->places(shard));
-    });
-    impl_->end_batch(batch.rows);
+    Evicted evicted = impl_->admit(*routed, order, elements, part, answers);
+    impl_->end_batch(count);
     guard.unlock();
     Located located = answers.located();
     return {std::move(located.indices), std::move(located.mask), std::move(evicted)};
 }
 
+/// Admits part(shard) on every shard, or on none; returns what leaves.
+Evicted ShardedMap::Impl::admit(Routed const& routed, RowOrder const& order,
+                                std::vector<Element> const& elements,
+                                std::function<table::Candidates(std::size_t)> const& part,
+                                Grouped& answers) {
+    std::vector<std::optional<Admission>> admissions(tables.size());
+    std::optional<Leavers> leavers;
+    Evicted evicted;
+    try {
+        each_shard([&](std::size_t shard) {
+            admissions[shard] =
+                table::prepare_admit(bounded(shard), part(shard), answers.of(shard));
+        });
+        leavers.emplace(routed, order, admissions);
+        evicted = table::make_evicted(key, elements, leavers->count());
+    } catch (...) {
+        for (std::size_t shard = 0; shard < tables.size(); ++shard) {
+            if (admissions[shard]) {
+                table::cancel_admit(bounded(shard), *admissions[shard]);
+            }
+        }
+        throw;
+    }
+    finish_shards([&](std::size_t shard) {
+        table::finish_admit(bounded(shard), part(shard), std::move(*admissions[shard]),
+                            answers.of(shard), evicted, leavers->places(shard));
+    });
+    return evicted;
+}
+
 Admitted ShardedMap::admit(Tensor const& keys, Tensor const& scores) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    return admit(batch.tensor, table::zero_rows(impl_->values, batch.rows), {Reduce::First},
-                 scores);
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    return admit(batch.tensor, map::zero_rows(impl_->values, batch.rows), {Reduce::First}, scores);
 }
 
 std::vector<Tensor> ShardedMap::get_and_touch(Tensor const& keys,
                                               std::vector<Tensor> const& defaults,
                                               Tensor const& scores) {
     impl_->require_bounded("get_and_touch");
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
     std::optional<Batch> const given =
-        table::check_scores(scores, impl_->ledgers[0].eviction, batch.rows, false);
-    table::Values values(impl_->values, defaults, batch.rows);
-    Routed const routed = impl_->route(batch);
-    RowOrder const order(routed);
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers(routed);
+        map::check_scores(scores, impl_->ledgers[0].eviction, batch.rows, false);
+    map::Values values(impl_->values, defaults, batch.rows);
+    auto const routed = impl_->route(batch);
+    RowOrder const order(*routed);
+    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
+    Grouped answers(*routed);
     Writing guard(impl_->lock);
-    table::UsedRows const used(impl_->ledgers[0], batch.rows, given ? &*given : nullptr);
+    table::UsedRows const used(impl_->ledgers[0], batch.rows, given ? given->data() : nullptr);
     impl_->finish_shards([&](std::size_t shard) {
         table::Answers const found = answers.of(shard);
-        table::Table const& here = impl_->tables[shard];
-        here.find(rows.from(routed.begin(shard)), routed.rows(shard), found);
-        table::touch(impl_->bounded(shard), used, found.numbers, routed.rows(shard),
+        backend::TableBackend const& here = *impl_->tables[shard];
+        here.find(impl_->part(rows, *routed, shard), found);
+        table::touch(impl_->bounded(shard), used, found.indices, routed->rows(shard),
                      given.has_value(), order.of(shard));
-        values.gather_part(here, found.numbers, order.of(shard), routed.rows(shard));
+        values.gather(here, {found.indices, routed->rows(shard), {}, order.of(shard)});
     });
     impl_->end_batch(batch.rows);
     guard.unlock();
@@ -196,9 +203,7 @@ Tensor ShardedMap::scores() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
-        table::Table const& here = impl_->tables[shard];
-        parts[shard] = table::gathered(here.values()[impl_->values.size()], table::kScore,
-                                       table::listed(here));
+        parts[shard] = map::scores_of(*impl_->tables[shard], impl_->values.size());
     });
     return sharded::joined(parts, table::kScore);
 }

@@ -5,38 +5,36 @@
 #include <string>
 #include <utility>
 
-#include "sharded/grouped.hpp"
+#include "map/get.hpp"
 #include "sharded/impl.hpp"
-#include "table/get.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
+using backend::Answers;
+using map::Batch;
+using map::Reading;
+using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
-using sharded::Routed;
-using table::Answers;
-using table::Batch;
-using table::Reading;
-using table::Writing;
 
 void ShardedMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                           std::vector<void*> const& out, bool* found) const {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    table::Defaults const missing(impl_->values, defaults, batch.rows);
-    Routed const routed = impl_->route(batch);
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    sharded::RowOrder const order(routed);
-    Grouped answers(routed);
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Defaults const missing(impl_->values, defaults, batch.rows);
+    auto const routed = impl_->route(batch);
+    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
+    sharded::RowOrder const order(*routed);
+    Grouped answers(*routed);
     Reading guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) {
-        table::Table const& here = impl_->tables[shard];
+        backend::TableBackend const& here = *impl_->tables[shard];
         Answers const at = answers.of(shard);
-        here.find(rows.from(routed.begin(shard)), routed.rows(shard), at);
+        here.find(impl_->part(rows, *routed, shard), at);
+        backend::Gather const gather{at.indices, routed->rows(shard), {}, order.of(shard)};
         for (std::size_t i = 0; i < out.size(); ++i) {
             if (out[i] != nullptr) {
-                missing.gather_part(here, i, at.numbers, order.of(shard), routed.rows(shard),
-                                    out[i]);
+                missing.gather(here, i, gather, out[i]);
             }
         }
     });
@@ -48,20 +46,23 @@ void ShardedMap::get_into(Tensor const& keys, std::vector<Tensor> const& default
 
 void ShardedMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("replace");
-    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
-    std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
-    std::vector<Reduce> const last(impl_->values.size(), Reduce::Last);
-    std::vector<table::Table> tables;
+    map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    batch.keys = impl_->own(std::move(batch.keys));
+    sharded::Tables tables;
     {
         Reading const guard(impl_->lock);
-        for (table::Table const& shard : impl_->tables) {
-            tables.emplace_back(impl_->key, impl_->values, shard.capacity(), shard.seed());
+        for (auto const& shard : impl_->tables) {
+            tables.push_back(shard->make_empty());
         }
     }
     // Shards of its own, swapped in when they are whole: a failure costs nothing, and readers wait
     // for the swap only.
     Impl made(impl_->key, impl_->values, impl_->devices, impl_->policy, std::move(tables));
-    made.add(made.route(batch), batch, columns, &last);
+    auto const routed = made.route(batch.keys);
+    made.write(*routed, std::move(batch),
+               [](backend::KeyRows rows, backend::ValueRows columns, Answers out) {
+                   return backend::InsertOrAssign{rows, columns, out};
+               });
     Writing const guard(impl_->lock);
     std::swap(impl_->tables, made.tables);
 }
@@ -75,8 +76,8 @@ struct Part {
 };
 
 /// The first entries of `tables` at begin <= index < end, shard by shard, at most `limit`.
-std::vector<Part> parts_from(std::vector<table::Table> const& tables, std::int64_t begin,
-                             std::int64_t end, std::uint64_t limit) {
+std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, std::int64_t end,
+                             std::uint64_t limit) {
     std::vector<Part> parts;
     for (auto shard = static_cast<std::size_t>(begin >> 32); shard < tables.size() && limit > 0;
          ++shard) {
@@ -85,14 +86,9 @@ std::vector<Part> parts_from(std::vector<table::Table> const& tables, std::int64
             break;
         }
         auto const from = static_cast<std::uint64_t>(std::max<std::int64_t>(begin - first, 0));
-        std::uint64_t const size = tables[shard].size();
-        Part part{shard, {}};
-        if (from == 0 && limit >= size) {
-            part.indices.resize(size);
-            tables[shard].list(part.indices.data());
-        } else {
-            part.indices = table::live_from(tables[shard].live(), from, std::min(limit, size));
-        }
+        std::uint64_t const entries = tables[shard]->sizes().entries;
+        Part part{shard, std::vector<std::int32_t>(std::min(limit, entries))};
+        part.indices.resize(tables[shard]->list(from, part.indices.size(), part.indices.data()));
         while (!part.indices.empty() && part.indices.back() >= end - first) {
             part.indices.pop_back();
         }
@@ -104,16 +100,17 @@ std::vector<Part> parts_from(std::vector<table::Table> const& tables, std::int64
     return parts;
 }
 
-/// Copies one column's rows of all parts to `to`, one part behind the other.
-template <class ColumnOf>
-void copy_parts(void* to, std::vector<Part> const& parts, ColumnOf&& column_of) {
+/// Calls gather(shard, rows, to) for every part, `to` one part behind the other.
+template <class GatherRows>
+void copy_parts(void* to, std::size_t row_bytes, std::vector<Part> const& parts,
+                GatherRows&& gather) {
     auto* at = static_cast<unsigned char*>(to);
     for (Part const& part : parts) {
-        table::Column const& column = column_of(part.shard);
-        table::gather_rows(at, column.block->data(), column.row_bytes,
-                           reinterpret_cast<std::uint32_t const*>(part.indices.data()),
-                           part.indices.size());
-        at += part.indices.size() * column.row_bytes;
+        gather(part.shard,
+               backend::Gather{reinterpret_cast<std::uint32_t const*>(part.indices.data()),
+                               part.indices.size()},
+               at);
+        at += part.indices.size() * row_bytes;
     }
 }
 
@@ -128,7 +125,7 @@ std::int64_t ShardedMap::export_from(
             std::to_string(begin) + ", " + std::to_string(end) + " and " + std::to_string(limit));
     }
     Reading const guard(impl_->lock);
-    std::vector<table::Table> const& tables = impl_->tables;
+    sharded::Tables const& tables = impl_->tables;
     std::vector<Part> const parts =
         parts_from(tables, begin, end, static_cast<std::uint64_t>(limit));
     std::int64_t rows = 0;
@@ -137,14 +134,17 @@ std::int64_t ShardedMap::export_from(
     }
     ShardedRoom const room = make_room(rows);
     if (room.keys != nullptr) {
-        copy_parts(room.keys, parts,
-                   [&](std::size_t shard) -> table::Column const& { return tables[shard].keys(); });
+        copy_parts(room.keys, impl_->key.bytes(), parts,
+                   [&](std::size_t shard, backend::Gather const& gather, void* to) {
+                       tables[shard]->gather_keys(gather, to);
+                   });
     }
     for (std::size_t i = 0; i < impl_->values.size() && i < room.values.size(); ++i) {
         if (room.values[i] != nullptr) {
-            copy_parts(room.values[i], parts, [&](std::size_t shard) -> table::Column const& {
-                return tables[shard].values()[i];
-            });
+            copy_parts(room.values[i], impl_->values[i].bytes(), parts,
+                       [&](std::size_t shard, backend::Gather const& gather, void* to) {
+                           tables[shard]->gather(i, gather, to);
+                       });
         }
     }
     std::int64_t* at = room.indices;

@@ -8,15 +8,12 @@
 #include "io/format.hpp"
 #include "io/magic.hpp"
 #include "sharded/impl.hpp"
-#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/file.hpp"
 
 namespace tensorhash {
 
-using table::Batch;
-using table::Reading;
-using table::Table;
+using map::Reading;
 
 namespace {
 
@@ -37,7 +34,9 @@ struct Images {
 /// What was read.
 struct Saved {
     std::string policy;
-    std::vector<io::Restored> shards;
+    Element key;
+    std::vector<Element> values;
+    sharded::Tables shards;
     std::vector<table::Ledger> ledgers;  // one per shard of a bounded table
 };
 
@@ -65,7 +64,7 @@ std::string read_name(unsigned char const*& at, unsigned char const* end) {
 
 void read_shard(unsigned char const* at, std::size_t bytes, Images& images) {
     if (io::begins_with(at, bytes, io::kBoundedMagic)) {
-        table::BoundedImage part = table::read_bounded(at, bytes);
+        io::BoundedImage part = io::read_bounded(at, bytes);
         images.heads.push_back(part.head);
         images.tables.push_back(std::move(part.table));
     } else {
@@ -128,32 +127,24 @@ Images read_images(unsigned char const* at, std::size_t count) {
 
 /// The tables of a file that was checked, as many bytes as all of them may take.
 Saved build_shards(Images&& images, std::uint64_t limit) {
-    Saved saved{std::move(images.policy), {}, {}};
     bool const bounded = !images.heads.empty();
     if (bounded) {
         io::require_within(io::memory_of(images.tables), limit);
     }
     bool const whole = io::fits_with_capacity(images.tables, limit);
+    Saved saved{std::move(images.policy), images.tables[0].key, images.tables[0].values, {}, {}};
     for (std::size_t shard = 0; shard < images.tables.size(); ++shard) {
         io::Image& image = images.tables[shard];
         if (bounded) {
-            table::RestoredBounded part =
-                table::build_bounded({images.heads[shard], std::move(image)});
-            saved.shards.push_back(
-                {std::move(part.key), std::move(part.values), std::move(part.table)});
+            io::RestoredBounded part = io::build_bounded({images.heads[shard], std::move(image)});
+            saved.values = std::move(part.values);  // without the two columns of a bounded table
+            saved.shards.push_back(std::make_unique<table::CpuTable>(std::move(part.table)));
             saved.ledgers.push_back(std::move(part.ledger));
         } else {
-            std::uint64_t const rows = whole ? image.capacity : image.top;
-            saved.shards.push_back(io::build_table(std::move(image), rows));
+            saved.shards.push_back(io::build_table(image, whole ? image.capacity : image.top));
         }
     }
     return saved;
-}
-
-/// The keys of a table, and the indices they are at.
-Tensor live_keys(Table const& table, Element const& key, Tensor& indices) {
-    indices = table::listed(table);
-    return table::gathered(table.keys(), key, indices);
 }
 
 /// Whether each saved shard holds just the keys that the policy gives to it.
@@ -162,11 +153,9 @@ bool fits(Saved const& saved, ShardPolicy const& policy, std::size_t shards) {
         return false;
     }
     for (std::size_t shard = 0; shard < shards; ++shard) {
-        io::Restored const& part = saved.shards[shard];
-        Tensor indices;
-        Tensor const keys = live_keys(part.table, part.key, indices);
-        Tensor const owner =
-            sharded::shards_of({keys, part.table.size()}, part.key, policy, shards);
+        Tensor const keys = map::items_of(*saved.shards[shard], saved.key, {}).keys;
+        auto const rows = static_cast<std::size_t>(keys.shape()[0]);
+        Tensor const owner = sharded::shards_of({keys, rows}, saved.key, policy, shards);
         for (std::int32_t const at : owner.as<std::int32_t>()) {
             if (at != static_cast<std::int32_t>(shard)) {
                 return false;
@@ -185,7 +174,7 @@ std::vector<Device> cpu_devices(std::size_t count) {
 }
 
 void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
-                  std::vector<Element> const& values, std::vector<Table>& tables,
+                  std::vector<Element> const& values, sharded::Tables const& tables,
                   std::vector<table::Ledger>& ledgers) {
     sink.write(io::kShardedMagic, sizeof(io::kShardedMagic));
     write_number(sink, kVersion);
@@ -193,15 +182,38 @@ void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
     sink.write(policy.data(), policy.size());
     write_number(sink, tables.size());
     for (std::size_t shard = 0; shard < tables.size(); ++shard) {
-        std::uint64_t const bytes = io::table_bytes(key, values, tables[shard]);
+        backend::TableImage const image = tables[shard]->to_cpu();
+        std::uint64_t const bytes = io::table_bytes(key, values, image);
         if (ledgers.empty()) {
             write_number(sink, bytes);
-            io::write_table(sink, key, values, tables[shard]);
+            io::write_table(sink, key, values, image);
         } else {
             write_number(sink, bytes + io::kHeadBytes);
-            table::write_bounded(sink, key, values, {tables[shard], ledgers[shard]});
+            io::write_bounded(sink, key, values, {table::on_cpu(*tables[shard]), ledgers[shard]});
         }
     }
+}
+
+/// A table on other shards, or with another policy, than those that wrote the file.
+ShardedMap route_anew(Saved const& saved, std::vector<Device> devices, ShardPolicy policy,
+                      std::uint64_t limit) {
+    std::int64_t entries = 0;
+    for (auto const& part : saved.shards) {
+        entries += static_cast<std::int64_t>(part->sizes().entries);
+    }
+    io::require_within(backend::cpu_backend().memory_for(
+                           {saved.key, saved.values, static_cast<std::uint64_t>(entries)}),
+                       limit);
+    ShardedMap made(Capacity{entries}, saved.key, saved.values, std::move(devices),
+                    std::move(policy));
+    for (auto const& part : saved.shards) {
+        Items const items = map::items_of(*part, saved.key, saved.values);
+        made.insert(items.keys, items.values);
+    }
+    if (made.size() != entries) {
+        throw FormatError("not a sound file of a sharded table: it holds equal keys in two shards");
+    }
+    return made;
 }
 
 }  // namespace
@@ -236,7 +248,7 @@ ShardedMap ShardedMap::load(std::string const& file_name, std::vector<Device> de
 ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devices,
                                   std::optional<ShardPolicy> policy,
                                   std::optional<std::uint64_t> max_bytes) {
-    Tensor const file = table::check_bytes(bytes);
+    Tensor const file = map::check_bytes(bytes);
     auto const count = static_cast<std::size_t>(file.size());
     std::uint64_t const limit = load_limit(count, max_bytes);
     Saved saved =
@@ -252,16 +264,10 @@ ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devic
         }
         policy = policy_from_name(saved.policy);
     }
-    Element const key = saved.shards[0].key;
-    std::vector<Element> const values = saved.shards[0].values;
     if (fits(saved, *policy, devices.size())) {
-        std::vector<Table> tables;
-        for (io::Restored& part : saved.shards) {
-            tables.push_back(std::move(part.table));
-        }
-        return ShardedMap(std::make_unique<Impl>(key, values, std::move(devices),
-                                                 std::move(*policy), std::move(tables),
-                                                 std::move(saved.ledgers)));
+        return ShardedMap(std::make_unique<Impl>(
+            std::move(saved.key), std::move(saved.values), std::move(devices), std::move(*policy),
+            std::move(saved.shards), std::move(saved.ledgers)));
     }
     if (!saved.ledgers.empty()) {
         throw ValueError(
@@ -271,25 +277,7 @@ ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devic
             std::to_string(devices.size()) +
             (devices.size() == saved.shards.size() ? " and another policy" : ""));
     }
-    std::int64_t entries = 0;
-    for (io::Restored const& part : saved.shards) {
-        entries += static_cast<std::int64_t>(part.table.size());
-    }
-    io::require_within(Table::memory_for(key, values, static_cast<std::uint64_t>(entries)), limit);
-    ShardedMap map(Capacity{entries}, key, values, std::move(devices), std::move(*policy));
-    for (io::Restored const& part : saved.shards) {
-        Tensor indices;
-        Tensor const keys = live_keys(part.table, key, indices);
-        std::vector<Tensor> columns;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            columns.push_back(table::gathered(part.table.values()[i], values[i], indices));
-        }
-        map.insert(keys, columns);
-    }
-    if (map.size() != entries) {
-        throw FormatError("not a sound file of a sharded table: it holds equal keys in two shards");
-    }
-    return map;
+    return route_anew(saved, std::move(devices), std::move(*policy), limit);
 }
 
 }  // namespace tensorhash

@@ -5,13 +5,14 @@
 #include <array>
 #include <cstring>
 
+#include "cpu/shard_hash.hpp"
 #include "sharded/impl.hpp"
 #include "table/rows.hpp"
 
 namespace tensorhash {
 
-using table::Batch;
-using table::Bytes;
+using backend::Bytes;
+using map::Batch;
 
 namespace {
 
@@ -24,7 +25,7 @@ struct BlockScratch {
 
     std::array<std::int32_t, kBlockRows> shard;
     std::array<std::uint32_t, kBlockRows> place;  // of each row among the rows grouped by shard
-    std::array<std::uint32_t, kBlockRows> numbers;
+    std::array<std::uint32_t, kBlockRows> indices;
     std::array<unsigned char, kBlockRows> mask;
     std::array<std::uint32_t, runtime::kMaxDevices + 1> begins;
     runtime::Block keys;  // grouped
@@ -54,8 +55,8 @@ void group(BlockScratch& block, Bytes keys, std::size_t key_bytes, std::size_t r
 }  // namespace
 
 Located ShardedMap::Impl::find(Batch const& keys) const {
-    Located out{Tensor::empty(table::with_rows(keys.rows, {}), Dtype::Int64),
-                Tensor::empty(table::with_rows(keys.rows, {}), Dtype::Bool)};
+    Located out{Tensor::empty(with_rows(keys.rows, {}), Dtype::Int64),
+                Tensor::empty(with_rows(keys.rows, {}), Dtype::Bool)};
     auto* const global = static_cast<std::int64_t*>(out.indices.data());
     auto* const mask = static_cast<unsigned char*>(out.mask.data());
     std::size_t const shards = tables.size();
@@ -65,15 +66,15 @@ Located ShardedMap::Impl::find(Batch const& keys) const {
     Tensor const owners = shards > 1 && !hashed ? shards_of(keys) : Tensor();
 
     auto const find_in_one = [&](BlockScratch& block, std::size_t at, std::size_t rows) {
-        tables[0].find(keys.data() + at * bytes, rows, {block.numbers.data(), mask + at});
+        tables[0]->find({keys.data() + at * bytes, rows}, {block.indices.data(), mask + at});
         for (std::size_t row = 0; row < rows; ++row) {
-            global[at + row] = static_cast<std::int32_t>(block.numbers[row]);
+            global[at + row] = static_cast<std::int32_t>(block.indices[row]);
         }
     };
     auto const find_in_several = [&](BlockScratch& block, std::size_t at, std::size_t rows) {
         Bytes const first = keys.data() + at * bytes;
         if (hashed) {
-            sharded::hash_shards(first, key, static_cast<int>(shards), 0, rows, block.shard.data());
+            cpu::hash_shards(first, key, static_cast<int>(shards), 0, rows, block.shard.data());
         } else {
             std::copy_n(static_cast<std::int32_t const*>(owners.data()) + at, rows,
                         block.shard.data());
@@ -81,16 +82,16 @@ Located ShardedMap::Impl::find(Batch const& keys) const {
         group(block, first, bytes, rows, shards);
         for (std::size_t s = 0; s < shards; ++s) {
             std::size_t const begin = block.begins[s];
-            tables[s].find(block.keys.data() + begin * bytes, block.begins[s + 1] - begin,
-                           {block.numbers.data() + begin, block.mask.data() + begin});
+            tables[s]->find({block.keys.data() + begin * bytes, block.begins[s + 1] - begin},
+                            {block.indices.data() + begin, block.mask.data() + begin});
         }
         for (std::size_t row = 0; row < rows; ++row) {
-            auto const local = static_cast<std::int32_t>(block.numbers[block.place[row]]);
+            auto const local = static_cast<std::int32_t>(block.indices[block.place[row]]);
             global[at + row] = local < 0 ? -1 : global_index(block.shard[row], local);
             mask[at + row] = block.mask[block.place[row]];
         }
     };
-    table::Reading const guard(lock);
+    map::Reading const guard(lock);
     runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         BlockScratch block(shards == 1 ? 0 : bytes);
         for (std::size_t at = begin; at < end; at += kBlockRows) {

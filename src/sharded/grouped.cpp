@@ -1,4 +1,4 @@
-// Answers back to the caller's rows, in one pass over them.
+// Rows to the shards and answers back to the caller's rows, in one pass over them each.
 #include "sharded/grouped.hpp"
 
 namespace tensorhash::sharded {
@@ -9,29 +9,39 @@ Grouped Grouped::with_indices(Routed const& routed) {
     return grouped;
 }
 
-Located Grouped::located() noexcept {
+/// A single shard has written the caller's mask itself.
+void Grouped::ungroup(std::int64_t* global) noexcept {
     bool const several = routed_.shards() > 1;
-    auto const* const local = reinterpret_cast<std::int32_t const*>(numbers_.data());
-    auto* const global = static_cast<std::int64_t*>(out_.indices.data());
-    auto* const mask = static_cast<unsigned char*>(out_.mask.data());
-    routed_.for_rows([&](std::size_t row, std::size_t shard, std::size_t place) {
-        std::int32_t const here = local[place];
-        global[row] = here < 0 ? -1 : global_index(static_cast<std::int64_t>(shard), here);
-        if (several) {  // a single shard has written the caller's own
-            mask[row] = mask_.data()[place];
-        }
-    });
+    if (several || global != nullptr) {
+        routed_.ungroup({indices(), mask_.data()}, global,
+                        several ? static_cast<unsigned char*>(out_.mask.data()) : nullptr);
+    }
+}
+
+Located Grouped::located() noexcept {
+    ungroup(static_cast<std::int64_t*>(out_.indices.data()));
     return std::move(out_);
 }
 
 Tensor Grouped::mask() noexcept {
-    auto* const mask = static_cast<unsigned char*>(out_.mask.data());
-    if (routed_.shards() > 1) {
-        routed_.for_rows([&](std::size_t row, std::size_t, std::size_t place) {
-            mask[row] = mask_.data()[place];
-        });
-    }
+    ungroup(nullptr);
     return out_.mask;
+}
+
+GroupedColumn::GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes)
+    : row_bytes_(bytes), rows_(batch.data()) {
+    if (routed.shards() > 1) {
+        copy_ = runtime::Block(routed.rows() * bytes);
+        routed.group(batch.data(), bytes, copy_.data());
+        rows_ = copy_.data();
+    }
+}
+
+RowOrder::RowOrder(Routed const& routed) : routed_(routed) {
+    if (routed.shards() > 1) {
+        rows_ = runtime::Block(routed.rows() * sizeof(std::uint32_t));
+        routed.list_rows(reinterpret_cast<std::uint32_t*>(rows_.data()));
+    }
 }
 
 }  // namespace tensorhash::sharded

@@ -2,46 +2,48 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include <cstdint>
 
-#include "sharded/route.hpp"
-#include "table/results.hpp"
+#include "backend/routed.hpp"
+#include "map/results.hpp"
+#include "runtime/memory.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
 namespace tensorhash::sharded {
 
-using table::Answers;
-using table::Batch;
-using table::with_rows;
+using backend::Answers;
+using backend::Routed;
+using map::Batch;
 
 /// What the shards answer, grouped as the rows they were given, and room for the same in the caller's order: once the
 /// shards have changed nothing may fail.
 class Grouped {
 public:
     explicit Grouped(Routed const& routed)
-        : routed_(routed), numbers_(routed.rows() * sizeof(std::uint32_t)),
+        : routed_(routed), indices_(routed.rows() * sizeof(std::uint32_t)),
           mask_(routed.shards() == 1 ? 0 : routed.rows()),
           out_{{}, Tensor::empty(with_rows(routed.rows(), {}), Dtype::Bool)} {}
     /// With room for located() too.
     static Grouped with_indices(Routed const& routed);
 
     Answers of(std::size_t shard) noexcept {
-        return {reinterpret_cast<std::uint32_t*>(numbers_.data()) + routed_.begin(shard),
-                mask_of(shard)};
+        return {indices() + routed_.begin(shard), mask_of(shard)};
     }
     /// The answers of all shards in the caller's order.
     Located located() noexcept;
     Tensor mask() noexcept;
 
 private:
+    std::uint32_t* indices() noexcept { return reinterpret_cast<std::uint32_t*>(indices_.data()); }
     /// With one shard the caller's own.
     unsigned char* mask_of(std::size_t shard) noexcept {
         return routed_.shards() == 1 ? static_cast<unsigned char*>(out_.mask.data())
                                      : mask_.data() + routed_.begin(shard);
     }
+    void ungroup(std::int64_t* global) noexcept;
 
     Routed const& routed_;
-    runtime::Block numbers_;
+    runtime::Block indices_;
     runtime::Block mask_;
     Located out_;
 };
@@ -49,15 +51,28 @@ private:
 /// A column's rows, grouped; those of a shard begin at its first row. With one shard they are the caller's own.
 class GroupedColumn {
 public:
-    GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes)
-        : row_bytes_(bytes), copy_(routed.grouped(batch.data(), bytes)),
-          rows_(copy_.data() == nullptr ? batch.data() : copy_.data()) {}
-    table::Bytes from(std::size_t row) const noexcept { return rows_ + row * row_bytes_; }
+    GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes);
+    backend::Bytes from(std::size_t row) const noexcept { return rows_ + row * row_bytes_; }
 
 private:
     std::size_t row_bytes_;
     runtime::Block copy_;
-    table::Bytes rows_;
+    backend::Bytes rows_;
+};
+
+/// The caller's row for each row of a shard.
+class RowOrder {
+public:
+    explicit RowOrder(Routed const& routed);
+    /// Null if the shard's rows are the caller's.
+    std::uint32_t const* of(std::size_t shard) const noexcept {
+        auto const* const rows = reinterpret_cast<std::uint32_t const*>(rows_.data());
+        return rows == nullptr ? nullptr : rows + routed_.begin(shard);
+    }
+
+private:
+    Routed const& routed_;
+    runtime::Block rows_;
 };
 
 }  // namespace tensorhash::sharded

@@ -2,15 +2,22 @@
 #pragma once
 
 #include <exception>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "backend/loader.hpp"
+#include "backend/table_backend.hpp"
+#include "map/results.hpp"
 #include "runtime/lock.hpp"
 #include "runtime/parallel.hpp"
+#include "sharded/grouped.hpp"
 #include "sharded/route.hpp"
 #include "table/bounded_batch.hpp"
-#include "table/results.hpp"
-#include "table/table.hpp"
+#include "table/cpu_table.hpp"
+#include "tensor/bools.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
 
 namespace tensorhash {
@@ -35,6 +42,8 @@ inline std::optional<std::uint64_t> seed_of_shard(std::optional<std::uint64_t> s
     return seed ? std::optional(*seed + shard) : std::nullopt;
 }
 
+using Tables = std::vector<std::unique_ptr<backend::TableBackend>>;
+
 /// The tensors of all shards, one behind the other.
 Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
@@ -42,52 +51,41 @@ Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
 struct ShardedMap::Impl {
     Impl(Element key_element, std::vector<Element> value_elements, std::vector<Device> on,
-         ShardPolicy rule, std::vector<table::Table> shards, std::vector<table::Ledger> books = {});
+         ShardPolicy rule, sharded::Tables shards, std::vector<table::Ledger> books = {});
 
     Element const key;
     std::vector<Element> const values;
     std::vector<Device> const devices;
     std::vector<int> pools;  // the devices' numbers
     ShardPolicy const policy;
-    std::vector<table::Table> tables;
+    sharded::Tables tables;
     std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded, else none
     // One lock for all shards: a batch touches them together, and a reader sees all of a batch or nothing.
     mutable runtime::ReadWriteLock lock;
 
-    Tensor shards_of(table::Batch const& keys) const {
+    Tensor shards_of(map::Batch const& keys) const {
         return sharded::shards_of(keys, key, policy, tables.size());
     }
-    /// One shard has every key: nobody is asked.
-    sharded::Routed route(table::Batch const& keys) const {
-        return tables.size() == 1 ? sharded::Routed(keys.rows)
-                                  : sharded::Routed(keys, key, policy, tables.size());
-    }
+    /// Groups the rows by shard. Only a policy that is not our own is asked, and not for one shard.
+    std::unique_ptr<backend::Routed> route(map::Batch const& keys) const;
+    std::unique_ptr<backend::Routed> route(map::Batch const& keys, Tensor shard_of_row) const;
     /// A batch that lies in a shard's own memory is copied first, as HashMap does.
-    void detach(table::Batch& batch) const {
-        for (table::Table const& table : tables) {
-            table::detach_from(table, batch);
-        }
-    }
+    bool overlaps(void const* data, std::size_t bytes) const noexcept;
     /// A copy of the caller's keys if there are several shards: the policy and the shard must see
     /// the same ones. A single table makes its own.
-    table::Batch own(table::Batch batch) const {
-        if (tables.size() > 1) {
-            batch.tensor = batch.tensor.clone();
-            if (key.dtype == Dtype::Bool) {  // bytes were 0 or 1 when they were checked
-                table::make_true_bools(static_cast<unsigned char*>(batch.tensor.data()),
-                                       batch.tensor.bytes());
-            }
-        }
-        return batch;
-    }
-    table::KeySource key_source() const noexcept {
-        return tables.size() > 1 ? table::KeySource::Private : table::KeySource::Caller;
+    map::Batch own(map::Batch batch) const;
+    /// A shard's part of grouped keys.
+    backend::KeyRows part(sharded::GroupedColumn const& keys, backend::Routed const& routed,
+                          std::size_t shard) const noexcept {
+        return {keys.from(routed.begin(shard)), routed.rows(shard),
+                tables.size() > 1 ? backend::KeySource::Private : backend::KeySource::Caller};
     }
     void check_shard(std::size_t shard) const;
 
     bool is_bounded() const noexcept { return !ledgers.empty(); }
+    /// Bounded shards are on the CPU.
     table::BoundedState bounded(std::size_t shard) noexcept {
-        return {tables[shard], ledgers[shard]};
+        return {table::on_cpu(*tables[shard]), ledgers[shard]};
     }
     /// The shards' columns: the caller's, and two more if it is bounded.
     std::vector<Element> elements() const {
@@ -131,25 +129,56 @@ struct ShardedMap::Impl {
         runtime::run_on_devices(pools, [&](std::size_t shard) { work(shard); });
     }
 
-    /// each_shard(), after whose failure no claim of `adding` is left.
-    template <class Work>
-    void prepare_or_cancel(std::vector<std::optional<table::Adding>>& adding, Work&& work) {
+    /// Makes the change that change_of(shard) describes on every shard, or on none.
+    template <class ChangeOf>
+    void change(ChangeOf&& change_of) {
+        change(change_of, [](std::size_t) {});
+    }
+    /// The same with more work that cannot fail, after(shard), for each shard.
+    template <class ChangeOf, class After>
+    void change(ChangeOf&& change_of, After&& after) {
+        std::vector<std::unique_ptr<backend::Prepared>> prepared(tables.size());
         try {
-            each_shard(work);
+            each_shard([&](std::size_t shard) {
+                prepared[shard] = tables[shard]->prepare(change_of(shard));
+            });
         } catch (...) {
-            for (std::size_t shard = 0; shard < adding.size(); ++shard) {
-                if (adding[shard]) {
-                    tables[shard].cancel(*adding[shard]);
-                }
-            }
+            cancel(std::move(prepared));
             throw;
         }
+        finish_shards([&](std::size_t shard) {
+            tables[shard]->finish(std::move(prepared[shard]));
+            after(shard);
+        });
     }
+    void cancel(std::vector<std::unique_ptr<backend::Prepared>> prepared) noexcept;
 
-    Located find(table::Batch const& keys) const;
-    /// Without `reduce` the new keys get zeros.
-    Located add(sharded::Routed const& routed, table::Batch keys, std::vector<table::Batch> columns,
-                std::vector<Reduce> const* reduce);
+    Evicted admit(backend::Routed const& routed, sharded::RowOrder const& order,
+                  std::vector<Element> const& elements,
+                  std::function<table::Candidates(std::size_t)> const& part,
+                  sharded::Grouped& answers);
+    Located find(map::Batch const& keys) const;
+    void require_found(sharded::GroupedColumn const& keys, backend::Routed const& routed,
+                       sharded::Grouped& answers) const;
+    /// Calls change_of(keys of the shard, its values, its answers) for each shard and makes the
+    /// changes.
+    template <class ChangeOf>
+    Located write(backend::Routed const& routed, map::KeysAndValues batch, ChangeOf&& change_of) {
+        std::optional<sharded::RowOrder> order;
+        if (!batch.values.empty()) {
+            order.emplace(routed);
+        }
+        sharded::Grouped answers = sharded::Grouped::with_indices(routed);
+        map::Writing guard(lock);
+        std::vector<backend::Bytes> const columns = map::detach_from(*this, batch);
+        sharded::GroupedColumn const keys(routed, batch.keys, key.bytes());
+        change([&](std::size_t shard) -> backend::Change {
+            backend::ValueRows const rows{columns, order ? order->of(shard) : nullptr};
+            return change_of(part(keys, routed, shard), rows, answers.of(shard));
+        });
+        guard.unlock();
+        return answers.located();
+    }
 };
 
 }  // namespace tensorhash

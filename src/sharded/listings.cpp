@@ -1,31 +1,15 @@
 // ShardedMap apart from batches: listings, views, sizes, and what changes all shards at once.
-#include <cstring>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "sharded/impl.hpp"
-#include "table/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
-using table::listed;
-using table::Reading;
-using table::with_rows;
-using table::Writing;
-
-namespace {
-
-Items items_of(table::Table const& table, Element const& key, std::vector<Element> const& values) {
-    Tensor const indices = listed(table);
-    Items items{table::gathered(table.keys(), key, indices), {}};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        items.values.push_back(table::gathered(table.values()[i], values[i], indices));
-    }
-    return items;
-}
-
-}  // namespace
+using map::listed;
+using map::Reading;
+using map::Writing;
 
 Tensor sharded::joined(std::vector<Tensor> const& parts, Element const& element) {
     std::size_t rows = 0;
@@ -45,7 +29,7 @@ Tensor ShardedMap::active_buf_indices() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
-        Tensor const local = listed(impl_->tables[shard]);
+        Tensor const local = listed(*impl_->tables[shard]);
         parts[shard] = Tensor::empty(local.shape(), Dtype::Int64);
         auto const global = parts[shard].as_mutable<std::int64_t>();
         for (std::size_t i = 0; i < global.size(); ++i) {
@@ -59,8 +43,7 @@ Tensor ShardedMap::keys() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
-        table::Table const& here = impl_->tables[shard];
-        parts[shard] = table::gathered(here.keys(), impl_->key, listed(here));
+        parts[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys;
     });
     return sharded::joined(parts, impl_->key);
 }
@@ -69,7 +52,7 @@ Items ShardedMap::items() const {
     Reading const guard(impl_->lock);
     std::vector<Items> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
-        parts[shard] = items_of(impl_->tables[shard], impl_->key, impl_->values);
+        parts[shard] = map::items_of(*impl_->tables[shard], impl_->key, impl_->values);
     });
     std::vector<Tensor> column;
     for (Items const& part : parts) {
@@ -88,26 +71,20 @@ Items ShardedMap::items() const {
 Items ShardedMap::items(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
-    return items_of(impl_->tables[shard], impl_->key, impl_->values);
+    return map::items_of(*impl_->tables[shard], impl_->key, impl_->values);
 }
 
 Tensor ShardedMap::key_tensor(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
-    table::Table const& here = impl_->tables[shard];
-    return table::column_view(here.keys(), impl_->key, here.capacity()).as_read_only();
+    return impl_->tables[shard]->key_tensor();
 }
 
 Tensor ShardedMap::value_tensor(std::size_t shard, std::size_t column) const {
     impl_->check_shard(shard);
-    if (column >= impl_->values.size()) {
-        throw IndexError("value_buffer_id: expected less than the table's " +
-                         std::to_string(impl_->values.size()) + " value columns, got " +
-                         std::to_string(column));
-    }
+    map::check_column(column, impl_->values.size(), "value_buffer_id");
     Reading const guard(impl_->lock);
-    table::Table const& here = impl_->tables[shard];
-    return table::column_view(here.values()[column], impl_->values[column], here.capacity());
+    return impl_->tables[shard]->value_tensor(column);
 }
 
 void ShardedMap::reserve(Capacity capacity) {
@@ -121,59 +98,45 @@ void ShardedMap::reserve(Capacity capacity) {
     }
     std::uint64_t const rows = sharded::capacity_of_shard(capacity, shards(), "capacity");
     Writing const guard(impl_->lock);
-    // Goes before the lock does: room that was not taken is given back by then.
-    std::vector<table::Growth> growth(shards());
-    impl_->each_shard(
-        [&](std::size_t shard) { growth[shard] = impl_->tables[shard].prepare_reserve(rows); });
-    impl_->finish_shards(
-        [&](std::size_t shard) { impl_->tables[shard].finish_reserve(std::move(growth[shard])); });
+    impl_->change([&](std::size_t) -> backend::Change { return backend::Reserve{rows}; });
 }
 
 void ShardedMap::clear() {
     Writing const guard(impl_->lock);
-    impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard].clear(); });
+    impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard]->clear(); });
     impl_->forget_victims();
 }
 
 std::vector<Tensor> ShardedMap::compact() {
-    std::vector<table::Compacted> compacted(shards());
     std::vector<Tensor> moved(shards());
     Writing const guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        table::Table const& here = impl_->tables[shard];
-        moved[shard] = Tensor::empty(with_rows(here.capacity(), {}), Dtype::Int32);
-        compacted[shard] = here.prepare_compact(static_cast<std::int32_t*>(moved[shard].data()));
-    });
-    impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard].finish_compact(std::move(compacted[shard]));
+    impl_->change([&](std::size_t shard) -> backend::Change {
+        moved[shard] = map::make_old_to_new(*impl_->tables[shard]);
+        return backend::Compact{static_cast<std::int32_t*>(moved[shard].data())};
     });
     impl_->forget_victims();
     return moved;
 }
 
 ShardedMap ShardedMap::clone() const {
-    std::vector<std::optional<table::Table>> copies(shards());
+    sharded::Tables copies(shards());
     ShardPolicy policy = impl_->policy;  // outside the lock: a policy is the caller's code
     Reading const guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) { copies[shard].emplace(impl_->tables[shard]); });
-    std::vector<table::Table> tables;
-    for (auto& copy : copies) {
-        tables.push_back(std::move(*copy));
-    }
+    impl_->each_shard([&](std::size_t shard) { copies[shard] = impl_->tables[shard]->clone(); });
     std::vector<table::Ledger> ledgers;
     for (table::Ledger const& ledger : impl_->ledgers) {
         ledgers.push_back(ledger.copy());
     }
     return ShardedMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
-                                             std::move(policy), std::move(tables),
+                                             std::move(policy), std::move(copies),
                                              std::move(ledgers)));
 }
 
 std::int64_t ShardedMap::size() const {
     Reading const guard(impl_->lock);
     std::uint64_t sum = 0;
-    for (table::Table const& table : impl_->tables) {
-        sum += table.size();
+    for (auto const& table : impl_->tables) {
+        sum += table->sizes().entries;
     }
     return static_cast<std::int64_t>(sum);
 }
@@ -181,14 +144,14 @@ std::int64_t ShardedMap::size() const {
 std::int64_t ShardedMap::size(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
-    return static_cast<std::int64_t>(impl_->tables[shard].size());
+    return static_cast<std::int64_t>(impl_->tables[shard]->sizes().entries);
 }
 
 std::int64_t ShardedMap::capacity() const {
     Reading const guard(impl_->lock);
     std::uint64_t sum = 0;
-    for (table::Table const& table : impl_->tables) {
-        sum += table.capacity();
+    for (auto const& table : impl_->tables) {
+        sum += table->sizes().capacity;
     }
     return static_cast<std::int64_t>(sum);
 }
@@ -196,7 +159,7 @@ std::int64_t ShardedMap::capacity() const {
 std::int64_t ShardedMap::capacity(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
-    return static_cast<std::int64_t>(impl_->tables[shard].capacity());
+    return static_cast<std::int64_t>(impl_->tables[shard]->sizes().capacity);
 }
 
 Element const& ShardedMap::key_element() const noexcept { return impl_->key; }
@@ -221,7 +184,7 @@ MemoryUsage ShardedMap::memory_usage() const {
     MemoryUsage sum;
     for (std::size_t shard = 0; shard < shards(); ++shard) {
         MemoryUsage const one = impl_->is_bounded() ? table::memory_of(impl_->bounded(shard))
-                                                    : impl_->tables[shard].memory_usage();
+                                                    : impl_->tables[shard]->memory_usage();
         sum.keys += one.keys;
         sum.values += one.values;
         sum.index += one.index;
@@ -240,12 +203,11 @@ void ShardedMap::validate() const {
             }
         }
         impl_->each_shard([&](std::size_t shard) {
-            table::Table const& here = impl_->tables[shard];
-            here.validate();
+            impl_->tables[shard]->validate();
             if (impl_->is_bounded()) {
                 table::validate_uses(impl_->bounded(shard));
             }
-            keys[shard] = table::gathered(here.keys(), impl_->key, listed(here));
+            keys[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys;
         });
     }
     // Outside the lock: a policy is the caller's code.

@@ -1,17 +1,15 @@
-// Asking the policy, and a stable counting sort by shard.
+// Asking the policy, and checking its answers.
 #include "sharded/route.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <span>
 #include <string>
-#include <utility>
 
 #include "runtime/parallel.hpp"
-#include "table/results.hpp"
-#include "table/rows.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace tensorhash::sharded {
 namespace {
@@ -64,86 +62,14 @@ void require_shards(std::span<std::int32_t const> shard, std::size_t shards) {
 
 }  // namespace
 
-Tensor shards_of(table::Batch const& keys, Element const& element, ShardPolicy const& policy,
+Tensor shards_of(map::Batch const& keys, Element const& element, ShardPolicy const& policy,
                  std::size_t shards) {
     Tensor out = Tensor::zeros({static_cast<std::int64_t>(keys.rows)}, Dtype::Int32);
     auto const shard = out.as_mutable<std::int32_t>();
-    Tensor const rows = canonical(keys.tensor.reshape(table::with_rows(keys.rows, element.shape)));
+    Tensor const rows = canonical(keys.tensor.reshape(with_rows(keys.rows, element.shape)));
     policy.route(rows.as_read_only(), static_cast<int>(shards), shard);
     require_shards(shard, shards);
     return out;
-}
-
-template <class Fill>
-void Routed::count(Fill&& fill) {
-    auto const* const shard = static_cast<std::int32_t const*>(shard_.data());
-    runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        fill(begin, end);
-        Places counts{};  // chunks' counts share cache lines: counted here, left there once
-        for (std::size_t row = begin; row < end; ++row) {
-            ++counts[static_cast<std::size_t>(shard[row])];
-        }
-        places_[chunk] = counts;
-    });
-    std::size_t at = 0;
-    for (std::size_t s = 0; s < shards(); ++s) {
-        begins_[s] = at;
-        for (Places& places : places_) {
-            std::uint32_t const rows_here = places[s];
-            places[s] = static_cast<std::uint32_t>(at);
-            at += rows_here;
-        }
-    }
-    begins_[shards()] = at;
-}
-
-Routed::Routed(Tensor shard_of_row, std::size_t shards)
-    : begins_(shards + 1, 0),
-      chunks_(runtime::cut(static_cast<std::size_t>(shard_of_row.size()), runtime::kGrain)),
-      shard_(std::move(shard_of_row)), places_(chunks_.count) {
-    count([](std::size_t, std::size_t) {});
-}
-
-Routed::Routed(table::Batch const& keys, Element const& element, ShardPolicy const& policy,
-               std::size_t shards)
-    : begins_(shards + 1, 0), chunks_(runtime::cut(keys.rows, runtime::kGrain)),
-      places_(chunks_.count) {
-    if (!is_hash_policy(policy)) {
-        shard_ = shards_of(keys, element, policy, shards);
-        count([](std::size_t, std::size_t) {});
-        return;
-    }
-    // Our own rule needs no check and no canonical copy, and its answers are counted while they are warm.
-    shard_ = Tensor::empty({static_cast<std::int64_t>(keys.rows)}, Dtype::Int32);
-    auto* const shard = static_cast<std::int32_t*>(shard_.data());
-    count([&](std::size_t begin, std::size_t end) {
-        hash_shards(keys.data(), element, static_cast<int>(shards), begin, end, shard);
-    });
-}
-
-runtime::Block Routed::grouped(unsigned char const* from, std::size_t row_bytes) const {
-    if (shards() == 1) {
-        return {};
-    }
-    runtime::Block rows_of_shards(rows() * row_bytes);
-    unsigned char* const to = rows_of_shards.data();
-    table::with_width(row_bytes, [&](auto width) {
-        for_rows([&](std::size_t row, std::size_t, std::size_t place) {
-            std::memcpy(to + place * width.bytes(), from + row * width.bytes(), width.bytes());
-        });
-    });
-    return rows_of_shards;
-}
-
-RowOrder::RowOrder(Routed const& routed) : routed_(routed) {
-    if (routed.shards() == 1) {
-        return;
-    }
-    rows_ = runtime::Block(routed.rows() * sizeof(std::uint32_t));
-    auto* const order = reinterpret_cast<std::uint32_t*>(rows_.data());
-    routed.for_rows([&](std::size_t row, std::size_t, std::size_t place) {
-        order[place] = static_cast<std::uint32_t>(row);
-    });
 }
 
 }  // namespace tensorhash::sharded

@@ -1,28 +1,30 @@
 // ShardedMap's batches: routed before the lock is taken, prepared on all shards, then finished on all or on none.
 #include "tensorhash/sharded/sharded_map.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "sharded/grouped.hpp"
+#include "map/get.hpp"
 #include "sharded/impl.hpp"
-#include "table/get.hpp"
-#include "table/results.hpp"
+#include "table/limits.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
+using backend::Answers;
+using backend::KeyRows;
+using backend::Routed;
+using backend::ValueRows;
+using map::Batch;
+using map::KeysAndValues;
+using map::Reading;
+using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
-using sharded::Routed;
-using table::Answers;
-using table::Batch;
-using table::Reading;
-using table::with_rows;
-using table::Writing;
 
 void sharded::check_devices(std::vector<Device> const& devices) {
     if (devices.empty()) {
@@ -79,7 +81,7 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 }  // namespace
 
 ShardedMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
-                       std::vector<Device> on, ShardPolicy rule, std::vector<table::Table> shards,
+                       std::vector<Device> on, ShardPolicy rule, sharded::Tables shards,
                        std::vector<table::Ledger> books)
     : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
       policy(with_short_name(std::move(rule))), tables(std::move(shards)),
@@ -98,12 +100,45 @@ void ShardedMap::Impl::check_shard(std::size_t shard) const {
 
 void sharded::check_elements(Element const& key, std::vector<Element> const& values,
                              ShardPolicy const& policy, std::size_t shards) {
-    table::check_elements(key, values);
+    map::check_elements(key, values);
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
     // A policy that does not take such keys says so now, not at the first batch.
     shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, shards);
+}
+
+std::unique_ptr<Routed> ShardedMap::Impl::route(Batch const& keys) const {
+    bool const asks = tables.size() > 1 && !sharded::is_hash_policy(policy);
+    return route(keys, asks ? shards_of(keys) : Tensor());
+}
+
+std::unique_ptr<Routed> ShardedMap::Impl::route(Batch const& keys, Tensor shard_of_row) const {
+    return backend::backend_for(devices[0], "devices")
+        .route(map::key_rows(keys), key, tables.size(), std::move(shard_of_row));
+}
+
+bool ShardedMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](auto const& table) { return table->overlaps(data, bytes); });
+}
+
+Batch ShardedMap::Impl::own(Batch batch) const {
+    if (tables.size() > 1) {
+        batch.tensor = batch.tensor.clone();
+        if (key.dtype == Dtype::Bool) {  // bytes were 0 or 1 when they were checked
+            make_true_bools(static_cast<unsigned char*>(batch.tensor.data()), batch.tensor.bytes());
+        }
+    }
+    return batch;
+}
+
+void ShardedMap::Impl::cancel(std::vector<std::unique_ptr<backend::Prepared>> prepared) noexcept {
+    for (std::size_t shard = 0; shard < prepared.size(); ++shard) {
+        if (prepared[shard]) {
+            tables[shard]->cancel(std::move(prepared[shard]));
+        }
+    }
 }
 
 ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
@@ -113,9 +148,11 @@ ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element>
     sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
-    std::vector<table::Table> tables;
+    sharded::Tables tables;
     for (std::size_t i = 0; i < devices.size(); ++i) {
-        tables.emplace_back(key, values, capacity, sharded::seed_of_shard(seed, i));
+        tables.push_back(
+            backend::backend_for(devices[i], "devices")
+                .make_table({key, values, capacity, sharded::seed_of_shard(seed, i)}, devices[i]));
     }
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
                                    std::move(policy), std::move(tables));
@@ -128,80 +165,65 @@ ShardedMap::~ShardedMap() = default;
 
 ShardedMap ShardedMap::from_items(Tensor const& keys, std::vector<Tensor> const& values,
                                   std::vector<Device> devices, ShardPolicy policy) {
-    std::vector<Element> elements;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        elements.push_back(table::element_of(values[i], "values[" + std::to_string(i) + "]"));
-    }
-    ShardedMap map(Capacity{0}, table::element_of(keys, "keys"), std::move(elements),
-                   std::move(devices), std::move(policy));
-    map.insert(keys, values);
-    return map;
-}
-
-Located ShardedMap::Impl::add(Routed const& routed, Batch keys, std::vector<Batch> columns,
-                              std::vector<Reduce> const* reduce) {
-    std::optional<sharded::RowOrder> order;
-    if (!columns.empty()) {
-        order.emplace(routed);
-    }
-    Grouped answers = Grouped::with_indices(routed);
-    std::vector<std::optional<table::Adding>> adding(tables.size());
-    std::vector<table::Bytes> from;
-
-    Writing guard(lock);
-    detach(keys);
-    for (Batch& column : columns) {
-        detach(column);
-        from.push_back(column.data());
-    }
-    GroupedColumn const rows(routed, keys, key.bytes());
-    prepare_or_cancel(adding, [&](std::size_t shard) {
-        adding[shard] = tables[shard].prepare_add(
-            rows.from(routed.begin(shard)), routed.rows(shard), answers.of(shard), key_source());
-    });
-    finish_shards([&](std::size_t shard) {
-        if (reduce == nullptr) {
-            tables[shard].finish_activate(std::move(*adding[shard]));
-        } else {
-            tables[shard].finish_upsert(std::move(*adding[shard]), from, *reduce,
-                                        order ? order->of(shard) : nullptr);
-        }
-    });
-    guard.unlock();
-    return answers.located();
+    std::vector<Element> elements = map::elements_of(values);
+    ShardedMap made(Capacity{0}, map::element_of(keys, "keys"), std::move(elements),
+                    std::move(devices), std::move(policy));
+    made.insert(keys, values);
+    return made;
 }
 
 Located ShardedMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
-    return accumulate(keys, values, {Reduce::First});
+    impl_->require_unbounded("insert");
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    batch.keys = impl_->own(std::move(batch.keys));
+    auto const routed = impl_->route(batch.keys);
+    return impl_->write(*routed, std::move(batch),
+                        [](KeyRows rows, ValueRows columns, Answers out) {
+                            return backend::Insert{rows, columns, out};
+                        });
 }
 
 Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
-    return accumulate(keys, values, {Reduce::Last});
+    impl_->require_unbounded("insert_or_assign");
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    batch.keys = impl_->own(std::move(batch.keys));
+    auto const routed = impl_->route(batch.keys);
+    return impl_->write(*routed, std::move(batch),
+                        [](KeyRows rows, ValueRows columns, Answers out) {
+                            return backend::InsertOrAssign{rows, columns, out};
+                        });
 }
 
 Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
-    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
-    std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
-    std::vector<Reduce> const reduces = table::check_reduce(reduce, impl_->values.size());
-    return impl_->add(impl_->route(batch), batch, columns, &reduces);
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    map::check_reduce(reduce, impl_->values.size());
+    batch.keys = impl_->own(std::move(batch.keys));
+    auto const routed = impl_->route(batch.keys);
+    return impl_->write(*routed, std::move(batch),
+                        [&](KeyRows rows, ValueRows columns, Answers out) {
+                            return backend::Accumulate{rows, columns, reduce, out};
+                        });
 }
 
 Located ShardedMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
-    return impl_->add(impl_->route(batch), batch, {}, nullptr);
+    Batch const batch = impl_->own(map::check_batch(keys, impl_->key, "keys"));
+    auto const routed = impl_->route(batch);
+    return impl_->write(*routed, {batch, {}}, [](KeyRows rows, ValueRows, Answers out) {
+        return backend::Activate{rows, out};
+    });
 }
 
 Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                                 std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
-    Batch const batch = impl_->own(table::check_batch(keys, impl_->key, "keys"));
-    std::vector<Batch> const columns = table::check_values(values, impl_->values, batch.rows);
-    Tensor const owner = impl_->shards_of(batch);
-    for (std::size_t row = 0; row < batch.rows; ++row) {
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    batch.keys = impl_->own(std::move(batch.keys));
+    Tensor const owner = impl_->shards_of(batch.keys);
+    for (std::size_t row = 0; row < batch.keys.rows; ++row) {
         auto const at = static_cast<std::size_t>(owner.as<std::int32_t>()[row]);
         if (at != shard) {
             throw ValueError("keys: row " + std::to_string(row) + " belongs to " +
@@ -210,33 +232,31 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                              "; insert() sends each row where it belongs");
         }
     }
-    std::vector<Reduce> const reduces(impl_->values.size(), Reduce::First);
-    return impl_->add(Routed(owner, shards()), batch, columns, &reduces);
+    auto const routed = impl_->route(batch.keys, owner);
+    return impl_->write(*routed, std::move(batch),
+                        [](KeyRows rows, ValueRows columns, Answers out) {
+                            return backend::Insert{rows, columns, out};
+                        });
 }
 
 Tensor ShardedMap::shard_of(Tensor const& keys) const {
-    return impl_->shards_of(table::check_batch(keys, impl_->key, "keys"));
+    return impl_->shards_of(map::check_batch(keys, impl_->key, "keys"));
 }
 
 Located ShardedMap::find(Tensor const& keys) const {
-    return impl_->find(table::check_batch(keys, impl_->key, "keys"));
+    return impl_->find(map::check_batch(keys, impl_->key, "keys"));
 }
 
 Tensor ShardedMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor ShardedMap::erase(Tensor const& keys) {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    Routed const routed = impl_->route(batch);
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    Grouped answers(routed);
-    std::vector<std::optional<table::Erasing>> erasing(shards());
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    auto const routed = impl_->route(batch);
+    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
+    Grouped answers(*routed);
     Writing guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        erasing[shard] = impl_->tables[shard].prepare_erase(routed.rows(shard));
-    });
-    impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard].finish_erase(*erasing[shard], rows.from(routed.begin(shard)),
-                                          routed.rows(shard), answers.of(shard).mask);
+    impl_->change([&](std::size_t shard) -> backend::Change {
+        return backend::Erase{impl_->part(rows, *routed, shard), answers.of(shard).mask};
     });
     impl_->end_batch(0);  // counts as a batch, uses nothing
     guard.unlock();
@@ -249,18 +269,18 @@ std::vector<Tensor> ShardedMap::get(Tensor const& keys, std::vector<Tensor> cons
 
 ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
                                             std::vector<Tensor> const& defaults) const {
-    Batch const batch = table::check_batch(keys, impl_->key, "keys");
-    table::Values values(impl_->values, defaults, batch.rows);
-    Routed const routed = impl_->route(batch);
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
-    sharded::RowOrder const order(routed);
-    Grouped answers(routed);
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Values values(impl_->values, defaults, batch.rows);
+    auto const routed = impl_->route(batch);
+    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
+    sharded::RowOrder const order(*routed);
+    Grouped answers(*routed);
     Reading guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) {
-        table::Table const& here = impl_->tables[shard];
+        backend::TableBackend const& here = *impl_->tables[shard];
         Answers const found = answers.of(shard);
-        here.find(rows.from(routed.begin(shard)), routed.rows(shard), found);
-        values.gather_part(here, found.numbers, order.of(shard), routed.rows(shard));
+        here.find(impl_->part(rows, *routed, shard), found);
+        values.gather(here, {found.indices, routed->rows(shard), {}, order.of(shard)});
     });
     guard.unlock();
     return {values.take(), answers.mask()};
@@ -268,22 +288,16 @@ ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
 
 Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("assign");
-    Batch batch = table::check_batch(keys, impl_->key, "keys");
-    std::vector<Batch> columns = table::check_values(values, impl_->values, batch.rows);
-    Routed const routed = impl_->route(batch);
-    sharded::RowOrder const order(routed);
-    Grouped answers(routed);
-    std::vector<table::Bytes> from;
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    auto const routed = impl_->route(batch.keys);
+    sharded::RowOrder const order(*routed);
+    Grouped answers(*routed);
     Writing guard(impl_->lock);
-    impl_->detach(batch);
-    for (Batch& column : columns) {
-        impl_->detach(column);
-        from.push_back(column.data());
-    }
-    GroupedColumn const rows(routed, batch, impl_->key.bytes());
+    std::vector<backend::Bytes> const columns = map::detach_from(*impl_, batch);
+    GroupedColumn const rows(*routed, batch.keys, impl_->key.bytes());
     impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard].assign(rows.from(routed.begin(shard)), routed.rows(shard), from,
-                                    answers.of(shard), order.of(shard));
+        impl_->tables[shard]->assign(impl_->part(rows, *routed, shard), {columns, order.of(shard)},
+                                     answers.of(shard));
     });
     guard.unlock();
     return answers.mask();

@@ -10,11 +10,11 @@
 
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
-#include "table/results.hpp"
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 
@@ -24,39 +24,19 @@ std::vector<Element> with_hidden(std::vector<Element> values) {
     return values;
 }
 
-void fail_insert_in_update() {
-    throw ValueError(
-        "missing: a bounded table does not insert in update; insert first, which "
-        "returns what it evicts");
+std::vector<Reduce> with_hidden(std::vector<Reduce> const& reduce, std::size_t columns) {
+    std::vector<Reduce> all = reduce.size() == 1 ? std::vector<Reduce>(columns, reduce[0]) : reduce;
+    all.insert(all.end(), 2, Reduce::Last);
+    return all;
 }
 
-std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
-                                  bool required) {
-    bool const given = scores.dtype() != Dtype::Undefined;
-    if (given && eviction == Eviction::Lru) {
-        throw ValueError("scores: this table evicts by least recent use and takes none");
-    }
-    if (!given && required && eviction == Eviction::Score) {
-        throw ValueError("scores: this table evicts by score: expected int64, one per key");
-    }
-    if (!given) {
-        return std::nullopt;
-    }
-    Batch batch = check_batch(scores, kScore, "scores");
-    if (batch.rows != rows) {
-        throw ValueError("scores: expected " + std::to_string(rows) +
-                         " rows, as many as keys, got " + std::to_string(batch.rows));
-    }
-    return batch;
-}
-
-UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores)
+UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Bytes scores)
     : scores_(rows * sizeof(std::int64_t)), uses_(rows * sizeof(std::uint64_t)),
       lowest_(std::numeric_limits<std::int64_t>::max()) {
     auto* const use = reinterpret_cast<std::uint64_t*>(uses_.data());
     auto* const score = reinterpret_cast<std::int64_t*>(scores_.data());
     if (scores != nullptr) {
-        runtime::copy_bytes(scores_.data(), scores->data(), rows * sizeof(std::int64_t));
+        runtime::copy_bytes(scores_.data(), scores, rows * sizeof(std::int64_t));
     } else {
         std::fill(score, score + rows, static_cast<std::int64_t>(ledger.clock + 1));
     }
@@ -183,7 +163,7 @@ void finish_evicting(BoundedState const& state, Candidates const& batch, Admissi
                leaving(gone, column.row_bytes));
     }
     for (std::size_t row = 0; row < batch.rows; ++row) {
-        out.numbers[row] = admission.distinct.where[admission.distinct.of_row[row]];
+        out.indices[row] = admission.distinct.where[admission.distinct.of_row[row]];
         out.mask[row] = plan.added[row];
     }
 }
@@ -204,7 +184,7 @@ Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answ
     Admission admission;
     std::uint64_t const room = state.table.capacity() - state.table.size();
     if (batch.rows <= room) {
-        admission.adding = state.table.prepare_add(batch.keys, batch.rows, out);
+        admission.insertion = state.table.prepare_insert(batch.keys, batch.rows, out);
         return admission;
     }
     // The plan must be about the keys that then come in, whatever the caller's array does
@@ -213,8 +193,8 @@ Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answ
     state.table.copy_keys(admission.keys.data(), batch.keys, batch.rows);
     std::optional<Distinct> distinct = too_many(state, batch, admission.keys.data(), room);
     if (!distinct) {
-        admission.adding =
-            state.table.prepare_add(admission.keys.data(), batch.rows, out, KeySource::Private);
+        admission.insertion =
+            state.table.prepare_insert(admission.keys.data(), batch.rows, out, KeySource::Private);
         return admission;
     }
     admission.distinct = std::move(*distinct);
@@ -228,8 +208,8 @@ Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answ
 }
 
 void cancel_admit(BoundedState const& state, Admission& admission) noexcept {
-    if (admission.adding) {
-        state.table.cancel(*admission.adding);
+    if (admission.insertion) {
+        state.table.cancel(*admission.insertion);
     } else {
         state.table.cancel(admission.replacing);
         state.ledger.victims.forget();
@@ -238,9 +218,9 @@ void cancel_admit(BoundedState const& state, Admission& admission) noexcept {
 
 void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,
                   Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
-    if (admission.adding) {
-        state.table.finish_upsert(std::move(*admission.adding), batch.values, batch.reduce,
-                                  batch.order);
+    if (admission.insertion) {
+        state.table.finish_accumulate(std::move(*admission.insertion), {batch.values, batch.order},
+                                      batch.reduce);
         state.ledger.victims.changed(batch.used.lowest_score());
     } else {
         finish_evicting(state, batch, admission, out, evicted, place);
@@ -302,44 +282,6 @@ void validate_uses(BoundedState const& state) {
             throw CorruptTable("table: scores and last uses are not in the same order");
         }
     }
-}
-
-void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> const& elements,
-                   BoundedState const& state) {
-    io::write_head(sink, {state.ledger.eviction, state.ledger.clock, state.ledger.uses});
-    io::write_table(sink, key, elements, state.table);
-}
-
-BoundedImage read_bounded(unsigned char const* bytes, std::size_t count) {
-    io::BoundedHead const head = io::read_head(bytes, count);
-    if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {
-        throw FormatError("not a sound file of a bounded table: it has a clock of " +
-                          std::to_string(head.clock) + " and " + std::to_string(head.uses) +
-                          " uses, more than can be");
-    }
-    BoundedImage image{head, io::read_image(bytes, count)};
-    std::vector<Element> const& values = image.table.values;
-    if (values.size() < 2 || values[values.size() - 2] != kScore || values.back() != kUse ||
-        image.table.capacity == 0) {
-        throw FormatError("not a sound file of a bounded table: it has no scores");
-    }
-    return image;
-}
-
-RestoredBounded build_bounded(BoundedImage&& image) {
-    std::uint64_t const rows = image.table.capacity;
-    io::Restored restored = io::build_table(std::move(image.table), rows);
-    restored.values.resize(restored.values.size() - 2);
-    RestoredBounded made{std::move(restored.key), std::move(restored.values),
-                         std::move(restored.table), Ledger(image.head.eviction)};
-    made.ledger.clock = image.head.clock;
-    made.ledger.uses = image.head.uses;
-    try {
-        validate_uses({made.table, made.ledger});
-    } catch (CorruptTable const& error) {
-        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
-    }
-    return made;
 }
 
 MemoryUsage memory_of(BoundedState const& state) {

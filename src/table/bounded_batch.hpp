@@ -4,11 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "io/bounded_format.hpp"
-#include "table/arguments.hpp"
 #include "table/evict.hpp"
 #include "table/reduce.hpp"
-#include "tensorhash/bounded_map.hpp"
+#include "tensorhash/eviction.hpp"
 
 namespace tensorhash::table {
 
@@ -18,6 +16,9 @@ inline Element const kUse{Dtype::UInt64, {}};
 
 /// The caller's columns and the two.
 std::vector<Element> with_hidden(std::vector<Element> values);
+/// How rows are joined, for each of the caller's columns and the two. `reduce` has one for all
+/// columns or one per column.
+std::vector<Reduce> with_hidden(std::vector<Reduce> const& reduce, std::size_t columns);
 
 /// What a bounded table keeps beside its columns.
 struct Ledger {
@@ -56,17 +57,11 @@ struct BoundedState {
     }
 };
 
-/// Throws ValueError: Missing::Insert is refused.
-[[noreturn]] void fail_insert_in_update();
-
-/// Scores as the table wants them: given if it evicts by score, and only then.
-std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
-                                  bool required);
-
 /// Rows of the two columns for a batch: the caller's scores or the clock, and the uses.
 class UsedRows {
 public:
-    UsedRows(Ledger const& ledger, std::size_t rows, Batch const* scores);
+    /// `scores` is int64 [rows]; null: the clock.
+    UsedRows(Ledger const& ledger, std::size_t rows, Bytes scores);
     Bytes scores() const { return scores_.data(); }
     Bytes uses() const { return uses_.data(); }
     std::int64_t const* score_numbers() const {
@@ -104,9 +99,9 @@ struct Distinct {
 struct Admission {
     std::size_t leaving() const noexcept { return plan ? plan->leaving.size() : 0; }
 
-    runtime::Block keys;           // a copy of the batch's, if they are looked at more than once
-    std::optional<Adding> adding;  // everything fits
-    std::optional<Plan> plan;      // or somebody leaves: what follows is for that
+    runtime::Block keys;  // a copy of the batch's, if they are looked at more than once
+    std::optional<Insertion> insertion;  // everything fits
+    std::optional<Plan> plan;            // or somebody leaves: what follows is for that
     Distinct distinct;
     std::vector<Join> joins;
     runtime::Block arriving;
@@ -139,24 +134,5 @@ void validate_uses(BoundedState const& state);
 
 /// What a table of so many entries reports, the two columns and the ledger as bookkeeping.
 MemoryUsage memory_of(BoundedState const& state);
-
-void write_bounded(io::Sink& sink, Element const& key, std::vector<Element> const& elements,
-                   BoundedState const& state);
-
-/// A bounded table's file, checked as io::Image is.
-struct BoundedImage {
-    io::BoundedHead head;
-    io::Image table;
-};
-BoundedImage read_bounded(unsigned char const* bytes, std::size_t count);
-
-/// A table out of a file, with its ledger; `values` are the caller's columns. Throws FormatError.
-struct RestoredBounded {
-    Element key;
-    std::vector<Element> values;
-    Table table;
-    Ledger ledger;
-};
-RestoredBounded build_bounded(BoundedImage&& image);
 
 }  // namespace tensorhash::table

@@ -3,7 +3,8 @@
 
 #include <cstddef>
 
-#include "tensorhash/hash_map.hpp"
+#include "tensorhash/dtype.hpp"
+#include "tensorhash/reduce.hpp"
 
 namespace tensorhash::table {
 

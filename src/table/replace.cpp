@@ -19,7 +19,7 @@ Replacing Table::prepare_replace(std::span<std::uint32_t const> leaving, Bytes k
     replacing.numbers = runtime::Block(rows * sizeof(std::uint32_t));
     erase(gone.data(), backwards.size(), replacing.mask.data());
     try {
-        replacing.adding = prepare_add(
+        replacing.insertion = prepare_insert(
             keys, rows,
             {reinterpret_cast<std::uint32_t*>(replacing.numbers.data()), replacing.mask.data()},
             KeySource::Private);
@@ -41,6 +41,6 @@ void Table::cancel(Replacing& replacing) noexcept {
     index_.place(key_buffer(), live_.data(), top_, size());
 }
 
-void Table::finish_replace(Replacing&& replacing) noexcept { finish_add(replacing.adding); }
+void Table::finish_replace(Replacing&& replacing) noexcept { finish_keys(replacing.insertion); }
 
 }  // namespace tensorhash::table

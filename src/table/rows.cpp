@@ -6,7 +6,7 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/streaming.hpp"
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 namespace {

@@ -5,8 +5,7 @@
 
 namespace tensorhash::table {
 
-/// The optimizer's step on rows of these columns. Throws ValueError for a hyperparameter out of range and for columns
-/// that are not the optimizer's.
-RowStep make_step(Optimizer const& optimizer, std::vector<Element> const& columns);
+/// The optimizer's step on rows of a table with the optimizer's columns, the first of them `weights`.
+RowStep make_step(Optimizer const& optimizer, Element const& weights);
 
 }  // namespace tensorhash::table

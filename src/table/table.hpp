@@ -10,29 +10,26 @@
 #include <span>
 #include <vector>
 
+#include "backend/batch.hpp"
+#include "backend/table_backend.hpp"
+#include "index/bucket_index.hpp"
 #include "runtime/memory.hpp"
-#include "table/index.hpp"
-#include "tensorhash/hash_map.hpp"
+#include "table/limits.hpp"
+#include "tensorhash/memory_usage.hpp"
+#include "tensorhash/tensor.hpp"
 
 namespace tensorhash::table {
-
-/// One table holds at most so many entries: buffer indices are int32.
-inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
 
 /// The capacity that a table grows to when it needs more than it has: what it needs, or twice what it has if that is
 /// more, a large one rounded up to what its index serves. Never more than kMaxEntries, whatever is needed.
 std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed);
 
-using Bytes = unsigned char const*;
+using backend::Answers;
+using backend::Bytes;
+using backend::KeySource;
 
 /// Keys of this element as the index sees them.
 KeyLayout layout_of(Element const& key) noexcept;
-
-/// Where a batch call puts its answers.
-struct Answers {
-    std::uint32_t* numbers;  // [rows] buffer indices; 0xffffffff reads as -1
-    unsigned char* mask;     // [rows]
-};
 
 /// A dense buffer of `rows` elements, shared with the views that were given out.
 struct Column {
@@ -58,14 +55,8 @@ struct Growth {
     std::vector<runtime::Extension> extensions;
 };
 
-/// Where a batch's keys lie.
-enum class KeySource : unsigned char {
-    Caller,   // in memory that another thread or process may write to at any time
-    Private,  // in memory that stays as it is until the call is over
-};
-
 /// A batch whose keys have claims and room, but are not yet the table's.
-struct Adding {
+struct Insertion {
     struct Counts {
         std::uint32_t base = 0;     // the first fresh index
         std::uint64_t claimed = 0;  // new keys in all
@@ -92,7 +83,7 @@ struct Replacing {
     std::vector<std::uint32_t> leaving;
     runtime::Block numbers;
     runtime::Block mask;
-    Adding adding;
+    Insertion insertion;
 };
 
 /// A compacted copy of a table's parts; no `index`: there was nothing to do.
@@ -137,29 +128,37 @@ public:
     std::vector<std::uint32_t> const& free_stack() const noexcept { return free_; }
     std::vector<std::uint64_t> const& live() const noexcept { return live_; }
 
+    Element const& key_element() const noexcept { return key_; }
+    std::vector<Element> const& value_elements() const noexcept { return elements_; }
+
     /// A private copy of a batch of the caller's keys, as the table holds keys.
     void copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noexcept;
     void find(Bytes keys, std::size_t rows, Answers out) const;
+    /// Adds the keys that are new, with their values. `values` is one address per column.
+    void insert(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out,
+                KeySource source = KeySource::Caller);
     /// Adds the keys that are new; their values are zeros.
     void activate(Bytes keys, std::size_t rows, Answers out, KeySource source = KeySource::Caller);
-    /// Adds the keys that are new with their values and joins the other rows by `reduce`, one per column.
-    void upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
-                std::span<Reduce const> reduce, Answers out);
+    /// Adds the keys that are new with their values and joins the other rows by `reduce`, one for
+    /// all columns or one per column.
+    void accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& values,
+                    std::span<Reduce const> reduce, Answers out,
+                    KeySource source = KeySource::Caller);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
-    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as find(). With an `order`,
-    /// row i's values are row order[i] of `values`.
-    void assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out,
-                std::uint32_t const* order = nullptr);
+    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as
+    /// find().
+    void assign(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out);
 
-    // The same in two steps, for a caller that changes several tables or none. prepare_ may throw, and then nothing is
-    // changed; finish_ cannot fail; cancel() undoes a prepare_add(). Between the two nobody may use the table.
-    Adding prepare_add(Bytes keys, std::size_t rows, Answers out,
-                       KeySource source = KeySource::Caller);
-    void cancel(Adding& adding) noexcept;
-    void finish_activate(Adding&& adding) noexcept;
-    void finish_upsert(Adding&& adding, std::span<Bytes const> values,
-                       std::span<Reduce const> reduce,
-                       std::uint32_t const* order = nullptr) noexcept;
+    // The same in two steps, for a caller that changes several tables or none. prepare_ may throw,
+    // and then nothing is changed; finish_ cannot fail; cancel() undoes a prepare_insert(). Between
+    // the two nothing may use the table.
+    Insertion prepare_insert(Bytes keys, std::size_t rows, Answers out,
+                             KeySource source = KeySource::Caller);
+    void cancel(Insertion& insertion) noexcept;
+    void finish_insert(Insertion&& insertion, backend::ValueRows const& values) noexcept;
+    void finish_activate(Insertion&& insertion) noexcept;
+    void finish_accumulate(Insertion&& insertion, backend::ValueRows const& values,
+                           std::span<Reduce const> reduce) noexcept;
     Erasing prepare_erase(std::size_t rows);
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
     Growth prepare_reserve(std::uint64_t capacity);
@@ -179,18 +178,23 @@ public:
     void cancel(Replacing& replacing) noexcept;
     void finish_replace(Replacing&& replacing) noexcept;
 
-    /// Live indices, ascending, to out[size].
-    void list(std::int32_t* out) const;
+    /// As those of backend::TableBackend.
+    std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const;
+    void gather(std::size_t column, backend::Gather const& rows, void* out) const;
+    void gather_keys(backend::Gather const& rows, void* out) const;
+    void items(void* keys, std::span<void* const> values) const;
+    Tensor key_tensor() const;
+    Tensor value_tensor(std::size_t column) const;
+    bool overlaps(void const* data, std::size_t bytes) const noexcept;
+    backend::TableSizes sizes() const noexcept { return {size(), capacity_, top_}; }
+    backend::TableImage to_cpu() const;
+    void from_cpu(backend::TableImage const& image);
     void reserve(std::uint64_t capacity);
     void clear() noexcept;
     /// Fills old_to_new[capacity].
     void compact(std::int32_t* old_to_new);
 
-    /// Takes entries whose places are known: the key and value rows must be in the buffers already. `free` is the stack,
-    /// bottom first. Throws CorruptTable if together they are not exactly the indices below `top`.
-    void restore(std::uint32_t top, std::vector<std::uint32_t> free);
-    /// The buffers, for restore() to find filled.
-    Column& raw_keys() noexcept { return keys_; }
+    /// The value buffers, for those that write entries themselves.
     std::vector<Column>& raw_values() noexcept { return values_; }
 
     MemoryUsage memory_usage() const noexcept;
@@ -198,11 +202,11 @@ public:
     ProbeLengths probe_lengths(Bytes keys, std::size_t rows) const;
 
 private:
-    Adding::Counts finish_add(Adding& adding) noexcept;
-    Bytes keep_keys(Adding& adding, Bytes keys);
-    void forget_keys(Adding const& adding) noexcept;
-    void write_keys(Adding const& adding) noexcept;
-    void close_gaps(Adding const& adding) noexcept;
+    Insertion::Counts finish_keys(Insertion& insertion) noexcept;
+    Bytes keep_keys(Insertion& insertion, Bytes keys);
+    void forget_keys(Insertion const& insertion) noexcept;
+    void write_keys(Insertion const& insertion) noexcept;
+    void close_gaps(Insertion const& insertion) noexcept;
     cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
                           std::optional<Index>& replacement);
     cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
@@ -214,12 +218,21 @@ private:
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
-                   Adding::Counts const& added, std::uint32_t const* order = nullptr);
+                   Insertion::Counts const& added, std::uint32_t const* order = nullptr);
+    void list_all(std::int32_t* out) const;
+    void fill(Column& column, Element const& element, Bytes rows,
+              backend::TableImage const& image) const;
+    void restore(std::uint32_t top, std::span<std::uint32_t const> free);
+    void validate_free_stack() const;
+    void validate_index() const;
+    bool is_live(std::uint64_t index) const noexcept {
+        return (live_[index / 64] >> (index % 64) & 1) != 0;
+    }
     Bytes key_buffer() const noexcept { return keys_.block->data(); }
 
-    KeyLayout layout_;
-    bool bool_keys_;
+    Element key_;
     std::vector<Element> elements_;  // of the value columns
+    KeyLayout layout_;
     std::uint64_t capacity_;
     Column keys_;
     std::vector<Column> values_;

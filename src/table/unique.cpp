@@ -1,25 +1,25 @@
 // unique(): an index used once. Rows are claimed as by insert; the rows that won their key, in order, are the answer. No
 // entry is numbered in the index and no key is copied into a table.
+#include "table/unique.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "index/bucket_index.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "table/arguments.hpp"
-#include "table/index.hpp"
-#include "table/results.hpp"
-#include "tensorhash/error.hpp"
+#include "table/table.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/threads.hpp"
 
-namespace tensorhash {
+namespace tensorhash::table {
 namespace {
 
+using backend::KeyRows;
 using runtime::Block;
 using runtime::Chunks;
-using table::Index;
-using table::KeyLayout;
 
 // From so many rows on it pays to look at a sample: an index that is larger than its keys need is slow.
 constexpr std::size_t kSampledFrom = std::size_t{1} << 16;
@@ -36,7 +36,7 @@ struct Scratch {
     explicit Scratch(std::size_t rows)
         : positions(rows * sizeof(std::uint32_t)), numbers(rows * sizeof(std::uint32_t)),
           mask(rows) {}
-    kernel::BatchView batch(table::Bytes keys) {
+    kernel::BatchView batch(Bytes keys) {
         return {keys, 0, words(positions), words(numbers), mask.data()};
     }
 };
@@ -60,8 +60,7 @@ double estimate_distinct(double seen, double sample, double rows) {
 }
 
 /// A first guess at the distinct rows, some more than the estimate.
-std::uint64_t guess_distinct(KeyLayout layout, table::Bytes keys, std::size_t rows,
-                             std::uint64_t seed) {
+std::uint64_t guess_distinct(KeyLayout layout, Bytes keys, std::size_t rows, std::uint64_t seed) {
     if (rows < kSampledFrom) {
         return rows;
     }
@@ -117,14 +116,13 @@ void for_rows(std::size_t rows, Body&& body) {
 /// Results, as far as they are asked for.
 class Answer {
 public:
-    Answer(table::Batch const& batch, Element const& element, UniqueParts parts,
-           std::uint64_t distinct)
+    Answer(KeyRows batch, Element const& element, UniqueParts parts, std::uint64_t distinct)
         : batch_(batch), row_bytes_(element.bytes()), parts_(parts),
           distinct_(static_cast<std::size_t>(distinct)) {
         auto const list = [](bool wanted, std::size_t rows) {
-            return Tensor::empty(table::with_rows(wanted ? rows : 0, {}), Dtype::Int64);
+            return Tensor::empty(with_rows(wanted ? rows : 0, {}), Dtype::Int64);
         };
-        out_.rows = Tensor::empty(table::with_rows(distinct_, element.shape), element.dtype);
+        out_.rows = Tensor::empty(with_rows(distinct_, element.shape), element.dtype);
         out_.index = list(parts.index, distinct_);
         out_.inverse = list(parts.inverse, batch.rows);
         out_.counts = list(parts.counts, distinct_);
@@ -132,7 +130,7 @@ public:
 
     /// Every row differs from every other.
     void fill_all_distinct() {
-        runtime::copy_bytes(out_.rows.data(), batch_.data(), batch_.rows * row_bytes_);
+        runtime::copy_bytes(out_.rows.data(), batch_.data, batch_.rows * row_bytes_);
         for_rows(batch_.rows, [&](std::size_t row) {
             auto const number = static_cast<std::int64_t>(row);
             if (parts_.index) index()[row] = number;
@@ -143,7 +141,7 @@ public:
 
     void fill(Index const& settled_by, kernel::BatchView const& claims) {
         Chunks const chunks = runtime::cut(batch_.rows, runtime::kGrain);
-        table::Ranks ranks;
+        Ranks ranks;
         settled_by.settle(nullptr, claims, chunks, ranks);
         runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             write_winners(claims, begin, end, ranks[chunk]);
@@ -170,7 +168,7 @@ private:
         auto const copy_winners = [&](auto bytes) {
             for (std::size_t row = begin; row < end; ++row) {
                 if (claims.mask[row] != 0) {
-                    std::memcpy(to + rank * bytes, batch_.data() + row * bytes, bytes);
+                    std::memcpy(to + rank * bytes, batch_.data + row * bytes, bytes);
                     claims.numbers[row] = static_cast<std::uint32_t>(rank);
                     if (parts_.index) index()[rank] = static_cast<std::int64_t>(row);
                     ++rank;
@@ -223,49 +221,21 @@ private:
 
     static std::size_t threads() { return static_cast<std::size_t>(num_threads()); }
 
-    table::Batch const& batch_;
+    KeyRows batch_;
     std::size_t row_bytes_;
     UniqueParts parts_;
     std::size_t distinct_;
     Unique out_;
 };
 
-/// Rows without elements are all equal.
-Unique unique_of_nothing(Tensor const& array, UniqueParts parts) {
-    std::int64_t const rows = array.shape()[0];
-    std::int64_t const distinct = std::min<std::int64_t>(rows, 1);
-    Shape shape = array.shape();
-    shape[0] = distinct;
-    Unique out;
-    out.rows = Tensor::empty(shape, array.dtype());
-    out.index = Tensor::zeros({parts.index ? distinct : 0}, Dtype::Int64);
-    out.inverse = Tensor::zeros({parts.inverse ? rows : 0}, Dtype::Int64);
-    out.counts = Tensor::zeros({parts.counts ? distinct : 0}, Dtype::Int64);
-    if (parts.counts && distinct > 0) {
-        out.counts.as_mutable<std::int64_t>()[0] = rows;
-    }
-    return out;
-}
-
 }  // namespace
 
-Unique unique(Tensor const& array, UniqueParts parts) {
-    Element const element = table::element_of(array, "array");
-    if (!is_key_dtype(element.dtype)) {
-        throw TypeError("array: expected bool, an integer, float32 or float64, got " +
-                        std::string(name(element.dtype)));
-    }
-    if (num_elements(element.shape) == 0) {
-        (void)table::check_batch(array, element, "array");
-        return unique_of_nothing(array, parts);
-    }
-    table::check_key_element(element);
-    table::Batch const batch = table::check_batch(array, element, "array");
-    Scratch scratch(batch.rows);
-    kernel::BatchView const claims = scratch.batch(batch.data());
-    Claims const claimed = claim_rows(table::layout_of(element), claims, batch.rows);
-    Answer answer(batch, element, parts, claimed.distinct);
-    if (claimed.distinct == batch.rows) {
+Unique unique_rows(KeyRows rows, Element const& element, UniqueParts parts) {
+    Scratch scratch(rows.rows);
+    kernel::BatchView const claims = scratch.batch(rows.data);
+    Claims const claimed = claim_rows(layout_of(element), claims, rows.rows);
+    Answer answer(rows, element, parts, claimed.distinct);
+    if (claimed.distinct == rows.rows) {
         answer.fill_all_distinct();
     } else {
         answer.fill(claimed.index, claims);
@@ -273,4 +243,4 @@ Unique unique(Tensor const& array, UniqueParts parts) {
     return answer.take();
 }
 
-}  // namespace tensorhash
+}  // namespace tensorhash::table

@@ -1,10 +1,9 @@
-// Optimizer steps on a table's values: rows to entries, equal keys in order or summed.
+// Steps on the values of a batch's keys: rows to entries, equal keys in order or summed.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "table/arguments.hpp"
 #include "table/table.hpp"
 
 namespace tensorhash::table {
@@ -13,10 +12,10 @@ namespace tensorhash::table {
 class Steps {
 public:
     /// `keys` and `gradients` outlive it; gradients lie at an address that suits their dtype.
-    Steps(Table const& table, Element const& key, Batch const& keys, Element const& gradient,
-          Batch const& gradients, Duplicates duplicates);
+    Steps(Table const& table, backend::KeyRows keys, Element const& gradient, Bytes gradients,
+          Duplicates duplicates);
     /// Steps the entries that the rows of the batch were found at; -1 is skipped.
-    void apply(Table& table, std::uint32_t const* numbers, RowStep const& step) noexcept;
+    void apply(Table& table, std::uint32_t const* indices, RowStep const& step) noexcept;
 
 private:
     std::size_t rows_;  // of gradients to apply
@@ -26,25 +25,20 @@ private:
     std::vector<unsigned char*> columns_;  // scratch, a row of the table's columns for each part
     std::optional<Table> sums_;    // Duplicates::Sum: distinct keys with their gradients added up
     runtime::Block sum_of_row_;    // and which of them each row went to
-    runtime::Block first_of_sum_;  // and the number of each
+    runtime::Block first_of_sum_;  // and the buffer index of each
     std::size_t batch_rows_;
 };
 
-/// Gradients as a batch of so many rows, aligned; throws otherwise.
-Batch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
+/// An update that has all its memory but is not yet made.
+struct Updating {
+    Steps steps;
+    RowStep built;  // of the optimizer; empty if the step is the caller's
+    std::optional<Insertion> insertion;
+};
 
-/// Throws KeyError that names the first row of the mask that is 0, and what `missing` may be for
-/// this to be no error.
-void require_found(unsigned char const* mask, std::size_t rows,
-                   char const* otherwise = "skip or insert");
-
-/// UpdateOptions::initial, checked; none if it is not given.
-std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,
-                                  std::size_t rows);
-
-/// After activate(): writes the initial weights of the rows that added their key, and turns the mask from "added" into
-/// "was there".
-void settle_added(Table& table, std::optional<Fill> const& initial, std::size_t rows,
-                  Answers const& where) noexcept;
+// As Table's two steps.
+Updating prepare_update(Table& table, backend::Update const& batch);
+void cancel(Table& table, Updating& updating) noexcept;
+void finish_update(Table& table, backend::Update const& batch, Updating&& updating) noexcept;
 
 }  // namespace tensorhash::table

@@ -1,4 +1,4 @@
-// What happens to values when keys come: new rows are written, others joined to what is stored, in row order.
+// Rows joined to the values that are stored, in row order.
 #include <array>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 #include "table/row_order.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
-#include "tensorhash/kernel/platform.hpp"
+#include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -17,10 +17,10 @@ template <class Visit>
 void visit_by_entry(Column const& column, std::size_t rows, Answers const& where,
                     unsigned char wanted, Visit&& visit) {
     in_row_order(
-        row_order_parts(rows), rows, where.numbers,
+        row_order_parts(rows), rows, where.indices,
         [&](std::size_t row) {
-            if (where.numbers[row] != kernel::kNoNumber) {
-                kernel::prefetch_for_write(column.row(where.numbers[row]));
+            if (where.indices[row] != kernel::kNoNumber) {
+                kernel::prefetch_for_write(column.row(where.indices[row]));
             }
         },
         [&](std::size_t, std::size_t row) {
@@ -35,56 +35,36 @@ void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& wher
                unsigned char wanted, Join const& join, std::uint32_t const* order = nullptr) {
     visit_by_entry(column, rows, where, wanted, [&](std::size_t row) {
         std::size_t const at = order == nullptr ? row : order[row];
-        join(column.row(where.numbers[row]), from + at * column.row_bytes);
+        join(column.row(where.indices[row]), from + at * column.row_bytes);
     });
 }
 
 }  // namespace
 
-void Table::activate(Bytes keys, std::size_t rows, Answers out, KeySource source) {
-    finish_activate(prepare_add(keys, rows, out, source));
+void Table::accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& values,
+                       std::span<Reduce const> reduce, Answers out, KeySource source) {
+    finish_accumulate(prepare_insert(keys, rows, out, source), values, reduce);
 }
 
-void Table::finish_activate(Adding&& adding) noexcept {
-    if (finish_add(adding).claimed == 0) {
-        return;
-    }
-    // Fresh rows too: somebody may have written there through a view.
-    kernel::BatchView const& batch = adding.batch;
-    for (Column& column : values_) {
-        runtime::for_ranges(adding.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t row = begin; row < end; ++row) {
-                if (batch.mask[row] != 0) {
-                    std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);
-                }
-            }
-        });
-    }
-}
-
-void Table::upsert(Bytes keys, std::size_t rows, std::span<Bytes const> values,
-                   std::span<Reduce const> reduce, Answers out) {
-    finish_upsert(prepare_add(keys, rows, out), values, reduce);
-}
-
-void Table::finish_upsert(Adding&& adding, std::span<Bytes const> values,
-                          std::span<Reduce const> reduce, std::uint32_t const* order) noexcept {
-    Adding::Counts const added = finish_add(adding);
-    Answers const out{adding.batch.numbers, adding.batch.mask};
+void Table::finish_accumulate(Insertion&& insertion, backend::ValueRows const& values,
+                              std::span<Reduce const> reduce) noexcept {
+    Insertion::Counts const added = finish_keys(insertion);
+    Answers const out{insertion.batch.numbers, insertion.batch.mask};
     for (std::size_t i = 0; i < values_.size(); ++i) {
-        write_new(values_[i], values[i], adding.rows, out, added, order);
-        if (added.claimed < adding.rows && reduce[i] != Reduce::First) {
-            join_rows(values_[i], values[i], adding.rows, out, 0, Join(elements_[i], reduce[i]),
-                      order);
+        Reduce const how = reduce[reduce.size() == 1 ? 0 : i];
+        write_new(values_[i], values.columns[i], insertion.rows, out, added, values.order);
+        if (added.claimed < insertion.rows && how != Reduce::First) {
+            join_rows(values_[i], values.columns[i], insertion.rows, out, 0,
+                      Join(elements_[i], how), values.order);
         }
     }
 }
 
-void Table::assign(Bytes keys, std::size_t rows, std::span<Bytes const> values, Answers out,
-                   std::uint32_t const* order) {
+void Table::assign(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out) {
     find(keys, rows, out);
     for (std::size_t i = 0; i < values_.size(); ++i) {
-        join_rows(values_[i], values[i], rows, out, 1, Join(elements_[i], Reduce::Last), order);
+        join_rows(values_[i], values.columns[i], rows, out, 1, Join(elements_[i], Reduce::Last),
+                  values.order);
     }
 }
 
@@ -94,7 +74,7 @@ void Table::visit_found(Answers const& found, std::size_t rows, RowVisit const& 
         std::vector<void*> many(values_.size() > few.size() ? values_.size() : 0);
         void** const at = many.empty() ? few.data() : many.data();
         for (std::size_t i = 0; i < values_.size(); ++i) {
-            at[i] = values_[i].row(found.numbers[row]);
+            at[i] = values_[i].row(found.indices[row]);
         }
         visit(row, at);
     });
@@ -105,7 +85,7 @@ Remembered Table::remember(Answers const& found, std::size_t rows) const {
     for (Column const& column : values_) {
         before.columns.emplace_back(rows * column.row_bytes);
         gather_rows(before.columns.back().data(), column.block->data(), column.row_bytes,
-                    found.numbers, rows);
+                    found.indices, rows);
     }
     return before;
 }

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -34,13 +35,17 @@ std::string to_string(Device device) {
     return (device.is_cpu() ? "cpu:" : "cuda:") + std::to_string(device.id);
 }
 
+void fail_no_backend(Device device, std::string_view argument) {
+    throw DeviceError(std::string(argument) +
+                      ": this build of tensorhash has no CUDA back end, got \"" +
+                      to_string(device) + "\"; use \"cpu\"");
+}
+
 void require_usable(Device device, std::string_view argument) {
-    if (device.is_cuda()) {
-        throw DeviceError(std::string(argument) +
-                          ": this build of tensorhash has no CUDA back end, got \"" +
-                          to_string(device) + "\"; use \"cpu\"");
+    if (find_allocator(device.type) == nullptr) {
+        fail_no_backend(device, argument);
     }
-    if (device.id != 0) {
+    if (device.is_cpu() && device.id != 0) {
         throw DeviceError(std::string(argument) + ": the only CPU device is \"cpu:0\", got \"" +
                           to_string(device) + "\"");
     }

@@ -7,8 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "runtime/memory.hpp"
-#include "tensor/copy.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -44,15 +43,14 @@ void require_addressable(Shape const& shape, Dtype dtype) {
 
 Tensor Tensor::empty(Shape shape, Dtype dtype, Device device) {
     require_usable(device, "device");
-    auto block = runtime::make_shared_block(
-        static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype), runtime::Fill::None);
-    void* const data = block->data();
-    return borrow(data, std::move(shape), dtype, std::move(block), device);
+    auto const bytes = static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype);
+    Allocation memory = find_allocator(device.type)->allocate(bytes, device);
+    return borrow(memory.data, std::move(shape), dtype, std::move(memory.owner), device);
 }
 
 Tensor Tensor::zeros(Shape shape, Dtype dtype, Device device) {
     Tensor tensor = empty(std::move(shape), dtype, device);
-    runtime::zero_bytes(tensor.data(), tensor.bytes());
+    find_allocator(device.type)->zero(tensor.data(), tensor.bytes(), device);
     return tensor;
 }
 
@@ -129,10 +127,11 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
     Tensor copy = empty(shape_, dtype_, device_);
+    Allocator& memory = *find_allocator(device_.type);
     if (is_contiguous()) {
-        runtime::copy_bytes(copy.data(), data_, bytes());
+        memory.copy(copy.data(), data_, bytes(), device_);
     } else {
-        gather_strided(copy.data(), data_, shape_, byte_strides_, byte_size(dtype_));
+        memory.copy_strided(copy.data(), data_, shape_, byte_strides_, byte_size(dtype_), device_);
     }
     return copy;
 }

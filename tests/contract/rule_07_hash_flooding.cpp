@@ -1,7 +1,7 @@
 // Contract rule 7 against keys that were chosen to collide: whoever does not know a table's seed
 // cannot make its probes longer than random keys do. Told by the buckets that a probe walks, not by
 // a clock.
-#include "coords/coord_index.hpp"
+#include "coords/tables/coord_index.hpp"
 #include "support/collisions.hpp"
 #include "support/coords.hpp"
 #include "support/fixtures.hpp"

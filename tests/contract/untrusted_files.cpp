@@ -288,7 +288,7 @@ TEST(ValidateDamage, finds_clocks_and_uses_that_cannot_be) {
     auto const bytes = [](auto const& rows) { return reinterpret_cast<table::Bytes>(rows.data()); };
     std::vector<table::Bytes> const columns{bytes(scores), bytes(uses)};
     std::vector<tensorhash::Reduce> const last(2, tensorhash::Reduce::Last);
-    entries.upsert(bytes(keys), 2, columns, last, {numbers.data(), mask.data()});
+    entries.accumulate(bytes(keys), 2, {columns}, last, {numbers.data(), mask.data()});
     EXPECT_THROW(table::validate_uses(state), CorruptTable) << "used before anything happened";
     ledger.end_batch(2);
     table::validate_uses(state);

@@ -1,10 +1,10 @@
-// Compiles the per-row steps of include/tensorhash/kernel as CUDA device code, so that they stay CUDA. Nothing here is
+// Compiles the per-row steps of include/tensorhash/step as CUDA device code, so that they stay CUDA. Nothing here is
 // run or shipped: the CUDA back end, when it comes, has its own launches.
-#include "tensorhash/kernel/erase.hpp"
-#include "tensorhash/kernel/find.hpp"
-#include "tensorhash/kernel/flat.hpp"
-#include "tensorhash/kernel/insert.hpp"
-#include "tensorhash/kernel/vector_key.hpp"
+#include "tensorhash/step/erase.hpp"
+#include "tensorhash/step/find.hpp"
+#include "tensorhash/step/flat.hpp"
+#include "tensorhash/step/insert.hpp"
+#include "tensorhash/step/vector_key.hpp"
 
 namespace {
 

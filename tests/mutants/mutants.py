@@ -24,7 +24,9 @@ class Mutant(NamedTuple):
 STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
 
 
-PROBE = "include/tensorhash/kernel/probe.hpp"
+PROBE = "include/tensorhash/step/probe.hpp"
+INSERT = "include/tensorhash/step/insert.hpp"
+PROBE = "include/tensorhash/step/probe.hpp"
 ENGINE = "src/cpu/engine.cpp"
 
 MUTANTS = [
@@ -33,7 +35,7 @@ MUTANTS = [
         "*Rule01*",
         [
             Edit(
-                "include/tensorhash/kernel/atomic.hpp",
+                "include/tensorhash/step/atomic.hpp",
                 "while (seen < value && !cas(p, seen, value)) {",
                 "while (seen == 0 && !cas(p, seen, value)) {",
             )
@@ -44,9 +46,9 @@ MUTANTS = [
         "*Rule01*",
         [
             Edit(
-                "src/table/hash_map.cpp",
-                "return accumulate(keys, values, {Reduce::First});",
-                "return accumulate(keys, values, {Reduce::Last});",
+                "src/map/hash_map.cpp",
+                "impl_->table->insert({rows, columns, out});",
+                "impl_->table->insert_or_assign({rows, columns, out});",
             )
         ],
     ),
@@ -55,7 +57,7 @@ MUTANTS = [
         "*Rule07*:*Rule01*:Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/find.hpp",
+                "include/tensorhash/step/find.hpp",
                 "(ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1",
                 "(ticket_or_traces & missing & 0x7fffffffu) >> NarrowLine::class_of(hash) & 1",
             )
@@ -77,7 +79,7 @@ MUTANTS = [
         "BoundedWalk*",
         [
             Edit(
-                "include/tensorhash/kernel/find.hpp",
+                "include/tensorhash/step/find.hpp",
                 "if (slot.found == Found::Unknown) { return {kUndecided, 0};",
                 "if (slot.found == Found::Unknown) { return {kNoNumber, 0};",
             )
@@ -99,7 +101,7 @@ MUTANTS = [
         "DeviceSteps*",
         [
             Edit(
-                "include/tensorhash/kernel/key.hpp",
+                "include/tensorhash/step/key.hpp",
                 "kAlign = 4; static constexpr bool kCrossesLines = true;",
                 "kAlign = 8; static constexpr bool kCrossesLines = true;",
             )
@@ -122,7 +124,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "(expected & WideLine::kTrace))) { leave_traces(index, hash, slot.line);",
                 "(expected & WideLine::kTrace))) {",
             )
@@ -133,7 +135,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "to_slot(hash, mine) | (expected & WideLine::kTrace)",
                 "to_slot(hash, mine)",
             )
@@ -144,7 +146,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "Access::cas(at, seen, to_slot(seen, mine))",
                 "Access::cas(at, seen, to_slot(hash, mine))",
             )
@@ -155,7 +157,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "WideLine::kErased | trace",
                 "WideLine::kErased",
             )
@@ -166,7 +168,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "index.traces(line) == 0",
                 "true",
             )
@@ -177,7 +179,7 @@ MUTANTS = [
         "Traces*",
         [
             Edit(
-                "include/tensorhash/kernel/insert.hpp",
+                "include/tensorhash/step/insert.hpp",
                 "index.set_ticket(to_position(line, lane), to_ticket(number)); leave_traces(index, hash, line);",
                 "index.set_ticket(to_position(line, lane), to_ticket(number));",
             )
@@ -188,7 +190,7 @@ MUTANTS = [
         "*Rule03*:*Rule01*",
         [
             Edit(
-                "src/table/index_spread.cpp",
+                "src/index/bucket_index_spread.cpp",
                 "if (NarrowLine::keeps_traces(at)) {",
                 "if (at > lines.mask) {",
             )
@@ -204,7 +206,7 @@ MUTANTS = [
         "*Rule05*",
         [
             Edit(
-                "include/tensorhash/kernel/key.hpp",
+                "include/tensorhash/step/key.hpp",
                 "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return 0;",
                 "magnitude = bits & 0x7fffffffu; if (magnitude == 0) { return bits;",
             )
@@ -226,7 +228,7 @@ MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                "src/table/table.cpp",
+                "src/table/erase.cpp",
                 "bool const twice = clear_live(batch, chunks);",
                 "bool const twice = clear_live(batch, chunks) && false;",
             )
@@ -237,7 +239,7 @@ MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                "include/tensorhash/kernel/erase.hpp",
+                "include/tensorhash/step/erase.hpp",
                 "return number < batch.base || number - batch.base > row;",
                 "return number < batch.base || number - batch.base < row;",
             )
@@ -248,7 +250,7 @@ MUTANTS = [
         "*Rule09*",
         [
             Edit(
-                "src/table/values.cpp",
+                "src/table/insert.cpp",
                 "std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);",
                 "(void)column;",
             )
@@ -259,8 +261,8 @@ MUTANTS = [
         "*Rule03*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "count.claimed - adding.counts.reused);",
+                "src/table/insert.cpp",
+                "count.claimed - insertion.counts.reused);",
                 "rows);",
             )
         ],
@@ -325,7 +327,7 @@ MUTANTS = [
         "UntrustedFiles.*",
         [
             Edit(
-                "src/io/format.cpp",
+                "src/table/image.cpp",
                 "if (element.dtype == Dtype::Bool) {",
                 "if (element.dtype == Dtype::Undefined) {",
             )
@@ -342,9 +344,9 @@ MUTANTS = [
                 "if (ledger.clock > kLastCount && ledger.uses > kLastCount) {",
             ),
             Edit(
-                "src/table/bounded_batch.cpp",
-                "if (head.clock > kLastCountOfFile || head.uses > kLastCountOfFile) {",
-                "if (head.clock > kLastCountOfFile && head.uses > kLastCountOfFile) {",
+                "src/io/bounded_format.cpp",
+                "if (head.clock > table::kLastCountOfFile || head.uses > table::kLastCountOfFile) {",
+                "if (head.clock > table::kLastCountOfFile && head.uses > table::kLastCountOfFile) {",
             ),
         ],
     ),
@@ -402,7 +404,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*:FlatIndexSlots*",
         [
             Edit(
-                "include/tensorhash/kernel/flat.hpp",
+                "include/tensorhash/step/flat.hpp",
                 "while (row < there &&",
                 "while (there == kNoRow &&",
             )
@@ -413,7 +415,7 @@ MUTANTS = [
         "*PackedKey*:*PackedTable*",
         [
             Edit(
-                "include/tensorhash/kernel/packed_key.hpp",
+                "include/tensorhash/step/packed_key.hpp",
                 "return over == 0 ? key : kEmptyKey;",
                 "return over == 1 ? kEmptyKey : key;",
             )
@@ -424,7 +426,7 @@ MUTANTS = [
         "*PackedKey*",
         [
             Edit(
-                "include/tensorhash/kernel/packed_key.hpp",
+                "include/tensorhash/step/packed_key.hpp",
                 "moved[c] = static_cast<std::int64_t>(row[c]) * scale[c] + offset[c];",
                 "moved[c] = static_cast<std::int32_t>(static_cast<std::int64_t>(row[c]) * scale[c] + offset[c]);",
             )
@@ -435,7 +437,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*",
         [
             Edit(
-                "include/tensorhash/kernel/flat.hpp",
+                "include/tensorhash/step/flat.hpp",
                 "answer.with_key != 0 ? answer.with_key : answer.empty;",
                 "answer.with_key | answer.empty;",
             )
@@ -446,7 +448,7 @@ MUTANTS = [
         "*PackedTable*:*CoordIndex*",
         [
             Edit(
-                "src/coords/flat_index.cpp",
+                "src/index/flat_index.cpp",
                 "drop_from(first_row); return false;",
                 "return false;",
             )
@@ -457,7 +459,7 @@ MUTANTS = [
         "*VectorTable*",
         [
             Edit(
-                "include/tensorhash/kernel/vector_key.hpp",
+                "include/tensorhash/step/vector_key.hpp",
                 "while (row < vector_row(seen) &&",
                 "while (row > vector_row(seen) &&",
             )
@@ -468,9 +470,9 @@ MUTANTS = [
         "*Sharded*",
         [
             Edit(
-                "src/sharded/sharded_map.cpp",
-                "order ? order->of(shard) : nullptr);",
-                "nullptr);",
+                "src/sharded/impl.hpp",
+                "order ? order->of(shard) : nullptr};",
+                "nullptr};",
             )
         ],
     ),
@@ -490,7 +492,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/table/index.cpp",
+                "src/index/bucket_index.cpp",
                 "secret_(kernel::secret_of(seed))",
                 "secret_()",
             )
@@ -501,7 +503,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "include/tensorhash/kernel/hash.hpp",
+                "include/tensorhash/step/hash.hpp",
                 "return (x << 32 | x >> 32) * secret.second;",
                 "return x << 32 | x >> 32;",
             )
@@ -512,7 +514,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/coords/coord_index.cpp",
+                "src/coords/tables/coord_index.cpp",
                 "rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_)",
                 "kernel::HashSecret{}",
             )
@@ -523,7 +525,7 @@ MUTANTS = [
         "Rule07Flooding*",
         [
             Edit(
-                "src/table/table.cpp",
+                "src/table/entries.cpp",
                 "compacted.index.emplace(layout_, index_.lines(), seed());",
                 "compacted.index.emplace(layout_, index_.lines(), 0);",
             )
@@ -534,8 +536,8 @@ MUTANTS = [
         "*Rule08ChangingInput*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "source == KeySource::Private ? keys : keep_keys(adding, keys);",
+                "src/table/insert.cpp",
+                "source == KeySource::Private ? keys : keep_keys(insertion, keys);",
                 "keys;",
             )
         ],
@@ -545,7 +547,7 @@ MUTANTS = [
         "*Rule08ChangingInput*",
         [
             Edit(
-                "src/sharded/impl.hpp",
+                "src/sharded/sharded_map.cpp",
                 "batch.tensor = batch.tensor.clone();",
                 "",
             )
@@ -556,8 +558,8 @@ MUTANTS = [
         "*Rule09*",
         [
             Edit(
-                "src/table/growth.cpp",
-                "runtime::zero_bytes(keys_.row(top_ + end), (adding.rows - end) * keys_.row_bytes);",
+                "src/table/insert.cpp",
+                "runtime::zero_bytes(keys_.row(top_ + end), (insertion.rows - end) * keys_.row_bytes);",
                 "",
             )
         ],
@@ -567,7 +569,7 @@ MUTANTS = [
         "*Rule01Large*",
         [
             Edit(
-                "src/table/growth.cpp",
+                "src/table/insert.cpp",
                 "if (end != chunks.begin(chunk)) {",
                 "if (false) {",
             )

@@ -41,7 +41,7 @@ def test_structured_keys_are_spread_evenly(name, ranks):
 
 
 # That a rank's keys do not crowd a part of its table, by the table's own probe lengths, is tested where
-# those can be seen: RankRouting in tests/sharded/routing.cpp, on the rule that FROZEN freezes.
+# those can be seen: RankRouting in tests/unit/sharded/routing.cpp, on the rule that FROZEN freezes.
 @pytest.mark.parametrize("ranks", [2, 3, 4, 64])
 def test_the_keys_of_one_rank_fill_shards_evenly(ranks):
     keys = np.arange(1_000_000)

@@ -93,7 +93,7 @@ def test_batches_never_mix_whatever_their_order(kind):
 
 
 def test_batches_whose_cells_share_a_name_are_told_apart():
-    # What names are made of (src/coords/cells.cpp): in this batch, cell 0 is named as cell 1 in batch 0.
+    # What names are made of (src/coords/neighbours/cells.cpp): in this batch, cell 0 is named as cell 1 in batch 0.
     step, batch_step = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
     other = np.uint64(step * pow(batch_step, -1, 2**64) % 2**64).astype(np.int64)
     found = radius_search([[1.5], [0.75]], [[0.75]], 1.0, np.array([0, other]), np.array([other]))

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "support/batches.hpp"
-#include "tensorhash/kernel/hash.hpp"
-#include "tensorhash/kernel/key.hpp"
+#include "tensorhash/step/hash.hpp"
+#include "tensorhash/step/key.hpp"
 
 namespace th_test {
 

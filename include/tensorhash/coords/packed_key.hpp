@@ -1,7 +1,7 @@
 // The packed key of a coordinate (b, x, y, z) and its hash, for host and device code.
 #pragma once
 
-#include "tensorhash/kernel/packed_key.hpp"
+#include "tensorhash/step/packed_key.hpp"
 
 namespace tensorhash::coords {
 

@@ -1,0 +1,17 @@
+// Reduce: how `accumulate` combines a row with the value that is stored.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tensorhash/export.hpp"
+
+namespace tensorhash {
+
+/// Numbers are part of the C interface.
+enum class Reduce : std::uint8_t { First = 0, Last = 1, Sum = 2, Min = 3, Max = 4 };
+
+/// Throws ValueError that lists the names.
+TH_API Reduce reduce_from_name(std::string_view name);
+
+}  // namespace tensorhash

@@ -1,0 +1,198 @@
+// A line read once. All questions about it are then answered from the same words, which is what lets several threads
+// fill one line: a slot seen free is either still free when it is claimed, or the claim fails and the line is read anew.
+#pragma once
+
+#include "tensorhash/step/atomic.hpp"
+#include "tensorhash/step/line.hpp"
+
+namespace tensorhash::kernel {
+inline namespace TH_KERNEL_NAMESPACE {
+
+/// Four adjacent words, aligned to 32 bytes in memory.
+class FourWords {
+public:
+#if defined(TH_SIMD_AVX2)
+    template <class Access>
+    static TH_STEP FourWords read(std::uint64_t const* p) {
+        FourWords words;
+        if constexpr (Access::kShared) {
+            // The assembly keeps it one load: read twice, the compiler could see two states of the line. Aligned
+            // vector loads are atomic for each eight-byte lane on x86-64.
+            asm volatile("vmovdqa %1, %0"
+                         : "=x"(words.v_)
+                         : "m"(*reinterpret_cast<__m256i const*>(p)));
+        } else {
+            words.v_ = _mm256_load_si256(reinterpret_cast<__m256i const*>(p));
+        }
+        return words;
+    }
+    TH_STEP std::uint32_t equal(std::uint64_t word) const {
+        return bits(_mm256_cmpeq_epi64(v_, _mm256_set1_epi64x(static_cast<long long>(word))));
+    }
+    TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
+        return bits(_mm256_cmpeq_epi32(v_, _mm256_set1_epi64x(static_cast<long long>(word))));
+    }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        __m256i const wanted = _mm256_set1_epi64x(static_cast<long long>(word));
+        return bits(_mm256_or_si256(_mm256_cmpeq_epi32(a.v_, wanted),
+                                    _mm256_cmpeq_epi32(b.v_, wanted))) != 0;
+    }
+    TH_STEP std::uint32_t top_bits() const { return bits(v_); }
+    TH_STEP FourWords without_top_bits() const {
+        FourWords words;
+        words.v_ = _mm256_and_si256(v_, _mm256_set1_epi64x(0x7fffffffffffffff));
+        return words;
+    }
+
+private:
+    // Sign bits of the 64-bit lanes: for a 32-bit comparison, the high halves.
+    static TH_STEP std::uint32_t bits(__m256i same) {
+        return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(same)));
+    }
+    __m256i v_;
+#elif defined(TH_SIMD_SSE41)
+    template <class Access>
+    static TH_STEP FourWords read(std::uint64_t const* p) {
+        FourWords words;
+        auto const* pair = reinterpret_cast<__m128i const*>(p);
+        if constexpr (Access::kShared) {
+            // As above: one load each.
+            asm volatile("movdqa %1, %0" : "=x"(words.low_) : "m"(pair[0]));
+            asm volatile("movdqa %1, %0" : "=x"(words.high_) : "m"(pair[1]));
+        } else {
+            words.low_ = _mm_load_si128(pair);
+            words.high_ = _mm_load_si128(pair + 1);
+        }
+        return words;
+    }
+    TH_STEP std::uint32_t equal(std::uint64_t word) const {
+        __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(word));
+        return bits(_mm_cmpeq_epi64(low_, wanted), _mm_cmpeq_epi64(high_, wanted));
+    }
+    TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
+        __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(word));
+        return bits(_mm_cmpeq_epi32(low_, wanted), _mm_cmpeq_epi32(high_, wanted));
+    }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        __m128i const wanted = _mm_set1_epi64x(static_cast<long long>(word));
+        __m128i const low =
+            _mm_or_si128(_mm_cmpeq_epi32(a.low_, wanted), _mm_cmpeq_epi32(b.low_, wanted));
+        __m128i const high =
+            _mm_or_si128(_mm_cmpeq_epi32(a.high_, wanted), _mm_cmpeq_epi32(b.high_, wanted));
+        return _mm_movemask_pd(_mm_castsi128_pd(_mm_or_si128(low, high))) != 0;
+    }
+    TH_STEP std::uint32_t top_bits() const { return bits(low_, high_); }
+    TH_STEP FourWords without_top_bits() const {
+        __m128i const others = _mm_set1_epi64x(0x7fffffffffffffff);
+        FourWords words;
+        words.low_ = _mm_and_si128(low_, others);
+        words.high_ = _mm_and_si128(high_, others);
+        return words;
+    }
+
+private:
+    static TH_STEP std::uint32_t bits(__m128i low, __m128i high) {
+        return static_cast<std::uint32_t>(_mm_movemask_pd(_mm_castsi128_pd(low)) |
+                                          (_mm_movemask_pd(_mm_castsi128_pd(high)) << 2));
+    }
+    __m128i low_, high_;
+#else
+    template <class Access>
+    static TH_STEP FourWords read(std::uint64_t const* p) {
+        WordPair const low = Access::load_pair(p);
+        WordPair const high = Access::load_pair(p + 2);
+        FourWords words;
+        words.v_[0] = low.first;
+        words.v_[1] = low.second;
+        words.v_[2] = high.first;
+        words.v_[3] = high.second;
+        return words;
+    }
+    TH_STEP std::uint32_t equal(std::uint64_t word) const {
+        std::uint32_t lanes = 0;
+        for (int i = 0; i < 4; ++i) {
+            lanes |= static_cast<std::uint32_t>(v_[i] == word) << i;
+        }
+        return lanes;
+    }
+    TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
+        std::uint32_t lanes = 0;
+        for (int i = 0; i < 4; ++i) {
+            lanes |= static_cast<std::uint32_t>((v_[i] ^ word) >> 32 == 0) << i;
+        }
+        return lanes;
+    }
+    static TH_STEP bool any_high_half(FourWords a, FourWords b, std::uint64_t word) {
+        return (a.equal_high_half(word) | b.equal_high_half(word)) != 0;
+    }
+    TH_STEP std::uint32_t top_bits() const {
+        std::uint32_t lanes = 0;
+        for (int i = 0; i < 4; ++i) {
+            lanes |= static_cast<std::uint32_t>(v_[i] >> 63) << i;
+        }
+        return lanes;
+    }
+    TH_STEP FourWords without_top_bits() const {
+        FourWords words;
+        for (int i = 0; i < 4; ++i) {
+            words.v_[i] = v_[i] << 1 >> 1;
+        }
+        return words;
+    }
+
+private:
+    std::uint64_t v_[4];
+#endif
+};
+
+/// Lanes come back as bits, lane 0 the lowest.
+template <class Access>
+class NarrowSnapshot {
+public:
+    TH_STEP explicit NarrowSnapshot(NarrowLine const& line)
+        : four_(FourWords::read<Access>(line.words)), fifth_(Access::load(&line.words[4])) {}
+    TH_STEP std::uint32_t with_word(std::uint64_t word) const {
+        return four_.equal(word) | (static_cast<std::uint32_t>(fifth_ == word) << 4);
+    }
+    TH_STEP std::uint32_t empty() const { return with_word(NarrowLine::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return with_word(NarrowLine::kErased); }
+
+private:
+    FourWords four_;
+    std::uint64_t fifth_;
+};
+
+template <class Access>
+class WideSnapshot {
+public:
+    TH_STEP explicit WideSnapshot(WideLine const& line)
+        : low_(FourWords::read<Access>(line.slots)),
+          high_(FourWords::read<Access>(line.slots + 4)) {}
+    /// Whether `with_fingerprint` has any lane: in a batch of new keys hardly ever, and this is cheaper to ask.
+    TH_STEP bool has_fingerprint(std::uint64_t hash) const {
+        return FourWords::any_high_half(low_, high_, hash);
+    }
+    /// Lanes whose slot has this fingerprint; a trace hides its lane. Empty and erased ones may be among them; their
+    /// tickets tell.
+    TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
+        return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
+    }
+    /// The classes that went past the line, a bit each.
+    TH_STEP std::uint32_t traces() const { return low_.top_bits() | (high_.top_bits() << 4); }
+    /// The slots alone.
+    TH_STEP WideSnapshot without_traces() const {
+        return {low_.without_top_bits(), high_.without_top_bits()};
+    }
+    TH_STEP std::uint32_t empty() const { return with_slot(WideLine::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return with_slot(WideLine::kErased); }
+
+private:
+    TH_STEP WideSnapshot(FourWords low, FourWords high) : low_(low), high_(high) {}
+    TH_STEP std::uint32_t with_slot(std::uint64_t slot) const {
+        return low_.equal(slot) | (high_.equal(slot) << 4);
+    }
+    FourWords low_, high_;
+};
+
+}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace tensorhash::kernel

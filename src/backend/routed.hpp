@@ -1,0 +1,40 @@
+// Routed: a batch on its way to several tables and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/batch.hpp"
+
+namespace tensorhash::backend {
+
+/// Rows grouped by shard, within a shard in row order: this order keeps a batch as if in order.
+class Routed {
+public:
+    virtual ~Routed() = default;
+
+    std::size_t rows() const noexcept { return begins_.back(); }
+    std::size_t shards() const noexcept { return begins_.size() - 1; }
+    /// A shard's rows among the grouped rows.
+    std::size_t begin(std::size_t shard) const noexcept { return begins_[shard]; }
+    std::size_t rows(std::size_t shard) const noexcept {
+        return begins_[shard + 1] - begins_[shard];
+    }
+
+    /// Copies the caller's rows into groups. With one shard rows are grouped already.
+    virtual void group(Bytes from, std::size_t row_bytes, unsigned char* to) const = 0;
+    /// Writes the caller's row for each grouped row.
+    virtual void list_rows(std::uint32_t* to) const = 0;
+    /// Brings the shards' answers back to the caller's rows: `indices` become shard << 32 | index,
+    /// -1 stays. One of the two results may be null: not wanted.
+    virtual void ungroup(Answers const& grouped, std::int64_t* indices,
+                         unsigned char* mask) const noexcept = 0;
+
+protected:
+    explicit Routed(std::vector<std::size_t> begins) : begins_(std::move(begins)) {}
+
+    std::vector<std::size_t> begins_;  // [shards + 1]
+};
+
+}  // namespace tensorhash::backend

@@ -1,0 +1,101 @@
+// One pass per group: a place for every row sorts the pairs without comparing them.
+#include "coords/kernel_map/finish_groups.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/parallel.hpp"
+#include "tensorhash/threads.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+/// Brings groups into row order, and makes the mirrored half of a symmetric map.
+class Finish {
+public:
+    Finish(Answer& answer, std::size_t out_rows, bool in_order)
+        : offsets_(answer.offsets.as<std::int64_t>()),
+          in_(answer.in_maps.as_mutable<std::int32_t>().data()),
+          out_(answer.out_maps.as_mutable<std::int32_t>().data()), out_rows_(out_rows),
+          in_order_(in_order) {}
+
+    void run(Swept swept) {
+        if (swept.mirror) fill_identity(swept.groups);
+        if (in_order_ && !swept.mirror) return;
+        auto const threads = static_cast<std::size_t>(num_threads());
+        bool const small = offsets_.back() < std::int64_t{kSerialWork};
+        std::size_t const tasks = small ? 1 : std::min(swept.groups, threads * 4);
+        runtime::run_tasks(tasks, [&](std::size_t task) {
+            std::optional<RowOrder> order;
+            if (!in_order_) order.emplace(out_rows_);
+            for (std::size_t k = task; k < swept.groups; k += tasks) {
+                if (swept.mirror) exchange(k, 2 * swept.groups - k, order);
+                if (!in_order_) reorder(k, *order);
+            }
+        });
+    }
+
+private:
+    void fill_identity(std::size_t group) {
+        std::int64_t const begin = offsets_[group];
+        runtime::for_ranges(out_rows_, runtime::kGrain, [&](std::size_t from, std::size_t to) {
+            for (std::size_t row = from; row < to; ++row) {
+                in_[begin + static_cast<std::int64_t>(row)] = static_cast<std::int32_t>(row);
+                out_[begin + static_cast<std::int64_t>(row)] = static_cast<std::int32_t>(row);
+            }
+        });
+    }
+
+    void exchange(std::size_t from, std::size_t to, std::optional<RowOrder>& order) {
+        std::int64_t const count = offsets_[from + 1] - offsets_[from];
+        // Out rows in order say nothing of the in rows, which lead here: rows that ascend by block need not do so when
+        // they are shifted.
+        if (in_order_ && std::is_sorted(in_ + offsets_[from], in_ + offsets_[from + 1])) {
+            std::copy_n(in_ + offsets_[from], count, out_ + offsets_[to]);
+            std::copy_n(out_ + offsets_[from], count, in_ + offsets_[to]);
+            return;
+        }
+        if (!order) order.emplace(out_rows_);
+        for (std::int64_t at = offsets_[from]; at < offsets_[from + 1]; ++at) {
+            order->add(in_[at], out_[at]);
+        }
+        order->flush(out_ + offsets_[to], in_ + offsets_[to]);
+    }
+
+    void reorder(std::size_t group, RowOrder& order) {
+        for (std::int64_t at = offsets_[group]; at < offsets_[group + 1]; ++at) {
+            order.add(out_[at], in_[at]);
+        }
+        order.flush(out_ + offsets_[group], in_ + offsets_[group]);
+    }
+
+    std::span<std::int64_t const> offsets_;
+    std::int32_t* in_;
+    std::int32_t* out_;
+    std::size_t out_rows_;
+    bool in_order_;
+};
+
+}  // namespace
+
+Answer make_room(Question const& question, Swept swept, std::vector<std::int64_t> const& totals) {
+    Answer answer;
+    answer.offsets = Tensor::zeros({static_cast<std::int64_t>(question.groups) + 1}, Dtype::Int64);
+    auto const offsets = answer.offsets.as_mutable<std::int64_t>();
+    auto const rows = static_cast<std::int64_t>(question.out.rows);
+    for (std::size_t k = 0; k < question.groups; ++k) {
+        std::int64_t const own = k < swept.groups    ? totals[k]
+                                 : k == swept.groups ? rows
+                                                     : totals[2 * swept.groups - k];
+        offsets[k + 1] = offsets[k] + own;
+    }
+    answer.in_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
+    answer.out_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
+    return answer;
+}
+
+void finish_groups(Answer& answer, std::size_t out_rows, Swept swept, bool in_order) {
+    Finish(answer, out_rows, in_order).run(swept);
+}
+
+}  // namespace tensorhash::coords

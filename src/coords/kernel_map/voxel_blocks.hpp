@@ -1,0 +1,154 @@
+// In rows as bits in blocks of 8 x 8 x 8 cells: a few words tell what lies around a cell, whatever the kernel.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "coords/rows/rows.hpp"
+#include "runtime/memory.hpp"
+
+namespace tensorhash::coords {
+
+inline constexpr int kBlockBits = 3;
+inline constexpr std::uint64_t kBlockSide = std::uint64_t{1} << kBlockBits;
+inline constexpr int kCellBits = 3 * kBlockBits;
+
+/// How coordinates become cells and cells become blocks, numbered from a corner below all in rows.
+struct BlockFrame {
+    struct Axis {
+        std::size_t column = 0;    // of the coordinates; 0 for an axis that they do not have
+        std::int64_t least = 0;    // of in_coords
+        std::int64_t most = 0;     // of in_coords
+        std::int64_t base = 0;     // the coordinate that is cell 0
+        std::uint64_t weight = 1;  // of a step to the next block, in block numbers
+    };
+    std::array<Axis, 3> axis{};  // two axes are the last two
+    Axis batch{};
+    std::uint64_t blocks = 1;  // in the whole box
+
+    /// With so many empty blocks on every side. Nothing if the numbers of such a box do not fit. Needs a row.
+    static std::optional<BlockFrame> of(CoordRows const& in, std::int64_t margin);
+
+    /// The number of the block, and in the last kCellBits the cell inside.
+    std::uint64_t key(std::int64_t number_in_batch, std::array<std::int64_t, 3> at) const noexcept {
+        auto number = static_cast<std::uint64_t>(number_in_batch - batch.base) * batch.weight;
+        std::uint64_t inside = 0;
+        for (std::size_t a = 0; a < 3; ++a) {
+            auto const cell = static_cast<std::uint64_t>(at[a] - axis[a].base);
+            number += (cell >> kBlockBits) * axis[a].weight;
+            inside = inside << kBlockBits | (cell & (kBlockSide - 1));
+        }
+        return number << kCellBits | inside;
+    }
+};
+
+/// Rows by block, those of one block in their own order. The keys are those of BlockFrame.
+struct RowsByBlock {
+    std::size_t size = 0;
+    runtime::Block key_block{};
+    runtime::Block row_block{};
+
+    explicit RowsByBlock(std::size_t count)
+        : size(count), key_block(count * sizeof(std::uint64_t)),
+          row_block(count * sizeof(std::uint32_t)) {}
+    std::uint64_t* keys() noexcept { return reinterpret_cast<std::uint64_t*>(key_block.data()); }
+    std::uint64_t const* keys() const noexcept {
+        return reinterpret_cast<std::uint64_t const*>(key_block.data());
+    }
+    std::uint32_t* rows() noexcept { return reinterpret_cast<std::uint32_t*>(row_block.data()); }
+    std::uint32_t const* rows() const noexcept {
+        return reinterpret_cast<std::uint32_t const*>(row_block.data());
+    }
+    void sort(BlockFrame const& frame);
+};
+RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame);
+
+/// Which blocks of the box there are: a bit for each, and with every 64 bits the first block that they stand for.
+class BlockDirectory {
+public:
+    static std::uint64_t words(std::uint64_t box) noexcept { return (box + 63) / 64; }
+
+    BlockDirectory() = default;
+    explicit BlockDirectory(std::uint64_t box)
+        : words_(words(box) * sizeof(Word), runtime::Fill::Zero) {}
+
+    /// Blocks come in the order of their numbers.
+    void add(std::uint64_t number, std::uint32_t block) noexcept {
+        Word& word = reinterpret_cast<Word*>(words_.data())[number / 64];
+        if (word.bits == 0) word.first = block;
+        word.bits |= std::uint64_t{1} << number % 64;
+    }
+    /// out[i] = the block of number + i, or 0, the empty block, if there is none. Neighbours share a word, mostly.
+    void find(std::uint64_t number, std::size_t count, std::uint32_t* out) const noexcept {
+        Word const* const words = reinterpret_cast<Word const*>(words_.data());
+        std::uint64_t bits = 0;
+        std::uint32_t next = 0;
+        for (std::size_t i = 0; i < count; ++i, ++number) {
+            if (i == 0 || number % 64 == 0) {
+                Word const& word = words[number / 64];
+                std::uint64_t const before = word.bits & ((std::uint64_t{1} << number % 64) - 1);
+                next = word.first + static_cast<std::uint32_t>(std::popcount(before));
+                bits = word.bits >> number % 64;
+            }
+            auto const there = static_cast<std::uint32_t>(bits & 1);
+            out[i] = next & (0 - there);  // no branch: nobody can predict what is there
+            next += there;
+            bits >>= 1;
+        }
+    }
+
+private:
+    struct Word {
+        std::uint64_t bits;
+        std::uint32_t first;
+    };
+    runtime::Block words_{};
+};
+
+/// The blocks that hold anything, and the row of each cell; of equal rows the first.
+class VoxelBlocks {
+public:
+    VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
+
+    bool repeated() const noexcept { return repeated_; }
+    /// The empty block is number 0 of them.
+    std::size_t count() const noexcept { return numbers_.size(); }
+    std::uint64_t number(std::size_t block) const noexcept { return numbers_[block]; }
+    /// By block, then by cell, which is bit by bit of its planes.
+    std::span<std::uint32_t const> rows() const noexcept {
+        return {reinterpret_cast<std::uint32_t const*>(rows_.data()), count_};
+    }
+    /// Where the rows of a plane begin.
+    std::uint32_t first(std::uint32_t block, std::size_t x) const noexcept {
+        return reinterpret_cast<std::uint32_t const*>(firsts_.data())[block * kBlockSide + x];
+    }
+    BlockDirectory const& directory() const noexcept { return directory_; }
+    /// Bit 8 * y + z of plane x: the cell is there.
+    std::uint64_t plane(std::uint32_t block, std::size_t x) const noexcept {
+        return reinterpret_cast<std::uint64_t const*>(planes_.data())[block * kBlockSide + x];
+    }
+    /// The row of a cell that is there.
+    std::uint32_t row(std::uint32_t block, std::size_t x, std::size_t bit) const noexcept {
+        std::uint64_t const before = plane(block, x) & ((std::uint64_t{1} << bit) - 1);
+        return rows()[first(block, x) + static_cast<std::uint32_t>(std::popcount(before))];
+    }
+
+private:
+    /// Makes one block of the rows from `begin` on, and returns where the next one begins.
+    std::size_t build(RowsByBlock const& in, std::size_t begin, std::uint32_t block);
+
+    std::size_t count_;        // of rows
+    runtime::Block rows_;      // by block, then by cell
+    runtime::Block planes_{};  // [block, x], the empty block first
+    runtime::Block firsts_{};  // [block, x]: where the plane's rows begin
+    std::vector<std::uint64_t> numbers_{};
+    BlockDirectory directory_{};
+    bool repeated_ = false;
+};
+
+}  // namespace tensorhash::coords

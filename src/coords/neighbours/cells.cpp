@@ -1,0 +1,134 @@
+// Naming cells and laying out their points.
+#include "coords/neighbours/cells.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "index/flat_index.hpp"
+#include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+// A name is a sum of odd multiples; the table's hash spreads what is regular in it.
+constexpr std::array<std::uint64_t, Cells::kMaxAxes> kStride = {
+    0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u};
+constexpr std::uint64_t kBatchStride = 0xd6e8feb86659fd93u;
+
+constexpr bool names_differ_within(int width) {
+    for (int x = -width; x <= width; ++x) {
+        for (int y = -width; y <= width; ++y) {
+            for (int z = -width; z <= width; ++z) {
+                std::uint64_t const name = static_cast<std::uint64_t>(x) * kStride[0] +
+                                           static_cast<std::uint64_t>(y) * kStride[1] +
+                                           static_cast<std::uint64_t>(z) * kStride[2];
+                if (name == 0 && (x != 0 || y != 0 || z != 0)) return false;
+            }
+        }
+    }
+    return true;
+}
+// A window is at most five cells wide; were two of its names equal, a point would be met twice.
+static_assert(names_differ_within(8));
+
+}  // namespace
+
+// Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
+Cells::Cells(SearchSpace const& space, double reach)
+    : secret_(kernel::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
+      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)),
+      names_(names_of(space)), table_(FlatIndex::capacity_for(names_.size()), CellNames::kColumns),
+      cell_of_(names_.size()), points_(space.points.rows * axes_) {
+    group_points();
+    bool const batched = space.point_batch.has_value();
+    if (batched) batches_.resize(space.points.rows);
+    runtime::for_ranges(
+        space.points.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                std::copy_n(space.points.row(row(i)), axes_, points_.data() + i * axes_);
+                if (batched) batches_[i] = space.batch_of_points()[row(i)];
+            }
+        });
+}
+
+// By a sample, and by cells instead of by extent: a few stray points must not choose an axis along which all others agree.
+std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
+    std::vector<std::size_t> axes(points.axes);
+    std::iota(axes.begin(), axes.end(), std::size_t{0});
+    if (points.axes <= kMaxAxes) return axes;
+    constexpr std::size_t kSample = 1024;
+    std::size_t const step = points.rows / kSample + 1;
+    std::vector<std::size_t> cells(points.axes);
+    for (std::size_t const axis : axes) {
+        std::vector<std::int64_t> numbers;
+        for (std::size_t row = 0; row < points.rows; row += step) {
+            numbers.push_back(number(points.row(row)[axis]));
+        }
+        std::sort(numbers.begin(), numbers.end());
+        cells[axis] =
+            static_cast<std::size_t>(std::unique(numbers.begin(), numbers.end()) - numbers.begin());
+    }
+    std::sort(axes.begin(), axes.end(), [&](std::size_t a, std::size_t b) {
+        return cells[a] != cells[b] ? cells[a] > cells[b] : a < b;
+    });
+    axes.resize(kMaxAxes);
+    return axes;
+}
+
+CellNames Cells::names_of(SearchSpace const& space) const {
+    CellNames names;
+    names.resize(space.points.rows);
+    std::int64_t const* const batch = space.batch_of_points();
+    runtime::for_ranges(names.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            std::uint64_t name = batch ? static_cast<std::uint64_t>(batch[i]) * kBatchStride : 0;
+            for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
+                name += static_cast<std::uint64_t>(number(space.points.row(i)[gridded_[axis]])) *
+                        kStride[axis];
+            }
+            names.set(i, kernel::mix(name, secret_));
+        }
+    });
+    return names;
+}
+
+void Cells::group_points() {
+    table_.insert(names_.rows(), 0, names_.size());  // at most half full: it always fits
+    table_.find(names_.rows(), names_.rows(), names_.size(), cell_of_.data());
+    std::int32_t cells = 0;
+    for (std::size_t i = 0; i < cell_of_.size(); ++i) {
+        auto const first = static_cast<std::size_t>(cell_of_[i]);
+        cell_of_[i] = first == i ? cells++ : cell_of_[first];
+    }
+    groups_ = group_rows(std::span<std::int32_t const>(cell_of_), static_cast<std::size_t>(cells));
+}
+
+void Cells::find(CellNames const& names, std::int32_t* cells) const {
+    table_.find(names_.rows(), names.rows(), names.size(), cells);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        cells[i] = cells[i] < 0 ? -1 : cell_of_[static_cast<std::size_t>(cells[i])];
+    }
+}
+
+// Rounding is monotone: a point within reach is not below the rounded lower end nor above the upper, and neither is its cell.
+void Cells::name_window(double const* query, std::int64_t batch, CellNames& names) const {
+    std::array<std::int64_t, kMaxAxes> low{};
+    std::array<std::int64_t, kMaxAxes> high{};
+    for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
+        low[axis] = number(query[gridded_[axis]] - reach_);
+        high[axis] = number(query[gridded_[axis]] + reach_);
+    }
+    std::uint64_t const base = static_cast<std::uint64_t>(batch) * kBatchStride;
+    for (std::int64_t x = low[0]; x <= high[0]; ++x) {
+        std::uint64_t const at_x = base + static_cast<std::uint64_t>(x) * kStride[0];
+        for (std::int64_t y = low[1]; y <= high[1]; ++y) {
+            std::uint64_t const at_y = at_x + static_cast<std::uint64_t>(y) * kStride[1];
+            for (std::int64_t z = low[2]; z <= high[2]; ++z) {
+                names.add(kernel::mix(at_y + static_cast<std::uint64_t>(z) * kStride[2], secret_));
+            }
+        }
+    }
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,94 @@
+// A grid of cells for points within a radius: each cell has a 64-bit name, and the vector-key table
+// knows who has it first. Names are mixed with a random seed first, since that table's own hash is
+// published. Cells may share a name: every point is measured anyway, and cells of one window never
+// do.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "coords/neighbours/search_space.hpp"
+#include "coords/rows/groups.hpp"
+#include "index/vector_index.hpp"
+#include "tensorhash/step/hash.hpp"
+
+namespace tensorhash::coords {
+
+/// The number of a cell along one axis, from floor(x / edge). Past 2^53, where float64 has gaps, it counts float64
+/// numbers: it never overflows, ascends with x, and leaves no gap that a window would have to walk over.
+inline std::int64_t cell_number(double cell) noexcept {
+    constexpr double kWhole = 9007199254740992.0;  // 2^53
+    double const size = std::abs(cell);
+    if (size <= kWhole) return static_cast<std::int64_t>(cell);
+    std::int64_t const beyond =
+        std::bit_cast<std::int64_t>(size) - std::bit_cast<std::int64_t>(kWhole);
+    std::int64_t const number = beyond + static_cast<std::int64_t>(kWhole);
+    return cell < 0 ? -number : number;
+}
+
+/// Names as the vector-key table takes them: two columns each.
+class CellNames {
+public:
+    static constexpr std::uint32_t kColumns = 2;
+
+    std::size_t size() const noexcept { return words_.size() / kColumns; }
+    std::int32_t const* rows() const noexcept { return words_.data(); }
+    void resize(std::size_t names) { words_.resize(names * kColumns); }
+    void set(std::size_t i, std::uint64_t name) noexcept {
+        words_[i * kColumns] = static_cast<std::int32_t>(name);
+        words_[i * kColumns + 1] = static_cast<std::int32_t>(name >> 32);
+    }
+    void add(std::uint64_t name) {
+        resize(size() + 1);
+        set(size() - 1, name);
+    }
+    void clear() noexcept { words_.clear(); }
+
+private:
+    std::vector<std::int32_t> words_;
+};
+
+class Cells {
+public:
+    static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups a query
+
+    /// Windows of `reach` to both sides are a few cells wide.
+    Cells(SearchSpace const& space, double reach);
+
+    /// Appends the names of all cells that hold points within `reach` of the query on every axis.
+    void name_window(double const* query, std::int64_t batch, CellNames& names) const;
+    /// The cell of each name, or -1. Many threads may ask at once.
+    void find(CellNames const& names, std::int32_t* cells) const;
+
+    /// The points of a cell lie together: from begin(cell) to begin(cell + 1).
+    std::size_t begin(std::size_t cell) const noexcept { return groups_.offsets[cell]; }
+    std::uint32_t row(std::size_t i) const noexcept { return groups_.rows[i]; }
+    double const* point(std::size_t i) const noexcept { return points_.data() + i * axes_; }
+    std::int64_t batch(std::size_t i) const noexcept { return batches_.empty() ? 0 : batches_[i]; }
+
+private:
+    std::int64_t number(double x) const noexcept { return cell_number(std::floor(x / edge_)); }
+    /// The axes along which the points lie in most cells, at most kMaxAxes of them.
+    std::vector<std::size_t> finest_axes(Points const& points) const;
+    CellNames names_of(SearchSpace const& space) const;
+    /// Numbers the cells in the order of their first points.
+    void group_points();
+
+    kernel::HashSecret secret_;
+    std::size_t axes_;
+    double reach_;
+    double edge_;
+    std::vector<std::size_t> gridded_;  // the axes that cells are cut along
+    CellNames names_;                   // of the points: the rows of the table
+    VectorIndex table_;
+    std::vector<std::int32_t> cell_of_;  // [points]
+    Groups groups_;
+    std::vector<double> points_;
+    std::vector<std::int64_t> batches_;
+};
+
+}  // namespace tensorhash::coords

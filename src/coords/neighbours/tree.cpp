@@ -1,0 +1,181 @@
+// Growing the tree level by level, and walking it nearest box first.
+#include "coords/neighbours/tree.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "runtime/parallel.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+constexpr std::size_t kLeaf = 16;
+
+/// The batches as groups of rows, and for each query the group of its batch.
+Groups batches_of(SearchSpace const& space, std::vector<std::uint32_t>& group_of_query) {
+    std::size_t const rows = space.points.rows;
+    std::size_t const queries = space.queries.rows;
+    if (!space.point_batch) {
+        Groups all;
+        all.rows.resize(rows);
+        std::iota(all.rows.begin(), all.rows.end(), std::uint32_t{0});
+        if (rows > 0) all.offsets.push_back(rows);
+        group_of_query.assign(queries, rows > 0 ? 0 : KeyGroups::kMissing);
+        return all;
+    }
+    auto const keys = [](std::int64_t const* data, std::size_t size) {
+        return std::span(reinterpret_cast<std::uint64_t const*>(data), size);
+    };
+    KeyGroups const batches(keys(space.batch_of_points(), rows));
+    std::vector<unsigned char> mask(queries);
+    group_of_query.resize(queries);
+    batches.find(keys(space.batch_of_queries(), queries), group_of_query.data(), mask.data());
+    return batches.groups();
+}
+
+}  // namespace
+
+Tree::Tree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
+    Groups batches = batches_of(space, root_of_);
+    order_ = std::move(batches.rows);
+    grow(batches);
+    points_.resize(order_.size() * axes_);
+    runtime::for_ranges(order_.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            std::copy_n(space.points.row(order_[i]), axes_, points_.data() + i * axes_);
+        }
+    });
+}
+
+// Where a node is cut depends on its size alone, so a level is laid out before its points are sorted into halves.
+void Tree::grow(Groups const& batches) {
+    for (std::size_t g = 0; g < batches.count(); ++g) {
+        nodes_.push_back({static_cast<std::uint32_t>(batches.offsets[g]),
+                          static_cast<std::uint32_t>(batches.offsets[g + 1])});
+    }
+    for (std::size_t level = 0; level < nodes_.size();) {
+        std::size_t const next = nodes_.size();
+        for (std::size_t i = level; i < next; ++i) {
+            Node const node = nodes_[i];
+            if (node.end - node.begin <= kLeaf) continue;
+            std::uint32_t const middle = node.begin + (node.end - node.begin) / 2;
+            nodes_[i].children = static_cast<std::uint32_t>(nodes_.size());
+            nodes_.push_back({node.begin, middle});
+            nodes_.push_back({middle, node.end});
+        }
+        boxes_.resize(next * 2 * axes_);
+        // A task a node where nodes are few and large.
+        std::size_t const share = (next - level + 255) / 256;
+        runtime::run_tasks((next - level + share - 1) / share, [&](std::size_t task) {
+            std::size_t const begin = level + task * share;
+            for (std::size_t i = begin; i < std::min(next, begin + share); ++i) settle(i);
+        });
+        level = next;
+    }
+}
+
+/// Measures a node whose points are in place, and sorts them into the halves of its children.
+void Tree::settle(std::size_t index) {
+    Node& node = nodes_[index];
+    double* const low = boxes_.data() + index * 2 * axes_;
+    double* const high = low + axes_;
+    std::copy_n(space_.points.row(order_[node.begin]), axes_, low);
+    std::copy_n(low, axes_, high);
+    node.lowest_row = order_[node.begin];
+    for (std::uint32_t i = node.begin + 1; i < node.end; ++i) {
+        double const* const point = space_.points.row(order_[i]);
+        node.lowest_row = std::min(node.lowest_row, order_[i]);
+        for (std::size_t axis = 0; axis < axes_; ++axis) {
+            low[axis] = std::min(low[axis], point[axis]);
+            high[axis] = std::max(high[axis], point[axis]);
+        }
+    }
+    if (node.children != 0) split(node, widest_axis(index));
+}
+
+std::size_t Tree::widest_axis(std::size_t node) const noexcept {
+    double const* const low = boxes_.data() + node * 2 * axes_;
+    double const* const high = low + axes_;
+    std::size_t widest = 0;
+    for (std::size_t axis = 1; axis < axes_; ++axis) {
+        if (high[axis] - low[axis] > high[widest] - low[widest]) widest = axis;
+    }
+    return widest;
+}
+
+// Equal coordinates are cut by row: of coincident points the lower rows lie in the left halves, which are walked first.
+void Tree::split(Node const& node, std::size_t axis) {
+    std::vector<std::pair<double, std::uint32_t>> keyed(node.end - node.begin);
+    for (std::size_t i = 0; i < keyed.size(); ++i) {
+        std::uint32_t const row = order_[node.begin + i];
+        keyed[i] = {space_.points.row(row)[axis], row};
+    }
+    auto const middle = keyed.begin() + static_cast<std::ptrdiff_t>(keyed.size() / 2);
+    std::nth_element(keyed.begin(), middle, keyed.end());
+    for (std::size_t i = 0; i < keyed.size(); ++i) order_[node.begin + i] = keyed[i].second;
+}
+
+std::size_t Tree::available(std::size_t query) const noexcept {
+    std::uint32_t const root = root_of_[query];
+    return root == KeyGroups::kMissing ? 0 : nodes_[root].end - nodes_[root].begin;
+}
+
+/// At most the distance to any point of the box: every step rounds as squared_distance does, and rounding is monotone.
+double Tree::squared_to_box(double const* query, std::size_t node) const noexcept {
+    double const* const low = boxes_.data() + node * 2 * axes_;
+    double const* const high = low + axes_;
+    double sum = 0;
+    for (std::size_t axis = 0; axis < axes_; ++axis) {
+        double const x = query[axis];
+        double const difference = x < low[axis]    ? low[axis] - x
+                                  : x > high[axis] ? x - high[axis]
+                                                   : 0.0;
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+void Tree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
+                     std::vector<Candidate>& best) const {
+    for (std::uint32_t i = leaf.begin; i < leaf.end; ++i) {
+        Candidate const candidate{squared_distance(query, points_.data() + i * axes_, axes_),
+                                  order_[i]};
+        if (best.size() < count) {
+            best.push_back(candidate);
+            std::push_heap(best.begin(), best.end());
+        } else if (candidate < best.front()) {
+            std::pop_heap(best.begin(), best.end());
+            best.back() = candidate;
+            std::push_heap(best.begin(), best.end());
+        }
+    }
+}
+
+void Tree::nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const {
+    double const* const from = space_.queries.row(query);
+    best.clear();
+    std::vector<Visit> open;
+    open.reserve(64);
+    open.push_back({0.0, root_of_[query]});
+    while (!open.empty()) {
+        Visit const visit = open.back();
+        open.pop_back();
+        Node const& node = nodes_[visit.node];
+        if (best.size() == count && best.front() < Candidate{visit.squared, node.lowest_row}) {
+            continue;  // nothing in the box is nearer, nor as near with a lower row
+        }
+        if (node.children == 0) {
+            scan_leaf(from, node, count, best);
+            continue;
+        }
+        Visit left{squared_to_box(from, node.children), node.children};
+        Visit right{squared_to_box(from, node.children + 1), node.children + 1};
+        if (right.squared < left.squared) std::swap(left, right);
+        open.push_back(right);
+        open.push_back(left);
+    }
+    std::sort_heap(best.begin(), best.end());
+}
+
+}  // namespace tensorhash::coords

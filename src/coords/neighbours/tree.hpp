@@ -1,0 +1,53 @@
+// A balanced tree of boxes over the points of each batch, for the nearest ones. A grid would need a cell size, and one
+// stray point would make any size wrong.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "coords/neighbours/search_space.hpp"
+#include "coords/rows/groups.hpp"
+
+namespace tensorhash::coords {
+
+class Tree {
+public:
+    explicit Tree(SearchSpace const& space);
+
+    /// Points in the batch of the query.
+    std::size_t available(std::size_t query) const noexcept;
+    /// The `count` nearest points, sorted; 0 < count <= available(query). Many threads may ask at once.
+    void nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const;
+
+private:
+    struct Node {
+        std::uint32_t begin = 0;
+        std::uint32_t end = 0;
+        std::uint32_t children = 0;    // the first of two, which are neighbours; 0 for a leaf
+        std::uint32_t lowest_row = 0;  // decides between equally near boxes
+    };
+    struct Visit {
+        double squared;
+        std::uint32_t node;
+    };
+
+    void grow(Groups const& batches);
+    void settle(std::size_t node);
+    void split(Node const& node, std::size_t axis);
+    std::size_t widest_axis(std::size_t node) const noexcept;
+    double squared_to_box(double const* query, std::size_t node) const noexcept;
+    void scan_leaf(double const* query, Node const& leaf, std::size_t count,
+                   std::vector<Candidate>& best) const;
+
+    SearchSpace const& space_;
+    std::size_t axes_;
+    std::vector<std::uint32_t> order_;    // rows, the points of a node together
+    std::vector<Node> nodes_;             // roots first
+    std::vector<double> boxes_;           // lower corner, upper corner of each node
+    std::vector<double> points_;          // as `order_` has them
+    std::vector<std::uint32_t> root_of_;  // of each query; kMissing where its batch has no points
+};
+
+}  // namespace tensorhash::coords

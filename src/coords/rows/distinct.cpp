@@ -1,0 +1,124 @@
+// Distinct rows: the table's key buffer is the answer, in order of first occurrence on any number of threads.
+#include "coords/rows/distinct.hpp"
+
+#include <algorithm>
+
+#include "coords/rows/groups.hpp"
+#include "runtime/parallel.hpp"
+#include "table/rows.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+// Every batch from 0 on has an entry in the offsets, unless a number in the batch column would take all memory.
+constexpr std::int64_t kMaxBatches = std::int64_t{1} << 24;
+
+template <class Int>
+std::vector<std::int64_t> first_column(void const* data, std::size_t rows, std::size_t columns) {
+    auto const* const values = static_cast<Int const*>(data);
+    std::vector<std::int64_t> numbers(rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+        numbers[row] = values[row * columns];
+    }
+    return numbers;
+}
+
+/// Each number becomes its place among the distinct ones, ascending; returns how many those are.
+std::size_t number_anew(std::vector<std::int64_t>& numbers) {
+    std::vector<std::int64_t> distinct = numbers;
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    for (std::int64_t& number : numbers) {
+        number = std::lower_bound(distinct.begin(), distinct.end(), number) - distinct.begin();
+    }
+    return distinct.size();
+}
+
+/// The number of batches from 0 on, once every row is known to be in one; none if no such number would do.
+template <class Int>
+std::optional<std::size_t> check_batches(Tensor const& coords,
+                                         std::optional<std::int64_t> batches) {
+    auto const columns = static_cast<std::size_t>(coords.shape()[1]);
+    auto const values = coords.as<Int>();
+    std::int64_t const limit = batches.value_or(kMaxBatches);
+    std::int64_t largest = -1;
+    for (std::size_t i = 0; i < values.size(); i += columns) {
+        std::int64_t const batch = values[i];
+        if (batch >= 0 && batch < limit) {
+            largest = std::max(largest, batch);
+        } else if (batches) {
+            throw ValueError("coords: expected batches from 0 to " + std::to_string(limit - 1) +
+                             " in column 0, as num_batches says, got " + std::to_string(batch) +
+                             " in row " + std::to_string(i / columns));
+        } else {
+            return {};
+        }
+    }
+    return static_cast<std::size_t>(batches.value_or(largest + 1));
+}
+
+}  // namespace
+
+BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {
+    require_usable(coords.device(), "coords");
+    Shape const& shape = coords.shape();
+    if (coords.dtype() != Dtype::Int32 && coords.dtype() != Dtype::Int64) {
+        throw TypeError("coords: expected int32 or int64, got " +
+                        std::string(name(coords.dtype())));
+    }
+    if (shape.size() != 2 || shape[1] < 2) {
+        throw ValueError("coords: expected shape (N, 1 + D), the batch in column 0, got " +
+                         to_string(shape));
+    }
+    if (shape[0] > static_cast<std::int64_t>(table::kMaxEntries)) {
+        throw ValueError("coords: expected at most " + std::to_string(table::kMaxEntries) +
+                         " rows, got " + std::to_string(shape[0]));
+    }
+    if (batches && (*batches < 0 || *batches > kMaxBatches)) {
+        throw ValueError("num_batches: expected 0 to " + std::to_string(kMaxBatches) + ", got " +
+                         std::to_string(*batches));
+    }
+    // A copy: the batches that were checked must be those that rows are listed by.
+    BatchedRows rows{coords.clone(), static_cast<std::size_t>(shape[0]),
+                     static_cast<std::size_t>(shape[1]), 0};
+    rows.batches = coords.dtype() == Dtype::Int32
+                       ? check_batches<std::int32_t>(rows.tensor, batches)
+                       : check_batches<std::int64_t>(rows.tensor, batches);
+    return rows;
+}
+
+Distinct::Distinct(Dtype dtype, std::size_t columns)
+    : element_{dtype, {static_cast<std::int64_t>(columns)}}, table_(element_, {}, 0) {}
+
+void Distinct::add(void const* data, std::size_t rows) {
+    // Chunk after chunk lands here, most of it known already: probes stay short while half of the slots are free.
+    if (2 * table_.size() > table_.slots()) {
+        table_.reserve(std::min(2 * table_.capacity(), table::kMaxEntries));
+    }
+    numbers_.resize(rows);
+    mask_.resize(rows);
+    table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()},
+                    table::KeySource::Private);
+}
+
+BatchedCoords Distinct::by_batch(std::optional<std::size_t> batches) const {
+    auto const rows = static_cast<std::size_t>(table_.size());
+    auto const columns = static_cast<std::size_t>(element_.shape[0]);
+    auto const* const keys = table_.keys().row(0);
+    auto batch_of = element_.dtype == Dtype::Int32
+                        ? first_column<std::int32_t>(keys, rows, columns)
+                        : first_column<std::int64_t>(keys, rows, columns);
+    std::size_t const count = batches ? *batches : number_anew(batch_of);
+    Groups const groups = group_rows(std::span<std::int64_t const>(batch_of), count);
+    BatchedCoords out{
+        Tensor::empty({static_cast<std::int64_t>(rows), element_.shape[0]}, element_.dtype),
+        Tensor::empty({static_cast<std::int64_t>(count) + 1}, Dtype::Int64)};
+    table::gather_rows(static_cast<unsigned char*>(out.coords.data()), keys, element_.bytes(),
+                       groups.rows.data(), rows);
+    std::copy(groups.offsets.begin(), groups.offsets.end(),
+              out.offsets.as_mutable<std::int64_t>().begin());
+    return out;
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,189 @@
+// The checks of rows.hpp; messages live here, off every hot path.
+#include "coords/rows/rows.hpp"
+
+#include <atomic>
+#include <limits>
+#include <string>
+
+#include "runtime/parallel.hpp"
+#include "table/table.hpp"
+#include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+std::string text(std::string_view view) { return std::string(view); }
+
+[[noreturn]] void fail_shape(std::string_view argument, Columns columns, Shape const& got) {
+    std::string wanted = "(N, " + std::to_string(columns.least) + ")";
+    if (columns.least != columns.most) {
+        wanted = "(N, C) with C from " + std::to_string(columns.least) + " to " +
+                 std::to_string(columns.most);
+    }
+    throw ValueError(text(argument) + ": expected shape " + wanted + ", got " + to_string(got));
+}
+
+[[noreturn]] void fail_value(std::string_view argument, std::size_t row, std::uint32_t column,
+                             std::int64_t value, std::string const& wanted) {
+    throw ValueError(text(argument) + ": row " + std::to_string(row) + ", column " +
+                     std::to_string(column) + ": expected " + wanted + ", got " +
+                     std::to_string(value));
+}
+
+constexpr bool fits_int32(std::int64_t value) {
+    return value >= std::numeric_limits<std::int32_t>::min() &&
+           value <= std::numeric_limits<std::int32_t>::max();
+}
+
+}  // namespace
+
+Limits limits_of(RowRange range, std::uint32_t column) noexcept {
+    switch (range) {
+        case RowRange::Packed64:
+            return column == 0 ? Limits{0, kBatchMax} : Limits{kCoordMin, kCoordMax};
+        case RowRange::Packed128:
+            return {PackedHashTable128::kCoordMin, PackedHashTable128::kCoordMax};
+        case RowRange::Int32:
+            break;
+    }
+    return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+}
+
+std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept {
+    std::size_t const at = row * rows.columns + column;
+    return rows.wide() ? static_cast<std::int64_t const*>(rows.tensor.data())[at] : rows.data()[at];
+}
+
+bool all_in_range(CoordRows const& rows, RowRange range) {
+    std::atomic<bool> all{true};
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        bool here = true;
+        for (std::uint32_t column = 0; column < rows.columns; ++column) {
+            Limits const limits = limits_of(range, column);
+            for (std::size_t row = begin; row < end; ++row) {
+                here &= limits.has(value_at(rows, row, column));
+            }
+        }
+        if (!here) {
+            all.store(false, std::memory_order_relaxed);
+        }
+    });
+    return all.load(std::memory_order_relaxed);
+}
+
+CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns) {
+    if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
+        throw TypeError(text(argument) + ": expected int32 or int64, got " +
+                        text(name(tensor.dtype())));
+    }
+    require_usable(tensor.device(), argument);
+    Shape const& shape = tensor.shape();
+    if (shape.size() == 1 && shape[0] == 0) {
+        return {tensor.reshape({0, static_cast<std::int64_t>(columns.least)}), 0, columns.least};
+    }
+    if (shape.size() != 2 || shape[1] < static_cast<std::int64_t>(columns.least) ||
+        shape[1] > static_cast<std::int64_t>(columns.most)) {
+        fail_shape(argument, columns, shape);
+    }
+    if (shape[0] > static_cast<std::int64_t>(table::kMaxEntries)) {
+        throw ValueError(text(argument) + ": at most " + std::to_string(table::kMaxEntries) +
+                         " rows at once, got " + std::to_string(shape[0]) + "; split it");
+    }
+    return {tensor.contiguous(), static_cast<std::size_t>(shape[0]),
+            static_cast<std::uint32_t>(shape[1])};
+}
+
+namespace {
+
+/// Casts to int32, and tells whether every number fits.
+bool narrow_into(Tensor& narrow, CoordRows const& rows) {
+    narrow = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
+    auto const* const from = static_cast<std::int64_t const*>(rows.tensor.data());
+    auto* const to = static_cast<std::int32_t*>(narrow.data());
+    std::atomic<bool> all_fit{true};
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        bool fit = true;
+        for (std::size_t i = begin * rows.columns; i < end * rows.columns; ++i) {
+            to[i] = static_cast<std::int32_t>(from[i]);
+            fit &= to[i] == from[i];
+        }
+        if (!fit) {
+            all_fit.store(false, std::memory_order_relaxed);
+        }
+    });
+    return all_fit.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
+    if (!rows.wide()) {
+        return rows;
+    }
+    Tensor narrow;
+    if (!narrow_into(narrow, rows)) {
+        for (std::size_t i = 0; i < rows.rows * rows.columns; ++i) {
+            auto const column = static_cast<std::uint32_t>(i % rows.columns);
+            std::int64_t const value = value_at(rows, i / rows.columns, column);
+            if (!fits_int32(value)) {
+                fail_value(argument, i / rows.columns, column, value, "a number that fits int32");
+            }
+        }
+    }
+    return {std::move(narrow), rows.rows, rows.columns};
+}
+
+NarrowQueries narrow_queries(CoordRows const& queries) {
+    if (!queries.wide()) {
+        return {queries, {}};
+    }
+    Tensor narrow;
+    std::vector<std::size_t> outside;
+    if (!narrow_into(narrow, queries)) {
+        for (std::size_t row = 0; row < queries.rows; ++row) {
+            for (std::uint32_t column = 0; column < queries.columns; ++column) {
+                if (!fits_int32(value_at(queries, row, column))) {
+                    outside.push_back(row);
+                    break;
+                }
+            }
+        }
+    }
+    return {{std::move(narrow), queries.rows, queries.columns}, std::move(outside)};
+}
+
+void NarrowQueries::hide_outside(std::int32_t* found) const {
+    for (std::size_t const row : outside) {
+        found[row] = -1;
+    }
+}
+
+Tensor own_rows(Tensor const& first) {
+    auto const rows = first.as<std::int32_t>();
+    std::vector<std::int32_t> own;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (rows[row] == static_cast<std::int32_t>(row)) {
+            own.push_back(rows[row]);
+        }
+    }
+    return own.empty() ? Tensor::empty({0}, Dtype::Int32) : Tensor::from(own);
+}
+
+void fail_range(CoordRows const& rows, std::string_view argument, RowRange range) {
+    for (std::size_t row = 0; row < rows.rows; ++row) {
+        for (std::uint32_t column = 0; column < rows.columns; ++column) {
+            Limits const limits = limits_of(range, column);
+            std::int64_t const value = value_at(rows, row, column);
+            if (!limits.has(value)) {
+                bool const batch = range == RowRange::Packed64 && column == 0;
+                fail_value(argument, row, column, value,
+                           (batch ? "a batch from " : "a coordinate from ") +
+                               std::to_string(limits.low) + " to " + std::to_string(limits.high));
+            }
+        }
+    }
+    throw ValueError(text(argument) + ": expected coordinates in range");  // not reached
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,192 @@
+// Which key the rows get, and lookups by each.
+#include "coords/tables/coord_index.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
+#include "runtime/seed.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+using runtime::Block;
+
+// Rows that are brought into form at a time, on the stack of the task.
+constexpr std::size_t kBlockRows = 512;
+
+unsigned char const* bytes_of(std::int32_t const* rows) {
+    return reinterpret_cast<unsigned char const*>(rows);
+}
+
+table::KeyLayout layout_of(std::uint32_t columns) {
+    return {columns * static_cast<std::uint32_t>(sizeof(std::int32_t)), 0};
+}
+
+/// What a batch of claims writes to.
+class Scratch {
+public:
+    explicit Scratch(std::size_t rows)
+        : rows_(rows), block_(rows * (2 * sizeof(std::uint32_t) + 1)) {}
+    /// Of rows whose numbers are base, base + 1, ...
+    kernel::BatchView batch(std::int32_t const* rows, std::uint32_t base) {
+        auto* const words = reinterpret_cast<std::uint32_t*>(block_.data());
+        return {bytes_of(rows), base, words, words + rows_,
+                block_.data() + 2 * sizeof(std::uint32_t) * rows_};
+    }
+
+private:
+    std::size_t rows_;
+    Block block_;
+};
+
+[[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
+    std::uint64_t const left = capacity - std::min(held, capacity);
+    throw TableFull("capacity: this table takes " + std::to_string(capacity) +
+                    " distinct keys and has " + std::to_string(held) +
+                    ", the batch has more than " + std::to_string(left) +
+                    " new ones; make it with a larger capacity, or without one, so that it grows");
+}
+
+bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
+
+}  // namespace
+
+CoordIndex::CoordIndex(CoordRows rows, CoordRules const& rules)
+    : capacity_(rules.capacity), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
+    rows_.columns = rows.columns;
+    if (rows.columns <= 4) {
+        flat_.emplace(capacity_.value_or(FlatIndex::capacity_for(rows.rows)), rules.double_hash,
+                      rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_));
+    }
+    extend(std::move(rows));
+}
+
+void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
+    std::size_t const from = rows_.rows;
+    std::size_t const added = rows.rows - from;
+    if (flat_ && keys != nullptr) {
+        extend_flat(keys, from, added);
+    } else if (flat_) {
+        Block scratch(added * sizeof(std::uint64_t));
+        auto* const packed = reinterpret_cast<std::uint64_t*>(scratch.data());
+        cpu::FlatRows const fresh{rows.data() + from * rows.columns, rows.columns, false};
+        if (pack_rows(fresh, added, packed) == 0) {
+            extend_flat(packed, from, added);
+        } else {
+            rebuild_wide(rows);
+        }
+    } else {
+        extend_wide(rows);
+    }
+    rows_ = std::move(rows);
+}
+
+void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added) {
+    std::uint64_t const wanted = FlatIndex::capacity_for(flat_->size() + added);
+    if (!capacity_ && wanted > flat_->capacity()) {
+        flat_ = flat_->grown(wanted);
+    }
+    if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
+        // Not *capacity_: a table that grows is full, too, if someone wrote into its slots.
+        fail_full(flat_->capacity(), flat_->size());
+    }
+}
+
+void CoordIndex::extend_wide(CoordRows const& rows) {
+    std::size_t const from = rows_.rows;
+    std::size_t const added = rows.rows - from;
+    if (!wide_ || wide_->room() < added) {
+        rebuild_wide(rows);
+        return;
+    }
+    Scratch scratch(added);
+    kernel::BatchView const batch =
+        scratch.batch(rows.data() + from * rows.columns, static_cast<std::uint32_t>(from));
+    unsigned char const* const all = bytes_of(rows.data());
+    std::uint64_t const claimed = wide_->claim(all, batch, 0, added).claimed;
+    if (capacity_ && wide_distinct_ + claimed > *capacity_) {
+        wide_->release_claims(all, batch, added);
+        fail_full(*capacity_, wide_distinct_);
+    }
+    wide_distinct_ += claimed;
+}
+
+void CoordIndex::rebuild_wide(CoordRows const& rows) {
+    table::KeyLayout const layout = layout_of(rows.columns);
+    // Room for as much again, so that many small batches do not each begin anew.
+    std::uint64_t const room = rows_.rows == 0 ? rows.rows : 2 * rows.rows;
+    table::Index index(layout, table::Index::lines_for(layout, room), seed_);
+    Scratch scratch(rows.rows);
+    // Base 0: a claim's number is its row, and of equal rows the smallest number stays. Nothing is left to publish.
+    kernel::BatchView const batch = scratch.batch(rows.data(), 0);
+    std::uint64_t const distinct = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
+    if (capacity_ && distinct > *capacity_) {
+        fail_full(*capacity_, this->distinct());
+    }
+    wide_.emplace(std::move(index));
+    wide_distinct_ = distinct;
+    flat_.reset();
+    kind_ = rows.columns == 4 ? CoordKey::Packed128 : CoordKey::Wide;
+}
+
+void CoordIndex::find(CoordRows const& queries, std::int32_t* out, cpu::FlatWindow window) const {
+    if (flat_) {
+        flat_->find_rows(queries.flat(), queries.rows, out, window);
+        return;
+    }
+    NarrowQueries const narrow = narrow_queries(queries);
+    runtime::for_ranges(queries.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        find_wide(narrow.rows.data() + begin * columns(), end - begin, out + begin);
+    });
+    narrow.hide_outside(out);
+}
+
+void CoordIndex::find_shifted(std::int32_t const* queries, std::size_t begin, std::size_t end,
+                              Shift const& shift, std::int32_t* out) const {
+    std::uint32_t const width = columns();
+    for (std::size_t at = begin; at < end; at += kBlockRows) {
+        std::size_t const count = std::min(kBlockRows, end - at);
+        std::int32_t const* const block_queries = queries + at * width;
+        if (flat_) {
+            std::uint64_t keys[kBlockRows];
+            for (std::size_t i = 0; i < count; ++i) {
+                keys[i] = kernel::shifted_or_empty(block_queries + i * width, width,
+                                                   shift.scale.data(), shift.offset.data());
+            }
+            flat_->find_keys(keys, count, out + (at - begin));
+            continue;
+        }
+        std::int32_t block[kBlockRows * kMaxColumns];
+        bool outside[kBlockRows] = {};
+        for (std::size_t i = 0; i < count; ++i) {
+            for (std::uint32_t c = 0; c < width; ++c) {
+                std::int64_t const moved =
+                    std::int64_t{block_queries[i * width + c]} * shift.scale[c] + shift.offset[c];
+                block[i * width + c] = static_cast<std::int32_t>(moved);
+                outside[i] = outside[i] || !fits_int32(moved);
+            }
+        }
+        find_wide(block, count, out + (at - begin));
+        for (std::size_t i = 0; i < count; ++i) {
+            out[at - begin + i] = outside[i] ? -1 : out[at - begin + i];
+        }
+    }
+}
+
+void CoordIndex::find_wide(std::int32_t const* rows, std::size_t count, std::int32_t* out) const {
+    unsigned char mask[kBlockRows];
+    auto const base = static_cast<std::uint32_t>(rows_.rows);
+    for (std::size_t at = 0; at < count; at += kBlockRows) {
+        std::size_t const block = std::min(kBlockRows, count - at);
+        // Numbers below the base are rows of ours; the query has none of its own.
+        kernel::BatchView const batch{bytes_of(rows + at * columns()), base, nullptr,
+                                      reinterpret_cast<std::uint32_t*>(out + at), mask};
+        wide_->find(bytes_of(rows_.data()), batch, block);
+    }
+}
+
+}  // namespace tensorhash::coords

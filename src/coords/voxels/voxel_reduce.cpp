@@ -1,0 +1,245 @@
+// Joining the values of a voxel. Rows are grouped first, so that each voxel is one thread's and its rows come in order.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "coords/rows/groups.hpp"
+#include "coords/rows/numbers.hpp"
+#include "runtime/parallel.hpp"
+#include "table/rows.hpp"
+#include "tensorhash/coords/voxels.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+__extension__ using Wide = __int128;  // holds the sum of 2^31 numbers of any integer dtype
+
+/// One channel of the rows of one voxel.
+template <class Type>
+struct Channel {
+    typename Type::Stored const* values;
+    std::size_t width;
+    std::span<std::uint32_t const> rows;
+
+    std::size_t size() const noexcept { return rows.size(); }
+    auto operator[](std::size_t i) const noexcept { return Type::load(values[rows[i] * width]); }
+};
+
+template <class Type>
+constexpr bool is_float = std::is_floating_point_v<typename Type::Value>;
+
+template <class Type>
+double float_sum(Channel<Type> const& channel) {
+    double sum = 0;
+    for (std::size_t i = 0; i < channel.size(); ++i) sum += static_cast<double>(channel[i]);
+    return sum;
+}
+
+template <class Type>
+Wide integer_sum(Channel<Type> const& channel) {
+    Wide sum = 0;
+    for (std::size_t i = 0; i < channel.size(); ++i) sum += static_cast<Wide>(channel[i]);
+    return sum;
+}
+
+/// The mean as the first value plus the mean deviation from it: equal values give themselves, bit for bit, and no rounding
+/// leads out of their range.
+template <class Type>
+double float_mean(Channel<Type> const& channel) {
+    auto const count = static_cast<double>(channel.size());
+    auto const first = static_cast<double>(channel[0]);
+    double low = first;
+    double high = first;
+    double deviation = 0;
+    for (std::size_t i = 1; i < channel.size(); ++i) {
+        auto const value = static_cast<double>(channel[i]);
+        low = std::min(low, value);
+        high = std::max(high, value);
+        deviation += value - first;
+    }
+    double const mean = first + deviation / count;
+    if (std::isfinite(mean)) return std::clamp(mean, low, high);
+    return float_sum(channel) / count;  // infinities, NaN, or numbers too far apart to subtract
+}
+
+template <class Type>
+double integer_mean(Channel<Type> const& channel) {
+    Wide const sum = integer_sum(channel);
+    auto const count = static_cast<Wide>(channel.size());
+    return static_cast<double>(sum / count) +
+           static_cast<double>(sum % count) / static_cast<double>(count);
+}
+
+/// A NaN stays, as NumPy's minimum and maximum have it.
+template <bool greatest, class Type>
+auto extreme(Channel<Type> const& channel) {
+    auto best = channel[0];
+    for (std::size_t i = 1; i < channel.size(); ++i) {
+        auto const value = channel[i];
+        if (best != best) break;
+        if (value != value || (greatest ? value > best : value < best)) best = value;
+    }
+    return best;
+}
+
+/// Fills `out`, one row a voxel, with `join` of every channel.
+template <class Type, class Out, class Join>
+void join_channels(Tensor const& values, Groups const& groups, Out* out, Join&& join) {
+    auto const width = static_cast<std::size_t>(values.size() / values.shape()[0]);
+    auto const* const data = static_cast<typename Type::Stored const*>(values.data());
+    runtime::for_ranges(groups.count(), 1024, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t voxel = begin; voxel < end; ++voxel) {
+            for (std::size_t c = 0; c < width; ++c) {
+                out[voxel * width + c] = join(Channel<Type>{data + c, width, groups.of(voxel)});
+            }
+        }
+    });
+}
+
+template <class Type>
+void sum_integers(Tensor const& values, Groups const& groups, Tensor& out) {
+    constexpr bool is_signed =
+        std::is_signed_v<typename Type::Value> || std::is_same_v<Type, Truth>;
+    using Out = std::conditional_t<is_signed, std::int64_t, std::uint64_t>;
+    std::atomic<std::int64_t> outside{0};
+    join_channels<Type>(values, groups, static_cast<Out*>(out.data()), [&](auto const& channel) {
+        Wide const sum = integer_sum(channel);
+        if (sum < static_cast<Wide>(std::numeric_limits<Out>::min()) ||
+            sum > static_cast<Wide>(std::numeric_limits<Out>::max())) {
+            outside.fetch_add(1, std::memory_order_relaxed);  // a count: read after the join
+        }
+        return static_cast<Out>(sum);
+    });
+    if (std::int64_t const count = outside.load(std::memory_order_relaxed); count > 0) {
+        throw ValueError("features: expected sums that fit " + std::string(name(dtype_of<Out>)) +
+                         ", got " + std::to_string(count) +
+                         " outside; cast the features to float64 or reduce to the mean");
+    }
+}
+
+template <class Type>
+void join_into(Tensor const& values, Groups const& groups, VoxelReduce reduce, Tensor& out) {
+    using Value = typename Type::Value;
+    auto* const stored = static_cast<typename Type::Stored*>(out.data());
+    switch (reduce) {
+        case VoxelReduce::Min:
+            return join_channels<Type>(values, groups, stored, [](auto const& channel) {
+                return Type::store(extreme<false>(channel));
+            });
+        case VoxelReduce::Max:
+            return join_channels<Type>(values, groups, stored, [](auto const& channel) {
+                return Type::store(extreme<true>(channel));
+            });
+        case VoxelReduce::Sum:
+            if constexpr (is_float<Type>) {
+                return join_channels<Type>(values, groups, stored, [](auto const& channel) {
+                    return Type::store(static_cast<Value>(float_sum(channel)));
+                });
+            } else {
+                return sum_integers<Type>(values, groups, out);
+            }
+        case VoxelReduce::Mean:
+            if constexpr (is_float<Type>) {
+                return join_channels<Type>(values, groups, stored, [](auto const& channel) {
+                    return Type::store(static_cast<Value>(float_mean(channel)));
+                });
+            } else {
+                return join_channels<Type>(
+                    values, groups, static_cast<double*>(out.data()),
+                    [](auto const& channel) { return integer_mean(channel); });
+            }
+        case VoxelReduce::First:
+        case VoxelReduce::Last:
+            break;  // no arithmetic: pick_rows
+    }
+}
+
+Dtype result_dtype(Dtype dtype, VoxelReduce reduce) {
+    bool const summed = reduce == VoxelReduce::Sum || reduce == VoxelReduce::Mean;
+    switch (dtype) {
+        case Dtype::Float16:
+        case Dtype::BFloat16:
+        case Dtype::Float32:
+        case Dtype::Float64:
+            return dtype;
+        case Dtype::UInt8:
+        case Dtype::UInt16:
+        case Dtype::UInt32:
+        case Dtype::UInt64:
+            return !summed ? dtype : reduce == VoxelReduce::Mean ? Dtype::Float64 : Dtype::UInt64;
+        default:
+            return !summed ? dtype : reduce == VoxelReduce::Mean ? Dtype::Float64 : Dtype::Int64;
+    }
+}
+
+void pick_rows(Tensor const& values, Groups const& groups, bool last, Tensor& out) {
+    std::vector<std::uint32_t> picked(groups.count());
+    for (std::size_t voxel = 0; voxel < picked.size(); ++voxel) {
+        auto const rows = groups.of(voxel);
+        picked[voxel] = last ? rows.back() : rows.front();
+    }
+    table::gather_rows(
+        static_cast<unsigned char*>(out.data()), static_cast<unsigned char const*>(values.data()),
+        values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(), picked.size());
+}
+
+Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxels) {
+    if (inverse.dtype() != Dtype::Int64 || inverse.shape() != Shape{rows}) {
+        throw ValueError("inverse: expected int64 (" + std::to_string(rows) +
+                         ",), a voxel for each row, got " + std::string(name(inverse.dtype())) +
+                         " " + to_string(inverse.shape()));
+    }
+    Tensor const numbers = inverse.contiguous();
+    auto const span = numbers.as<std::int64_t>();
+    for (std::int64_t const number : span) {
+        if (number < 0 || number >= voxels) {
+            throw ValueError("inverse: expected 0 to " + std::to_string(voxels - 1) + ", got " +
+                             std::to_string(number));
+        }
+    }
+    Groups groups = group_rows(span, static_cast<std::size_t>(voxels));
+    for (std::size_t voxel = 0; voxel < groups.count(); ++voxel) {
+        if (groups.of(voxel).empty()) {
+            throw ValueError("inverse: expected every voxel to have a row, got none for " +
+                             std::to_string(voxel));
+        }
+    }
+    return groups;
+}
+
+}  // namespace
+
+VoxelReduce voxel_reduce_from_name(std::string_view name) {
+    constexpr std::string_view names[] = {"first", "last", "sum", "mean", "min", "max"};
+    for (std::size_t i = 0; i < std::size(names); ++i) {
+        if (name == names[i]) return static_cast<VoxelReduce>(i);
+    }
+    throw ValueError("reduce: expected first, last, sum, mean, min or max, got \"" +
+                     std::string(name) + "\"");
+}
+
+Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
+                     VoxelReduce reduce) {
+    if (values.rank() == 0) {
+        throw ValueError("features: expected shape (N, ...), a row a point, got ()");
+    }
+    require_usable(values.device(), "features");
+    Groups const groups = check_inverse(inverse, values.shape()[0], voxels);
+    Shape shape = values.shape();
+    shape[0] = voxels;
+    Tensor out = Tensor::empty(shape, result_dtype(values.dtype(), reduce));
+    if (values.size() == 0) return out;
+    Tensor const rows = values.contiguous();
+    if (reduce == VoxelReduce::First || reduce == VoxelReduce::Last) {
+        pick_rows(rows, groups, reduce == VoxelReduce::Last, out);
+        return out;
+    }
+    visit_number(values.dtype(), "features",
+                 [&](auto type) { join_into<decltype(type)>(rows, groups, reduce, out); });
+    return out;
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,92 @@
+// The hash of hash_policy(), with the widths that matter known to the compiler.
+#include "cpu/shard_hash.hpp"
+
+#include "tensorhash/step/key.hpp"
+
+namespace tensorhash::cpu {
+namespace {
+
+// Any odd constant would do.
+constexpr std::uint64_t kShardSeed = 0xa0761d6478bd642full;
+
+std::size_t float_bytes_of(Dtype dtype) noexcept {
+    return dtype == Dtype::Float32 ? 4 : dtype == Dtype::Float64 ? 8 : 0;
+}
+
+std::int32_t shard_of_hash(std::uint64_t hash, int shards) noexcept {
+    std::uint64_t const mixed = kernel::mix(hash ^ kShardSeed);
+    return static_cast<std::int32_t>((mixed >> 32) * static_cast<std::uint64_t>(shards) >> 32);
+}
+
+// The rule that says whose a key is: its words mixed in, one after the other, beginning with its width. Files name this
+// rule, so it never changes, whatever the tables hash with.
+
+/// Keys of bytes, with the width known to the compiler.
+template <std::size_t Bytes>
+struct Raw {
+    static constexpr std::size_t bytes() { return Bytes; }
+    static std::uint64_t hash(unsigned char const* key) {
+        constexpr std::size_t whole = Bytes / 8 * 8;
+        std::uint64_t hash = Bytes;
+        for (std::size_t at = 0; at < whole; at += 8) {
+            hash = kernel::mix_in(hash, kernel::load_word(key + at));
+        }
+        if constexpr (whole < Bytes) {
+            hash = kernel::mix_in(hash, kernel::load_bytes(key + whole, Bytes - whole));
+        }
+        return hash;
+    }
+};
+
+/// Keys of any width, and floats. A short key of floats ends in half a word, whose missing half is 0: canonical already.
+struct Any {
+    kernel::WideAny reader;
+    std::size_t bytes() const { return reader.bytes(); }
+    std::uint64_t hash(unsigned char const* key) const {
+        std::uint64_t hash = reader.bytes();
+        for (std::uint32_t at = 0; at < reader.bytes(); at += 8) {
+            hash = kernel::mix_in(hash, reader.word_at(key, at));
+        }
+        return hash;
+    }
+};
+
+/// Calls body(reader) with the reader of the key's width.
+template <class Body>
+auto with_reader(std::size_t bytes, std::size_t float_bytes, Body&& body) {
+    if (float_bytes == 0) {
+        switch (bytes) {
+            case 8:
+                return body(Raw<8>{});
+            case 12:
+                return body(Raw<12>{});
+            case 16:
+                return body(Raw<16>{});
+            default:
+                break;
+        }
+    }
+    kernel::KeyFormat const format{static_cast<std::uint32_t>(bytes),
+                                   static_cast<std::uint32_t>(float_bytes)};
+    return body(Any{kernel::WideAny(format)});
+}
+
+}  // namespace
+
+std::int32_t shard_of_key(void const* key, std::size_t bytes, std::size_t float_bytes,
+                          int shards) noexcept {
+    return with_reader(bytes, float_bytes, [&](auto const& reader) {
+        return shard_of_hash(reader.hash(static_cast<unsigned char const*>(key)), shards);
+    });
+}
+
+void hash_shards(unsigned char const* keys, Element const& element, int shards, std::size_t begin,
+                 std::size_t end, std::int32_t* shard) noexcept {
+    with_reader(element.bytes(), float_bytes_of(element.dtype), [&](auto const& reader) {
+        for (std::size_t row = begin; row < end; ++row) {
+            shard[row] = shard_of_hash(reader.hash(keys + row * reader.bytes()), shards);
+        }
+    });
+}
+
+}  // namespace tensorhash::cpu

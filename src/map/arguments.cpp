@@ -1,0 +1,229 @@
+// The checks of arguments.hpp; messages live here, off every hot path.
+#include "map/arguments.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "table/limits.hpp"
+#include "tensor/bools.hpp"
+#include "tensor/shapes.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::map {
+
+using table::kMaxEntries;
+
+namespace {
+
+std::string text(std::string_view view) { return std::string(view); }
+
+[[noreturn]] void fail_dtype(std::string_view argument, Dtype want, Dtype got) {
+    throw DtypeError(text(argument) + ": expected " + text(name(want)) + ", got " + text(name(got)),
+                     text(argument), want);
+}
+
+[[noreturn]] void fail_shape(std::string_view argument, Shape const& want, Shape const& got) {
+    std::string rows = "(N";
+    for (std::int64_t const size : want) {
+        rows += ", " + std::to_string(size);
+    }
+    rows += want.empty() ? ",)" : ")";
+    throw ValueError(text(argument) + ": expected shape " + rows +
+                     ", or N rows of as many elements, got " + to_string(got));
+}
+
+Tensor with_true_bools(Tensor const& tensor) {
+    if (tensor.dtype() != Dtype::Bool ||
+        has_true_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {
+        return tensor;
+    }
+    Tensor truth = tensor.clone();
+    make_true_bools(static_cast<unsigned char*>(truth.data()), truth.bytes());
+    return truth;
+}
+
+}  // namespace
+
+Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
+    if (tensor.dtype() != element.dtype) {
+        fail_dtype(argument, element.dtype, tensor.dtype());
+    }
+    require_usable(tensor.device(), argument);
+    Shape const& shape = tensor.shape();
+    if (shape.empty()) {
+        fail_shape(argument, element.shape, shape);
+    }
+    std::int64_t const rows = shape[0];
+    bool const nothing = rows == 0 && shape.size() == 1;  // an empty list has no other shape
+    if (!nothing &&
+        num_elements(Shape(shape.begin() + 1, shape.end())) != num_elements(element.shape)) {
+        fail_shape(argument, element.shape, shape);
+    }
+    if (rows > static_cast<std::int64_t>(kMaxEntries)) {
+        throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) +
+                         " rows, got " + std::to_string(rows) + "; split it");
+    }
+    return {with_true_bools(tensor.contiguous()), static_cast<std::size_t>(rows)};
+}
+
+std::vector<Batch> check_values(std::vector<Tensor> const& values,
+                                std::vector<Element> const& elements, std::size_t rows) {
+    if (values.size() != elements.size()) {
+        throw ValueError("values: expected " + std::to_string(elements.size()) +
+                         " arrays, one per value column, got " + std::to_string(values.size()));
+    }
+    std::vector<Batch> batches;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        std::string const argument =
+            values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
+        batches.push_back(check_batch(values[i], elements[i], argument));
+        if (batches.back().rows != rows) {
+            throw ValueError(argument + ": expected " + std::to_string(rows) +
+                             " rows, as many as keys, got " + std::to_string(batches.back().rows));
+        }
+    }
+    return batches;
+}
+
+KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
+                                    std::vector<Tensor> const& values,
+                                    std::vector<Element> const& elements) {
+    Batch batch = check_batch(keys, key, "keys");
+    std::size_t const rows = batch.rows;
+    return {std::move(batch), check_values(values, elements, rows)};
+}
+
+Tensor check_bytes(Tensor const& bytes) {
+    if (bytes.dtype() != Dtype::UInt8 || bytes.rank() != 1) {
+        throw TypeError("bytes: expected uint8 [n], got " + std::string(name(bytes.dtype())) + " " +
+                        to_string(bytes.shape()));
+    }
+    return bytes.contiguous();
+}
+
+Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                std::string_view argument) {
+    if (tensor.shape() == element.shape) {
+        Shape const one = with_rows(1, element.shape);
+        return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
+    }
+    Batch batch = check_batch(tensor, element, argument);
+    if (batch.rows != rows) {
+        throw ValueError(text(argument) + ": expected one row, " + to_string(element.shape) +
+                         ", or " + std::to_string(rows) + " rows, as many as keys, got " +
+                         to_string(tensor.shape()));
+    }
+    return {std::move(batch), element.bytes()};
+}
+
+namespace {
+
+/// At least one element and less than 2^31 bytes: with 2^31 entries, offsets stay within 64 bits.
+void check_element_shape(Element const& element, std::string const& argument) {
+    constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+    constexpr std::size_t kMaxRank = 63;  // with the rows 64, which is all that NumPy has
+    if (element.shape.size() > kMaxRank) {
+        throw ValueError(argument + ": expected at most " + std::to_string(kMaxRank) +
+                         " dimensions, got " + std::to_string(element.shape.size()));
+    }
+    auto bytes = static_cast<std::int64_t>(byte_size(element.dtype));
+    for (std::int64_t const size : element.shape) {
+        if (size < 1 || size >= kLimit || bytes * size >= kLimit) {
+            throw ValueError(argument +
+                             ": expected at least one element and less than 2^31 bytes, got " +
+                             to_string(element.shape) + " of " + text(name(element.dtype)));
+        }
+        bytes *= size;
+    }
+}
+
+}  // namespace
+
+void check_key_element(Element const& element) {
+    if (!is_key_dtype(element.dtype)) {
+        throw TypeError("key_dtype: expected bool, an integer, float32 or float64, got " +
+                        text(name(element.dtype)));
+    }
+    check_element_shape(element, "key_element_shape");
+}
+
+void check_value_element(Element const& element, std::size_t column) {
+    std::string const at = std::string(1, '[') + std::to_string(column) + "]";
+    if (byte_size(element.dtype) == 0) {
+        throw TypeError("value_dtypes" + at + ": the dtype is undefined");
+    }
+    check_element_shape(element, "value_element_shapes" + at);
+}
+
+void check_elements(Element const& key, std::vector<Element> const& values) {
+    check_key_element(key);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        check_value_element(values[i], i);
+    }
+}
+
+std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
+    if (capacity.rows < 0 || capacity.rows > static_cast<std::int64_t>(kMaxEntries)) {
+        throw ValueError(text(argument) + ": expected 0 to " + std::to_string(kMaxEntries) +
+                         " entries, got " + std::to_string(capacity.rows));
+    }
+    return static_cast<std::uint64_t>(capacity.rows);
+}
+
+void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
+    for (Reduce const one : reduce) {
+        if (one > Reduce::Max) {
+            throw ValueError("reduce: expected First, Last, Sum, Min or Max, got " +
+                             std::to_string(static_cast<int>(one)));
+        }
+    }
+    if (reduce.size() != 1 && reduce.size() != columns) {
+        throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) +
+                         " columns, got " + std::to_string(reduce.size()));
+    }
+}
+
+void check_column(std::size_t column, std::size_t columns, char const* argument) {
+    if (column >= columns) {
+        throw IndexError(std::string(argument) + ": expected less than the table's " +
+                         std::to_string(columns) + " value columns, got " + std::to_string(column));
+    }
+}
+
+std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                  bool required) {
+    bool const given = scores.dtype() != Dtype::Undefined;
+    if (given && eviction == Eviction::Lru) {
+        throw ValueError("scores: this table evicts by least recent use and takes none");
+    }
+    if (!given && required && eviction == Eviction::Score) {
+        throw ValueError("scores: this table evicts by score: expected int64, one per key");
+    }
+    if (!given) {
+        return std::nullopt;
+    }
+    Batch batch = check_batch(scores, {Dtype::Int64, {}}, "scores");
+    if (batch.rows != rows) {
+        throw ValueError("scores: expected " + std::to_string(rows) +
+                         " rows, as many as keys, got " + std::to_string(batch.rows));
+    }
+    return batch;
+}
+
+std::vector<Element> elements_of(std::vector<Tensor> const& values) {
+    std::vector<Element> elements;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        elements.push_back(element_of(values[i], "values[" + std::to_string(i) + "]"));
+    }
+    return elements;
+}
+
+Element element_of(Tensor const& tensor, std::string_view argument) {
+    if (tensor.rank() == 0) {
+        throw ValueError(text(argument) +
+                         ": expected at least one dimension, the rows, got a scalar");
+    }
+    return {tensor.dtype(), Shape(tensor.shape().begin() + 1, tensor.shape().end())};
+}
+
+}  // namespace tensorhash::map

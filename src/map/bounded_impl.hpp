@@ -1,0 +1,30 @@
+// What a BoundedHashMap holds; for the files that have parts of its work.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "map/results.hpp"
+#include "runtime/lock.hpp"
+#include "table/bounded_batch.hpp"
+#include "tensorhash/bounded_map.hpp"
+
+namespace tensorhash {
+
+struct BoundedHashMap::Impl {
+    Impl(Element key_element, std::vector<Element> value_elements, table::Table entries,
+         table::Ledger l)
+        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(entries)),
+          ledger(std::move(l)) {}
+
+    Element const key;
+    std::vector<Element> const
+        values;  // the caller's; the table has score and last use behind them
+    table::Table table;
+    table::Ledger ledger;
+    mutable runtime::ReadWriteLock lock;
+
+    table::BoundedState state() noexcept { return {table, ledger}; }
+};
+
+}  // namespace tensorhash

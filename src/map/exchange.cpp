@@ -1,0 +1,108 @@
+// HashMap's calls that work in the caller's memory: values out, everything out in chunks, everything replaced.
+#include <algorithm>
+#include <string>
+
+#include "map/get.hpp"
+#include "map/map_impl.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using map::Answers;
+using map::Batch;
+using map::Reading;
+using map::Writing;
+
+void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                       std::vector<void*> const& out, bool* found) const {
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Defaults const missing(impl_->values, defaults, batch.rows);
+    runtime::Block indices(batch.rows * sizeof(std::uint32_t));
+    runtime::Block mask(found == nullptr ? batch.rows : 0);
+    Answers const answers{reinterpret_cast<std::uint32_t*>(indices.data()),
+                          found == nullptr ? mask.data() : reinterpret_cast<unsigned char*>(found)};
+    Reading const guard(impl_->lock);
+    impl_->table->find(key_rows(batch), answers);
+    for (std::size_t i = 0; i < impl_->values.size(); ++i) {
+        if (out[i] != nullptr) {
+            missing.gather(*impl_->table, i, {answers.indices, batch.rows}, out[i]);
+        }
+    }
+}
+
+void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
+                          void* out) const {
+    constexpr std::uint32_t kNotFound = 0xffffffffu;
+    Batch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    batch.tensor = batch.tensor.clone();  // what was checked must be what is read
+    map::check_column(column, impl_->values.size(), "column");
+    map::Fill rows{};
+    if (missing.dtype() != Dtype::Undefined) {
+        rows = map::check_fill(missing, impl_->values[column], batch.rows, "default");
+    }
+    auto const* const at = reinterpret_cast<std::uint32_t const*>(batch.data());
+    Reading const guard(impl_->lock);
+    std::uint32_t const top = impl_->table->sizes().top;
+    auto const* const wrong = std::find_if(at, at + batch.rows, [&](std::uint32_t index) {
+        return index >= top && index != kNotFound;
+    });
+    if (wrong != at + batch.rows) {
+        throw IndexError("indices: expected -1 to " + std::to_string(top) + " less one, got " +
+                         std::to_string(static_cast<std::int32_t>(*wrong)));
+    }
+    impl_->table->gather(column, {at, batch.rows, rows.rows()}, out);
+}
+
+std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
+                                  MakeRoom const& make_room) const {
+    if (begin < 0 || limit < 1) {
+        throw ValueError("begin, limit: expected at least 0 and at least 1, got " +
+                         std::to_string(begin) + " and " + std::to_string(limit));
+    }
+    Reading const guard(impl_->lock);
+    backend::TableBackend const& table = *impl_->table;
+    auto const entries = static_cast<std::int64_t>(table.sizes().entries);
+    std::vector<std::int32_t> indices(static_cast<std::size_t>(std::min(limit, entries)));
+    indices.resize(table.list(static_cast<std::uint64_t>(begin), indices.size(), indices.data()));
+    ExportRoom const room = make_room(static_cast<std::int64_t>(indices.size()));
+    backend::Gather const rows{reinterpret_cast<std::uint32_t const*>(indices.data()),
+                               indices.size()};
+    if (room.keys != nullptr) {
+        table.gather_keys(rows, room.keys);
+    }
+    for (std::size_t i = 0; i < impl_->values.size() && i < room.values.size(); ++i) {
+        if (room.values[i] != nullptr) {
+            table.gather(i, rows, room.values[i]);
+        }
+    }
+    if (room.indices != nullptr) {
+        std::copy(indices.begin(), indices.end(), room.indices);
+    }
+    if (indices.empty()) {
+        return -1;
+    }
+    std::int64_t const next = std::int64_t{indices.back()} + 1;
+    std::int32_t following = 0;
+    bool const more = table.list(static_cast<std::uint64_t>(next), 1, &following) != 0;
+    return more ? next : -1;
+}
+
+void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
+    map::KeysAndValues const batch =
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    std::vector<backend::Bytes> rows;
+    for (Batch const& column : batch.values) {
+        rows.push_back(column.data());
+    }
+    map::ScratchAnswers answers(batch.keys.rows);
+    // A table of its own, swapped in when it is whole: a failure costs nothing, and readers wait for the swap only.
+    std::unique_ptr<backend::TableBackend> made = [&] {
+        Reading const guard(impl_->lock);
+        return impl_->table->make_empty();
+    }();
+    made->insert_or_assign({key_rows(batch.keys), {rows}, answers.answers()});
+    Writing const guard(impl_->lock);
+    std::swap(impl_->table, made);
+}
+
+}  // namespace tensorhash

@@ -1,0 +1,210 @@
+// HashMap: arguments are checked, results allocated and locks taken here; the work is the back end's.
+#include "tensorhash/hash_map.hpp"
+
+#include <string>
+#include <utility>
+
+#include "backend/loader.hpp"
+#include "map/get.hpp"
+#include "map/map_impl.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using backend::KeyRows;
+using backend::ValueRows;
+using map::Answers;
+using map::answers;
+using map::Batch;
+using map::KeysAndValues;
+using map::make_located;
+using map::Reading;
+using map::Writing;
+
+HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device,
+                 std::optional<std::uint64_t> seed) {
+    require_usable(device, "device");
+    map::check_elements(key, values);
+    std::uint64_t const capacity = map::check_capacity(init_capacity, "init_capacity");
+    auto table =
+        backend::backend_for(device, "device").make_table({key, values, capacity, seed}, device);
+    impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(table));
+}
+
+HashMap::HashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HashMap::HashMap(HashMap&&) noexcept = default;
+HashMap& HashMap::operator=(HashMap&&) noexcept = default;
+HashMap::~HashMap() = default;
+
+HashMap HashMap::from_items(Tensor const& keys, std::vector<Tensor> const& values) {
+    std::vector<Element> elements = map::elements_of(values);
+    HashMap made(Capacity{0}, map::element_of(keys, "keys"), std::move(elements), keys.device());
+    made.insert(keys, values);
+    return made;
+}
+
+Located HashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
+    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                        [&](KeyRows rows, ValueRows columns, Answers out) {
+                            impl_->table->insert({rows, columns, out});
+                        });
+}
+
+Located HashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
+    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                        [&](KeyRows rows, ValueRows columns, Answers out) {
+                            impl_->table->insert_or_assign({rows, columns, out});
+                        });
+}
+
+Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                            std::vector<Reduce> const& reduce) {
+    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    map::check_reduce(reduce, impl_->values.size());
+    return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
+        impl_->table->accumulate({rows, columns, reduce, out});
+    });
+}
+
+Located HashMap::activate(Tensor const& keys) {
+    return impl_->write(
+        {map::check_batch(keys, impl_->key, "keys"), {}},
+        [&](KeyRows rows, ValueRows, Answers out) { impl_->table->activate({rows, out}); });
+}
+
+Located HashMap::find(Tensor const& keys) const {
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    Located located = make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table->find(key_rows(batch), answers(located));
+    return located;
+}
+
+Tensor HashMap::contains(Tensor const& keys) const { return find(keys).mask; }
+
+Tensor HashMap::erase(Tensor const& keys) {
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
+    Writing const guard(impl_->lock);
+    impl_->table->erase({key_rows(batch), static_cast<unsigned char*>(mask.data())});
+    return mask;
+}
+
+std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
+    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Values values(impl_->values, defaults, batch.rows);
+    Located located = make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table->find(key_rows(batch), answers(located));
+    values.gather(*impl_->table, {answers(located).indices, batch.rows});
+    return values.take();
+}
+
+Tensor HashMap::active_buf_indices() const {
+    Reading const guard(impl_->lock);
+    return map::listed(*impl_->table);
+}
+
+Tensor HashMap::keys() const {
+    Reading const guard(impl_->lock);
+    return map::items_of(*impl_->table, impl_->key, {}).keys;
+}
+
+Items HashMap::items() const {
+    Reading const guard(impl_->lock);
+    return map::items_of(*impl_->table, impl_->key, impl_->values);
+}
+
+Tensor HashMap::key_tensor() const {
+    Reading const guard(impl_->lock);
+    return impl_->table->key_tensor();
+}
+
+Tensor HashMap::value_tensor(std::size_t column) const {
+    map::check_column(column, impl_->values.size(), "value_buffer_id");
+    Reading const guard(impl_->lock);
+    return impl_->table->value_tensor(column);
+}
+
+std::vector<Tensor> HashMap::value_tensors() const {
+    std::vector<Tensor> views;
+    Reading const guard(impl_->lock);
+    for (std::size_t i = 0; i < impl_->values.size(); ++i) {
+        views.push_back(impl_->table->value_tensor(i));
+    }
+    return views;
+}
+
+void HashMap::reserve(Capacity capacity) {
+    std::uint64_t const rows = map::check_capacity(capacity, "capacity");
+    Writing const guard(impl_->lock);
+    impl_->table->reserve({rows});
+}
+
+void HashMap::clear() {
+    Writing const guard(impl_->lock);
+    impl_->table->clear();
+}
+
+Tensor HashMap::compact() {
+    Writing const guard(impl_->lock);
+    Tensor old_to_new = map::make_old_to_new(*impl_->table);
+    impl_->table->compact({static_cast<std::int32_t*>(old_to_new.data())});
+    return old_to_new;
+}
+
+HashMap HashMap::clone() const {
+    Reading const guard(impl_->lock);
+    return HashMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->table->clone()));
+}
+
+std::int64_t HashMap::size() const {
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->table->sizes().entries);
+}
+
+std::int64_t HashMap::capacity() const {
+    Reading const guard(impl_->lock);
+    return static_cast<std::int64_t>(impl_->table->sizes().capacity);
+}
+
+Element const& HashMap::key_element() const noexcept { return impl_->key; }
+std::vector<Element> const& HashMap::value_elements() const noexcept { return impl_->values; }
+Device HashMap::device() const noexcept { return {}; }
+
+MemoryUsage HashMap::memory_usage() const {
+    Reading const guard(impl_->lock);
+    return impl_->table->memory_usage();
+}
+
+std::uint64_t HashMap::memory_for(Capacity capacity, Element const& key,
+                                  std::vector<Element> const& values) {
+    map::check_elements(key, values);
+    return backend::cpu_backend().memory_for(
+        {key, values, map::check_capacity(capacity, "capacity")});
+}
+
+void HashMap::validate() const {
+    Reading const guard(impl_->lock);
+    impl_->table->validate();
+}
+
+HashSet::HashSet(HashMap map) : map_(std::move(map)) {
+    if (!map_.value_elements().empty()) {
+        throw ValueError("map: a HashSet has no value columns, this map has " +
+                         std::to_string(map_.value_elements().size()));
+    }
+}
+
+Reduce reduce_from_name(std::string_view name) {
+    constexpr std::string_view kNames[] = {"first", "last", "sum", "min", "max"};
+    for (std::uint8_t i = 0; i < 5; ++i) {
+        if (kNames[i] == name) {
+            return static_cast<Reduce>(i);
+        }
+    }
+    throw ValueError("reduce: expected \"sum\", \"min\", \"max\", \"first\" or \"last\", got \"" +
+                     std::string(name) + "\"");
+}
+
+}  // namespace tensorhash

@@ -1,0 +1,130 @@
+// What HashMap, BoundedHashMap and ShardedMap share: locks, results, batches kept off the table's own
+// memory. `AnyTable` is a backend::TableBackend or a table::Table, which have the same verbs.
+#pragma once
+
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+#include "backend/batch.hpp"
+#include "map/arguments.hpp"
+#include "runtime/lock.hpp"
+#include "runtime/memory.hpp"
+#include "tensor/shapes.hpp"
+
+namespace tensorhash::map {
+
+using backend::Answers;
+using backend::Bytes;
+using backend::KeyRows;
+
+using Reading = std::shared_lock<runtime::ReadWriteLock>;
+using Writing = std::unique_lock<runtime::ReadWriteLock>;
+
+inline KeyRows key_rows(Batch const& keys) { return {keys.data(), keys.rows}; }
+
+/// A tensor per column: rows of zeros, or rows without content.
+inline std::vector<Tensor> zero_rows(std::vector<Element> const& elements, std::size_t rows) {
+    std::vector<Tensor> zeros;
+    for (Element const& element : elements) {
+        zeros.push_back(Tensor::zeros(with_rows(rows, element.shape), element.dtype));
+    }
+    return zeros;
+}
+inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows) {
+    std::vector<Tensor> made;
+    for (Element const& element : elements) {
+        made.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype));
+    }
+    return made;
+}
+
+inline Located make_located(std::size_t rows) {
+    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
+            Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
+}
+
+inline Answers answers(Located& located) {
+    return {static_cast<std::uint32_t*>(located.indices.data()),
+            static_cast<unsigned char*>(located.mask.data())};
+}
+
+/// Answers that the caller does not see.
+class ScratchAnswers {
+public:
+    explicit ScratchAnswers(std::size_t rows)
+        : indices_(rows * sizeof(std::uint32_t)), mask_(rows) {}
+    Answers answers() noexcept {
+        return {reinterpret_cast<std::uint32_t*>(indices_.data()), mask_.data()};
+    }
+
+private:
+    runtime::Block indices_;
+    runtime::Block mask_;
+};
+
+/// int32 [size]: the live buffer indices, ascending.
+template <class AnyTable>
+Tensor listed(AnyTable const& table) {
+    auto const entries = static_cast<std::size_t>(table.sizes().entries);
+    Tensor indices = Tensor::empty(with_rows(entries, {}), Dtype::Int32);
+    table.list(0, entries, static_cast<std::int32_t*>(indices.data()));
+    return indices;
+}
+
+/// Copies of the live keys and of the values of the first columns, those of `values`.
+template <class AnyTable>
+Items items_of(AnyTable const& table, Element const& key, std::vector<Element> const& values) {
+    auto const entries = static_cast<std::size_t>(table.sizes().entries);
+    Items items{Tensor::empty(with_rows(entries, key.shape), key.dtype),
+                empty_rows(values, entries)};
+    std::vector<void*> columns;
+    for (Tensor& column : items.values) {
+        columns.push_back(column.data());
+    }
+    table.items(items.keys.data(), columns);
+    return items;
+}
+
+/// int64 [size]: the column `scores` of a bounded table, in the order of listed().
+template <class AnyTable>
+Tensor scores_of(AnyTable const& table, std::size_t scores) {
+    Tensor const indices = listed(table);
+    Tensor out = Tensor::empty(indices.shape(), Dtype::Int64);
+    table.gather(scores,
+                 {static_cast<std::uint32_t const*>(indices.data()),
+                  static_cast<std::size_t>(indices.size())},
+                 out.data());
+    return out;
+}
+
+/// int32 [capacity], to be filled by compact().
+template <class AnyTable>
+Tensor make_old_to_new(AnyTable const& table) {
+    return Tensor::empty(with_rows(table.sizes().capacity, {}), Dtype::Int32);
+}
+
+/// A batch that lies in the table's own memory is copied first: written in place, it would change
+/// under its reader.
+template <class AnyTable>
+void detach_from(AnyTable const& table, Batch& batch) {
+    if (table.overlaps(batch.data(), batch.tensor.bytes())) {
+        batch.tensor = batch.tensor.clone();
+    }
+}
+
+/// The same for all batches of a call. Returns the addresses of the value rows.
+template <class AnyTable>
+std::vector<Bytes> detach_from(AnyTable const& table, KeysAndValues& batch) {
+    std::vector<Bytes> columns;
+    columns.reserve(batch.values.size() + 2);  // a bounded table has two more
+    detach_from(table, batch.keys);
+    for (Batch& column : batch.values) {
+        detach_from(table, column);
+        columns.push_back(column.data());
+    }
+    return columns;
+}
+
+}  // namespace tensorhash::map

@@ -1,0 +1,73 @@
+// HashMap::update: a step on the values of each row's key.
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "map/map_impl.hpp"
+#include "map/update_arguments.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash {
+
+using map::Answers;
+using map::Batch;
+
+/// The arguments of an update, checked, and the step.
+struct HashMap::Impl::UpdateCall {
+    std::variant<Optimizer const*, RowStep const*> step;
+    Batch keys;
+    Element gradient;
+    Batch gradients;
+    std::optional<map::Fill> initial;
+};
+
+Located HashMap::Impl::update(UpdateCall call, UpdateOptions const& options) {
+    Located located = map::make_located(call.keys.rows);
+    Answers const out = map::answers(located);
+    map::Writing const guard(lock);
+    map::detach_from(*table, call.keys);
+    map::detach_from(*table, call.gradients);
+    if (call.initial) {
+        map::detach_from(*table, call.initial->batch);
+    }
+    auto lookup =
+        options.missing == Missing::Insert ? backend::Lookup::Insert : backend::Lookup::Find;
+    if (options.missing == Missing::Error) {
+        table->find(map::key_rows(call.keys), out);
+        map::require_found(out.mask, call.keys.rows);
+        lookup = backend::Lookup::Done;
+    }
+    table->update({map::key_rows(call.keys), &call.gradient, call.gradients.data(), call.step,
+                   options.duplicates, lookup,
+                   call.initial ? call.initial->rows() : backend::DefaultRows{}, out});
+    return located;
+}
+
+Located HashMap::update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
+                        UpdateOptions const& options) {
+    map::check_optimizer(optimizer, impl_->values);
+    Element const& weights = impl_->values[0];
+    Batch key_batch = map::check_batch(keys, impl_->key, "keys");
+    Batch gradient_batch = map::check_gradients(gradients, weights, key_batch.rows);
+    auto initial = map::check_initial(options, impl_->values, key_batch.rows);
+    return impl_->update(
+        {&optimizer, std::move(key_batch), weights, std::move(gradient_batch), std::move(initial)},
+        options);
+}
+
+Located HashMap::update(Tensor const& keys, Tensor const& gradients, RowStep const& step,
+                        UpdateOptions const& options) {
+    if (!step) {
+        throw ValueError("step: expected a function, got an empty one");
+    }
+    Batch key_batch = map::check_batch(keys, impl_->key, "keys");
+    Element element = map::element_of(gradients, "gradients");
+    map::check_value_element(element, 0);
+    Batch gradient_batch = map::check_gradients(gradients, element, key_batch.rows);
+    auto initial = map::check_initial(options, impl_->values, key_batch.rows);
+    return impl_->update({&step, std::move(key_batch), std::move(element),
+                          std::move(gradient_batch), std::move(initial)},
+                         options);
+}
+
+}  // namespace tensorhash

@@ -1,0 +1,80 @@
+// Erasing: entries are located without a write, then their slots are released in row order.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "runtime/parallel.hpp"
+#include "table/table.hpp"
+
+namespace tensorhash::table {
+
+void Table::erase(Bytes keys, std::size_t rows, unsigned char* mask) {
+    Erasing erasing = prepare_erase(rows);
+    finish_erase(erasing, keys, rows, mask);
+}
+
+Erasing Table::prepare_erase(std::size_t rows) {
+    Erasing erasing{runtime::Block(rows * sizeof(std::uint32_t)),
+                    runtime::Block(rows * sizeof(std::uint32_t))};
+    free_.reserve(free_.size() + std::min<std::uint64_t>(rows, size()));
+    return erasing;
+}
+
+void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
+                         unsigned char* mask) noexcept {
+    auto* const numbers = reinterpret_cast<std::uint32_t*>(erasing.freed.data());
+    kernel::BatchView const batch{
+        keys, top_, reinterpret_cast<std::uint32_t*>(erasing.positions.data()), numbers, mask};
+    index_.locate(key_buffer(), batch, rows);
+    runtime::Chunks const chunks = runtime::cut(rows, runtime::kGrain);
+    // Rows that ask for one entry twice are rare, and the bits of the live entries tell whether there are any.
+    bool const twice = clear_live(batch, chunks);
+    std::uint64_t const erased = index_.release(key_buffer(), batch, rows, twice);
+    if (erased == 0) {
+        return;
+    }
+    std::array<std::uint64_t, runtime::kMaxChunks + 1> at;
+    at[0] = free_.size();
+    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        at[chunk + 1] = static_cast<std::uint64_t>(std::count(mask + begin, mask + end, 1));
+    });
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        at[chunk + 1] += at[chunk];
+    }
+    free_.resize(free_.size() + erased);
+    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        std::uint64_t next = at[chunk];
+        for (std::size_t row = begin; row < end; ++row) {
+            if (mask[row] != 0) {
+                free_[next++] = numbers[row];
+            }
+        }
+    });
+}
+
+/// Takes the bits of the located rows' entries away; true if some entry was located twice.
+bool Table::clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept {
+    std::atomic<bool> twice{false};
+    bool const shared = chunks.shared();
+    runtime::for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        bool here = false;
+        for (std::size_t row = begin; row < end; ++row) {
+            if (batch.mask[row] == 0) {
+                continue;
+            }
+            std::uint64_t const bit = std::uint64_t{1} << (batch.numbers[row] % 64);
+            std::uint64_t& word = live_[batch.numbers[row] / 64];
+            std::uint64_t const before =
+                shared ? std::atomic_ref(word).fetch_and(~bit, std::memory_order_relaxed)
+                       : std::exchange(word, word & ~bit);
+            here |= (before & bit) == 0;
+        }
+        if (here) {
+            twice.store(true, std::memory_order_relaxed);
+        }
+    });
+    return twice.load(std::memory_order_relaxed);
+}
+
+}  // namespace tensorhash::table

@@ -1,0 +1,77 @@
+// The table's content as an image in host memory, and a table made of one.
+#include <string>
+#include <utility>
+
+#include "runtime/memory.hpp"
+#include "table/rows.hpp"
+#include "table/table.hpp"
+#include "tensor/bools.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::table {
+
+backend::TableImage Table::to_cpu() const {
+    backend::TableImage image;
+    image.capacity = capacity_;
+    image.top = top_;
+    image.free = free_;
+    image.rows = top_;
+    image.keys = keys_.block->data();
+    for (Column const& column : values_) {
+        image.values.push_back(column.block->data());
+    }
+    return image;
+}
+
+void Table::from_cpu(backend::TableImage const& image) {
+    fill(keys_, key_, image.keys, image);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+        fill(values_[i], elements_[i], image.values[i], image);
+    }
+    restore(image.top, image.free);
+}
+
+/// Bools become 0 or 1, as those of every array do.
+void Table::fill(Column& column, Element const& element, Bytes rows,
+                 backend::TableImage const& image) const {
+    if (image.indices == nullptr) {
+        runtime::copy_bytes(column.block->data(), rows, image.rows * column.row_bytes);
+    } else {
+        std::vector<unsigned char> const all(image.rows, 1);
+        scatter_rows(column.block->data(), rows, column.row_bytes, image.indices, all.data(),
+                     image.rows);
+    }
+    if (element.dtype == Dtype::Bool) {
+        make_true_bools(column.block->data(), image.top * column.row_bytes);
+    }
+}
+
+/// Takes the entries below `top` that are not in `free`; their rows are in the buffers already.
+void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
+    if (top > capacity_ || free.size() > top) {
+        throw CorruptTable("table: " + std::to_string(top) + " indices, " +
+                           std::to_string(free.size()) +
+                           " of them free, do not fit a capacity of " + std::to_string(capacity_));
+    }
+    std::vector<std::uint32_t> stack(free.begin(), free.end());
+    std::vector<std::uint64_t> live(live_.size(), 0);
+    for (std::uint32_t i = 0; i < top; ++i) {
+        live[i / 64] |= std::uint64_t{1} << (i % 64);
+    }
+    for (std::uint32_t const number : free) {
+        std::uint64_t const bit = std::uint64_t{1} << (number % 64);
+        if (number >= top || (live[number / 64] & bit) == 0) {
+            throw CorruptTable("table: free index " + std::to_string(number) +
+                               " is out of range or listed twice");
+        }
+        live[number / 64] &= ~bit;
+    }
+    top_ = top;
+    free_ = std::move(stack);
+    live_ = std::move(live);
+    index_.clear();
+    index_.place(key_buffer(), live_.data(), top_, size());
+    validate();
+}
+
+}  // namespace tensorhash::table

@@ -1,0 +1,270 @@
+// Inserting keys: claims first, room second, buffer indices last. Nothing of the table changes before
+// room is there.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/parallel.hpp"
+#include "table/limits.hpp"
+#include "table/rows.hpp"
+#include "table/table.hpp"
+#include "tensor/bools.hpp"
+
+namespace tensorhash::table {
+namespace {
+
+// The size of the first larger index that is tried while the count of distinct rows is unknown.
+constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
+
+void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
+    for (std::uint64_t i = begin; i < end;) {
+        std::uint64_t const last = std::min(end, i / 64 * 64 + 64);
+        std::uint64_t const ones =
+            last - i == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last - i)) - 1;
+        bits[i / 64] |= ones << (i % 64);
+        i = last;
+    }
+}
+
+}  // namespace
+
+void Table::insert(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out,
+                   KeySource source) {
+    finish_insert(prepare_insert(keys, rows, out, source), values);
+}
+
+void Table::activate(Bytes keys, std::size_t rows, Answers out, KeySource source) {
+    finish_activate(prepare_insert(keys, rows, out, source));
+}
+
+Insertion Table::prepare_insert(Bytes keys, std::size_t rows, Answers out, KeySource source) {
+    Insertion insertion;
+    insertion.positions = runtime::Block(rows * sizeof(std::uint32_t));
+    insertion.rows = rows;
+    Bytes const kept = source == KeySource::Private ? keys : keep_keys(insertion, keys);
+    insertion.batch = {kept, top_, reinterpret_cast<std::uint32_t*>(insertion.positions.data()),
+                       out.indices, out.mask};
+    cpu::ClaimCount count;
+    try {
+        count = claim(insertion.batch, rows, insertion.replacement);
+    } catch (...) {
+        forget_keys(insertion);
+        throw;
+    }
+    insertion.counts = {top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
+    try {
+        insertion.growth = make_room(insertion.replacement ? *insertion.replacement : index_,
+                                     count.claimed - insertion.counts.reused);
+    } catch (...) {
+        cancel(insertion);
+        throw;
+    }
+    return insertion;
+}
+
+/// Copies the caller's keys to where they cannot change. Room is made for the keys that were
+/// counted, a claim reads a key more than once, and the buffer must hold what was claimed. If keys
+/// changed between, a claim might find no slot, or the table might hold a key that no lookup finds.
+/// The copy goes behind the table's own keys if there is room: if all keys are new, it is where
+/// they belong.
+Bytes Table::keep_keys(Insertion& insertion, Bytes keys) {
+    std::size_t const bytes = insertion.rows * keys_.row_bytes;
+    insertion.in_place = insertion.rows <= capacity_ - top_;
+    if (!insertion.in_place) {
+        insertion.keys = runtime::Block(bytes);
+    }
+    unsigned char* const to = insertion.in_place ? keys_.row(top_) : insertion.keys.data();
+    copy_keys(to, keys, insertion.rows);
+    return to;
+}
+
+void Table::copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noexcept {
+    std::size_t const bytes = rows * keys_.row_bytes;
+    runtime::copy_bytes(to, keys, bytes);
+    if (key_.dtype == Dtype::Bool) {
+        make_true_bools(to, bytes);  // they were when they were checked
+    }
+}
+
+/// The rows behind the table's own keys read as zeros again.
+void Table::forget_keys(Insertion const& insertion) noexcept {
+    if (insertion.in_place) {
+        runtime::zero_bytes(keys_.row(top_), insertion.rows * keys_.row_bytes);
+    }
+}
+
+cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows,
+                             std::optional<Index>& replacement) {
+    if (rows <= index_.room()) {
+        return index_.claim(key_buffer(), batch, 0, rows);
+    }
+    // More rows than room. Most of them may be there already: look before growing.
+    std::uint64_t missing = rows;
+    if (size() > 0) {
+        index_.find(key_buffer(), batch, rows);
+        missing = static_cast<std::uint64_t>(
+            std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
+        if (missing <= index_.room()) {
+            return index_.claim(key_buffer(), batch, 0, rows);
+        }
+    }
+    return claim_in_larger(batch, rows, missing, replacement);
+}
+
+/// Claims in an index beside the table's own, which stays as it is. The count of distinct rows is
+/// not known yet: a modest index is tried first, and its count tells how large the next must be.
+cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
+                                       std::uint64_t missing,
+                                       std::optional<Index>& replacement) const {
+    std::uint64_t const enough = size() + missing;
+    std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
+    for (;;) {
+        // If the guess is right, this is the index that make_room() will ask for.
+        std::uint64_t const wanted = std::min(guess, enough);
+        std::uint64_t const sized_for =
+            std::max(grown_capacity(layout_, capacity_, wanted), wanted);
+        bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
+        bool const is_largest = sized_for >= kMaxEntries;
+        replacement.reset();
+        replacement.emplace(layout_, Index::lines_for(layout_, sized_for), seed(),
+                            runtime::Fill::Committed);
+        replacement->place(key_buffer(), live_.data(), top_, size(), index_);
+        cpu::ClaimCount count;
+        std::size_t done = 0;
+        while (done < rows && (all_fit || is_largest || replacement->room() > sized_for / 8)) {
+            std::size_t const left = rows - done;
+            std::size_t const step =
+                all_fit ? left : std::min<std::size_t>(left, replacement->room());
+            auto const here = replacement->claim(key_buffer(), batch, done, done + step);
+            count.claimed += here.claimed;
+            done += step;
+            if (size() + count.claimed > kMaxEntries) {
+                fail_too_many(size() + count.claimed);  // the largest index has room for more
+            }
+        }
+        if (done == rows) {
+            return count;
+        }
+        // A tenth more than the rows so far promise, and never less than four times the last try.
+        auto const promised = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
+                              static_cast<double>(rows);
+        guess = std::max(4 * sized_for, size() + static_cast<std::uint64_t>(promised));
+    }
+}
+
+void Table::cancel(Insertion& insertion) noexcept {
+    if (!insertion.replacement) {
+        index_.release_claims(key_buffer(), insertion.batch, insertion.rows);
+    }
+    forget_keys(insertion);
+    insertion.growth = {};  // buffers get their old size back now, while the caller has the lock
+}
+
+void Table::finish_insert(Insertion&& insertion, backend::ValueRows const& values) noexcept {
+    Insertion::Counts const added = finish_keys(insertion);
+    Answers const out{insertion.batch.numbers, insertion.batch.mask};
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+        write_new(values_[i], values.columns[i], insertion.rows, out, added, values.order);
+    }
+}
+
+void Table::finish_activate(Insertion&& insertion) noexcept {
+    if (finish_keys(insertion).claimed == 0) {
+        return;
+    }
+    // Fresh rows too: a view may have been used to write there.
+    kernel::BatchView const& batch = insertion.batch;
+    for (Column& column : values_) {
+        runtime::for_ranges(
+            insertion.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+                for (std::size_t row = begin; row < end; ++row) {
+                    if (batch.mask[row] != 0) {
+                        std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);
+                    }
+                }
+            });
+    }
+}
+
+Insertion::Counts Table::finish_keys(Insertion& insertion) noexcept {
+    Insertion::Counts const added = insertion.counts;
+    std::uint64_t const fresh = added.claimed - added.reused;
+    bool const as_numbered = added.claimed == insertion.rows && added.reused == 0;
+    if (!as_numbered && added.claimed > 0) {
+        Index& target = insertion.replacement ? *insertion.replacement : index_;
+        target.publish(key_buffer(), insertion.batch, insertion.rows, free_.data() + free_.size(),
+                       added.reused);
+    }
+    std::optional<Index> rebuilt = std::move(insertion.growth.index);
+    adopt(std::move(insertion.growth));
+    write_keys(insertion);
+    for (std::uint64_t i = 0; i < added.reused; ++i) {
+        std::uint32_t const number = free_[free_.size() - 1 - i];
+        live_[number / 64] |= std::uint64_t{1} << (number % 64);
+    }
+    free_.resize(free_.size() - added.reused);
+    set_bits(live_, top_, top_ + fresh);
+    top_ += static_cast<std::uint32_t>(fresh);
+    if (rebuilt) {
+        Index const& target = insertion.replacement ? *insertion.replacement : index_;
+        rebuilt->place(key_buffer(), live_.data(), top_, size(), target);
+        index_ = std::move(*rebuilt);
+    } else if (insertion.replacement) {
+        index_ = std::move(*insertion.replacement);
+    }
+    return added;
+}
+
+void Table::write_keys(Insertion const& insertion) noexcept {
+    Insertion::Counts const& added = insertion.counts;
+    if (!insertion.in_place) {
+        write_new(keys_, insertion.batch.keys, insertion.rows,
+                  {insertion.batch.numbers, insertion.batch.mask}, added);
+    } else if (added.claimed < insertion.rows || added.reused > 0) {
+        close_gaps(insertion);
+    }
+}
+
+/// The key of row i lies at index top_ + i. New keys move to their indices, which are not above
+/// that: freed ones, then those from top_ on, in row order. Each chunk closes its own gaps; then
+/// the chunks move together.
+void Table::close_gaps(Insertion const& insertion) noexcept {
+    kernel::BatchView const& batch = insertion.batch;
+    runtime::Chunks const chunks = runtime::cut(insertion.rows, runtime::kGrain);
+    std::array<std::size_t, runtime::kMaxChunks> fresh;
+    with_width(keys_.row_bytes, [&](auto width) {
+        unsigned char* const keys = keys_.block->data();
+        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+            std::size_t next = top_ + begin;
+            for (std::size_t row = begin; row < end; ++row) {
+                if (batch.mask[row] != 0) {
+                    std::size_t const to = batch.numbers[row] < top_ ? batch.numbers[row] : next++;
+                    std::memmove(keys + to * width.bytes(), keys + (top_ + row) * width.bytes(),
+                                 width.bytes());
+                }
+            }
+            fresh[chunk] = next - (top_ + begin);
+        });
+    });
+    std::size_t end = 0;
+    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
+        if (end != chunks.begin(chunk)) {
+            std::memmove(keys_.row(top_ + end), keys_.row(top_ + chunks.begin(chunk)),
+                         fresh[chunk] * keys_.row_bytes);
+        }
+        end += fresh[chunk];
+    }
+    runtime::zero_bytes(keys_.row(top_ + end), (insertion.rows - end) * keys_.row_bytes);
+}
+
+void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
+                      Insertion::Counts const& added, std::uint32_t const* order) {
+    if (added.claimed == rows && added.reused == 0 && order == nullptr) {
+        runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
+    } else if (added.claimed > 0) {
+        scatter_rows(column.block->data(), from, column.row_bytes, where.indices, where.mask, rows,
+                     order);
+    }
+}
+
+}  // namespace tensorhash::table

@@ -1,0 +1,109 @@
+// A stable counting sort by shard, and answers brought back.
+#include "table/route.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "cpu/shard_hash.hpp"
+#include "table/rows.hpp"
+
+namespace tensorhash::table {
+
+template <class Body>
+void CpuRouted::for_rows(Body&& body) const {
+    runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        if (shards() == 1) {
+            for (std::size_t row = begin; row < end; ++row) {
+                body(row, std::size_t{0}, row);
+            }
+            return;
+        }
+        auto const* const shard_of_row = static_cast<std::int32_t const*>(shard_.data());
+        Places next = places_[chunk];
+        for (std::size_t row = begin; row < end; ++row) {
+            auto const shard = static_cast<std::size_t>(shard_of_row[row]);
+            body(row, shard, std::size_t{next[shard]++});
+        }
+    });
+}
+
+template <class Fill>
+void CpuRouted::count(Fill&& fill) {
+    auto const* const shard = static_cast<std::int32_t const*>(shard_.data());
+    runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        fill(begin, end);
+        Places counts{};  // chunks' counts share cache lines: counted here, left there once
+        for (std::size_t row = begin; row < end; ++row) {
+            ++counts[static_cast<std::size_t>(shard[row])];
+        }
+        places_[chunk] = counts;
+    });
+    std::size_t at = 0;
+    for (std::size_t s = 0; s < shards(); ++s) {
+        begins_[s] = at;
+        for (Places& places : places_) {
+            std::uint32_t const rows_here = places[s];
+            places[s] = static_cast<std::uint32_t>(at);
+            at += rows_here;
+        }
+    }
+    begins_[shards()] = at;
+}
+
+CpuRouted::CpuRouted(Tensor shard_of_row, std::size_t shards)
+    : Routed(std::vector<std::size_t>(shards + 1, 0)),
+      chunks_(runtime::cut(static_cast<std::size_t>(shard_of_row.size()), runtime::kGrain)),
+      shard_(std::move(shard_of_row)), places_(chunks_.count) {
+    count([](std::size_t, std::size_t) {});
+}
+
+/// Our own rule needs no check and no canonical copy, and its answers are counted while they are warm.
+CpuRouted::CpuRouted(backend::KeyRows keys, Element const& element, std::size_t shards)
+    : Routed(std::vector<std::size_t>(shards + 1, 0)),
+      chunks_(runtime::cut(keys.rows, runtime::kGrain)),
+      shard_(Tensor::empty({static_cast<std::int64_t>(keys.rows)}, Dtype::Int32)),
+      places_(chunks_.count) {
+    auto* const shard = static_cast<std::int32_t*>(shard_.data());
+    count([&](std::size_t begin, std::size_t end) {
+        cpu::hash_shards(keys.data, element, static_cast<int>(shards), begin, end, shard);
+    });
+}
+
+void CpuRouted::group(backend::Bytes from, std::size_t row_bytes, unsigned char* to) const {
+    with_width(row_bytes, [&](auto width) {
+        for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+            std::memcpy(to + place * width.bytes(), from + row * width.bytes(), width.bytes());
+        });
+    });
+}
+
+void CpuRouted::list_rows(std::uint32_t* to) const {
+    for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+        to[place] = static_cast<std::uint32_t>(row);
+    });
+}
+
+void CpuRouted::ungroup(backend::Answers const& grouped, std::int64_t* indices,
+                        unsigned char* mask) const noexcept {
+    auto const global = [&](std::size_t shard, std::size_t place) {
+        auto const local = static_cast<std::int32_t>(grouped.indices[place]);
+        return local < 0 ? -1 : static_cast<std::int64_t>(shard) << 32 | std::int64_t{local};
+    };
+    // One loop for each: no row asks what is wanted.
+    if (indices == nullptr) {
+        for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+            mask[row] = grouped.mask[place];
+        });
+    } else if (mask == nullptr) {
+        for_rows([&](std::size_t row, std::size_t shard, std::size_t place) {
+            indices[row] = global(shard, place);
+        });
+    } else {
+        for_rows([&](std::size_t row, std::size_t shard, std::size_t place) {
+            indices[row] = global(shard, place);
+            mask[row] = grouped.mask[place];
+        });
+    }
+}
+
+}  // namespace tensorhash::table

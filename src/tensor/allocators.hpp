@@ -1,0 +1,56 @@
+// The table of allocators: how Tensor gets memory on a device without knowing the device.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "tensorhash/device.hpp"
+#include "tensorhash/dtype.hpp"
+
+namespace tensorhash {
+
+/// Memory, and the object that frees it.
+struct Allocation {
+    void* data = nullptr;
+    std::shared_ptr<void> owner;
+};
+
+/// Memory of one type of device. Work is done, or in order on the caller's stream, on return.
+/// Allocators live as long as the process.
+class Allocator {
+public:
+    /// Uninitialised memory, aligned to 64 bytes. Throws std::bad_alloc.
+    virtual Allocation allocate(std::size_t bytes, Device device) = 0;
+    virtual void zero(void* data, std::size_t bytes, Device device) = 0;
+    /// Copies within one device.
+    virtual void copy(void* to, void const* from, std::size_t bytes, Device device) = 0;
+    /// Fills contiguous `to` with the elements at `from`, strides in bytes, in C order.
+    virtual void copy_strided(void* to, void const* from, Shape const& shape,
+                              Shape const& byte_strides, std::size_t element_bytes,
+                              Device device) = 0;
+
+protected:
+    ~Allocator() = default;
+};
+
+/// The table, by Device::Type, which begins at 1. The CPU's entry is there from the start.
+extern std::array<std::atomic<Allocator*>, 2> allocators;
+
+/// Null if no back end for such devices is loaded.
+inline Allocator* find_allocator(Device::Type type) noexcept {
+    // Pairs with set_allocator().
+    return allocators[static_cast<std::size_t>(type) - 1].load(std::memory_order_acquire);
+}
+/// A device back end calls this when it loads; null takes its allocator out again.
+inline void set_allocator(Device::Type type, Allocator* allocator) noexcept {
+    // Pairs with find_allocator().
+    allocators[static_cast<std::size_t>(type) - 1].store(allocator, std::memory_order_release);
+}
+
+/// Throws DeviceError, naming `argument`: no back end for such devices is loaded.
+[[noreturn]] void fail_no_backend(Device device, std::string_view argument);
+
+}  // namespace tensorhash

@@ -1,0 +1,34 @@
+// Rows made distinct chunk by chunk, as expansion does it.
+#include "coords/rows/distinct.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace th_test {
+namespace {
+
+using tensorhash::Dtype;
+using tensorhash::coords::Distinct;
+
+TEST(Distinct, a_table_is_at_most_half_full_when_it_is_asked) {
+    for (std::size_t columns : {2u, 4u, 7u}) {
+        Distinct distinct(Dtype::Int32, columns);
+        std::int32_t next = 0;
+        double fullest = 0;
+        for (int chunk = 0; chunk < 60; ++chunk) {
+            std::vector<std::int32_t> rows(columns * 997);
+            std::iota(rows.begin(), rows.end(), next);
+            next += static_cast<std::int32_t>(rows.size());
+            distinct.add(rows.data(), 997);
+            distinct.add(rows.data(), 0);  // what the next chunk does first
+            fullest = std::max(fullest, distinct.load());
+        }
+        EXPECT_LE(fullest, 0.5) << columns;
+        EXPECT_GT(fullest, 0.35) << columns << ": it should not be far emptier either";
+    }
+}
+
+}  // namespace
+}  // namespace th_test

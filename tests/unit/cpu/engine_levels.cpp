@@ -1,0 +1,212 @@
+// The engine's loops at every instruction-set level, on an index of our own: each level against the oracle, and one
+// level finding what another one inserted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cpu/engine.hpp"
+#include "runtime/memory.hpp"
+#include "support/batches.hpp"
+#include "tensorhash/step/hash.hpp"
+#include "tensorhash/version.hpp"
+
+namespace tensorhash::cpu {
+#if defined(TH_HAS_LEVEL_v2)
+Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+#if defined(TH_HAS_LEVEL_v3)
+Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+#if defined(TH_HAS_LEVEL_generic)
+Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
+}  // namespace tensorhash::cpu
+
+namespace th_test {
+namespace {
+
+namespace cpu = tensorhash::cpu;
+namespace kernel = tensorhash::kernel;
+
+struct Level {
+    std::string name;
+    cpu::Kernels const& (*kernels)(std::uint32_t, std::uint32_t);
+};
+
+std::vector<Level> levels() {
+    std::vector<Level> out;
+#if defined(TH_HAS_LEVEL_v2)
+    out.push_back({"v2", cpu::kernels_v2});
+#endif
+#if defined(TH_HAS_LEVEL_v3)
+    if (cpu::has_v3()) out.push_back({"v3", cpu::kernels_v3});
+#endif
+#if defined(TH_HAS_LEVEL_generic)
+    out.push_back({"generic", cpu::kernels_generic});
+#endif
+    return out;
+}
+
+/// A small index with a key buffer, driven by hand as the table drives its own. The test's keys fill many of its lines,
+/// so that some must go past.
+struct Bench {
+    std::size_t lines;
+    std::uint32_t width, float_bytes;
+    tensorhash::runtime::Block memory{lines * 64, tensorhash::runtime::Fill::Zero};
+    std::vector<unsigned char> keys;
+    std::uint32_t top = 0;
+
+    explicit Bench(KeyKind const& kind)
+        : lines(kind.width() <= 8 ? 128 : 64), width(static_cast<std::uint32_t>(kind.width())),
+          float_bytes(kind.element.dtype == Dtype::Float32   ? 4
+                      : kind.element.dtype == Dtype::Float64 ? 8
+                                                             : 0),
+          keys(lines * 8 * kind.width()) {}
+
+    kernel::IndexView view() { return {memory.data(), lines - 1, keys.data(), width, float_bytes}; }
+
+    OracleLocated insert(cpu::Kernels const& run, bool shared, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
+                                out.mask.data()};
+        cpu::ClaimCount count =
+            (shared ? run.shared : run.sole).claim(view(), batch, 0, rows.count);
+        EXPECT_EQ(run.settle(view(), batch, 0, rows.count), count.claimed);
+        run.publish(view(), batch, 0, rows.count, 0, nullptr, 0);
+        std::uint32_t const base = top;
+        for (std::size_t row = 0; row < rows.count; ++row) {
+            if (out.mask[row]) {
+                std::memcpy(&keys[std::size_t{numbers[row]} * width], rows[row].data(), width);
+                ++top;
+            } else if (numbers[row] >= base) {
+                numbers[row] = numbers[numbers[row] - base];
+            }
+        }
+        out.indices.assign(numbers.begin(), numbers.end());
+        return out;
+    }
+
+    OracleLocated find(cpu::Kernels const& run, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> numbers(rows.count);
+        run.find(view(), {bytes(rows), top, nullptr, numbers.data(), out.mask.data()}, 0,
+                 rows.count);
+        out.indices.assign(numbers.begin(), numbers.end());
+        return out;
+    }
+
+    std::vector<std::uint8_t> erase(cpu::Kernels const& run, bool shared, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
+        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
+                                out.mask.data()};
+        auto const& write = shared ? run.shared : run.sole;
+        run.locate(view(), batch, 0, rows.count);
+        write.mark(view(), batch, 0, rows.count);
+        write.release_marked(view(), batch, 0, rows.count);
+        return out.mask;
+    }
+
+    static OracleLocated answers(Rows const& rows) {
+        return {{}, std::vector<std::uint8_t>(rows.count)};
+    }
+    static unsigned char const* bytes(Rows const& rows) {
+        return reinterpret_cast<unsigned char const*>(rows.bytes.data());
+    }
+};
+
+/// Another thread has taken the key's slot and not yet left its ticket: rows that meet it go on, and join afterwards.
+TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_over) {
+    for (Level const& level : levels()) {
+        SCOPED_TRACE(level.name);
+        KeyKind const kind{"int64", {Dtype::Int64, {}}};
+        Bench bench(kind);
+        cpu::Kernels const& run = level.kernels(8, 0);
+        std::uint64_t const keys[] = {7, 8, 7, 7};
+        std::uint64_t const word = kernel::mix(7);
+        std::uint64_t const home = word & (bench.lines - 1);
+        auto& line = reinterpret_cast<kernel::NarrowLine*>(bench.memory.data())[home];
+        line.words[0] = word;
+
+        std::uint32_t positions[4];
+        std::uint32_t numbers[4];
+        unsigned char mask[4];
+        kernel::BatchView const batch{reinterpret_cast<unsigned char const*>(keys), 100, positions,
+                                      numbers, mask};
+        cpu::ClaimCount const count = run.shared.claim(bench.view(), batch, 0, 4);
+        EXPECT_EQ(count.claimed, 1u);
+        EXPECT_EQ(count.undecided, 3u);
+        EXPECT_EQ(line.tickets[0], kernel::kNoTicket);
+
+        line.tickets[0] = kernel::to_ticket(102);  // the other thread had row 2
+        run.join_late(bench.view(), batch, 2, 4);  // any order of ranges
+        run.join_late(bench.view(), batch, 0, 2);
+        EXPECT_EQ(line.tickets[0], kernel::to_ticket(100));
+        EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 2u);
+        EXPECT_EQ(mask[0], 1);
+        EXPECT_EQ(mask[1], 1);
+        EXPECT_EQ(numbers[2], 100u);
+        EXPECT_EQ(numbers[3], 100u);
+    }
+}
+
+TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
+    for (Level const& writer : levels())
+        for (Level const& reader : levels())
+            for (KeyKind const& kind : all_kinds())
+                for (bool shared : {false, true}) {
+                    SCOPED_TRACE(writer.name + " " + reader.name + " " + kind.name +
+                                 (shared ? " shared" : " sole"));
+                    Bench bench(kind);
+                    Oracle oracle(0, kind.element, {});
+                    auto rows = [&](Ids const& ids) {
+                        return rows_of(make_keys(kind.element, ids), kind.element);
+                    };
+                    cpu::Kernels const& write = writer.kernels(bench.width, bench.float_bytes);
+                    cpu::Kernels const& read = reader.kernels(bench.width, bench.float_bytes);
+                    Rows first = rows(random_ids(800, 450, 1));  // fewer keys than slots
+                    OracleLocated got = bench.insert(write, shared, first),
+                                  want = oracle.insert(first, {});
+                    ASSERT_EQ(got.indices, want.indices);
+                    ASSERT_EQ(got.mask, want.mask);
+                    Rows gone = rows(random_ids(300, 600, 2));
+                    ASSERT_EQ(bench.erase(write, shared, gone), oracle.erase(gone));
+                    Rows all = rows(sequence(700));
+                    got = bench.find(read, all);
+                    want = oracle.find(all);
+                    ASSERT_EQ(got.indices, want.indices);
+                    ASSERT_EQ(got.mask, want.mask);
+                }
+}
+
+TEST(EngineLevels, the_best_level_that_the_processor_has_is_in_use) {
+#if defined(__x86_64__)
+    std::ifstream cpuinfo("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(cpuinfo, line) && line.rfind("flags", 0) != 0) {
+    }
+    if (!cpuinfo) GTEST_SKIP() << "/proc/cpuinfo does not say what the processor has";
+    std::istringstream words(line);
+    std::vector<std::string> const flags(std::istream_iterator<std::string>(words), {});
+    bool has_all = true;
+    for (char const* part : {"avx2", "bmi1", "bmi2", "fma", "f16c", "abm", "movbe"})
+        has_all = has_all && std::count(flags.begin(), flags.end(), part) == 1;
+    EXPECT_EQ(cpu::has_v3(), has_all) << line;
+    char const* const wanted = std::getenv("TENSORHASH_ISA");
+    bool const asked = wanted != nullptr && std::string(wanted) == "x86-64-v2";
+    EXPECT_STREQ(tensorhash::instruction_set(), has_all && !asked ? "x86-64-v3" : "x86-64-v2");
+#else
+    EXPECT_STREQ(tensorhash::instruction_set(), "generic");
+#endif
+}
+
+}  // namespace
+}  // namespace th_test

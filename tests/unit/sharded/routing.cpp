@@ -1,0 +1,155 @@
+// What routing may not change: the hash that says whose a key is, batches that lie in the table's own memory, one shard.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/sharded_twin.hpp"
+#include "table/table.hpp"
+#include "tensorhash/step/key.hpp"
+
+namespace th_test {
+namespace {
+
+/// The rule of shards as files name it, over any bytes.
+std::int32_t plain_hash(std::string_view key, std::uint32_t float_bytes, int shards) {
+    namespace kernel = tensorhash::kernel;
+    auto const width = static_cast<std::uint32_t>(key.size());
+    kernel::WideAny const reader({width, float_bytes});
+    auto const* const bytes = reinterpret_cast<unsigned char const*>(key.data());
+    std::uint64_t hash = width;
+    for (std::uint32_t at = 0; at < width; at += 8)
+        hash = kernel::mix(hash ^ reader.word_at(bytes, at));
+    hash = kernel::mix(hash ^ 0xa0761d6478bd642full);
+    return static_cast<std::int32_t>((hash >> 32) * static_cast<std::uint64_t>(shards) >> 32);
+}
+
+TEST(ShardedRouting, the_rule_that_files_name_never_changes) {
+    std::map<std::size_t, std::vector<std::int32_t>> const frozen{
+        {3, {11, 10, 38, 62, 24, 11, 37, 59}}, {8, {51, 17, 34, 20, 5, 43, 18, 51}},
+        {12, {7, 36, 54, 45, 18, 17, 39, 23}}, {16, {57, 36, 42, 25, 34, 20, 0, 44}},
+        {20, {43, 1, 13, 37, 59, 34, 27, 21}}, {24, {9, 39, 39, 52, 61, 21, 51, 9}}};
+    for (auto const& [width, shards] : frozen)
+        for (std::size_t i = 0; i < shards.size(); ++i) {
+            std::string key(width, 0);
+            for (std::size_t b = 0; b < width; ++b) key[b] = static_cast<char>(i * width + b * 7);
+            EXPECT_EQ(tensorhash::hash_shard(key.data(), width, 0, 64), shards[i]) << width;
+        }
+}
+
+TEST(ShardedRouting, keys_of_every_width_go_where_they_always_went) {
+    auto const check = [](Element const& key, std::uint32_t float_bytes) {
+        Tensor const keys = make_keys(key, random_ids(5000, 4000, key.bytes()));
+        ShardedMap map(Capacity{0}, key, {}, cpus(5));
+        auto const shard = to_vector<std::int32_t>(map.shard_of(keys));
+        auto const where = to_vector<std::int64_t>(map.activate(keys).indices);
+        Rows const rows = rows_of(keys, key);
+        for (std::size_t row = 0; row < rows.count; ++row) {
+            ASSERT_EQ(shard[row], plain_hash(rows[row], float_bytes, 5)) << key.bytes();
+            ASSERT_EQ(where[row] >> 32, shard[row]);
+            ASSERT_EQ(shard[row],
+                      tensorhash::hash_shard(rows[row].data(), rows[row].size(), float_bytes, 5));
+        }
+    };
+    for (std::int64_t bytes : {1, 2, 3, 4, 7, 8, 9, 12, 16, 24, 31})
+        check({Dtype::UInt8, {bytes}}, 0);
+    for (std::int64_t count : {1, 2, 3, 4}) {
+        check({Dtype::Float32, {count}}, 4);
+        check({Dtype::Float64, {count}}, 8);
+    }
+}
+
+/// Python's "murmur64-v1", which says on which rank an int64 key lives (python/tensorhash/distributed/routing.py).
+std::int64_t rank_of(std::int64_t key, std::uint64_t ranks) {
+    std::uint64_t mixed = 0x2545f4914f6cdd1dull ^ static_cast<std::uint64_t>(key);
+    mixed = (mixed ^ mixed >> 33) * 0xff51afd7ed558ccdull;
+    mixed = (mixed ^ mixed >> 33) * 0xc4ceb9fe1a85ec53ull;
+    mixed ^= mixed >> 33;
+    return static_cast<std::int64_t>((mixed >> 32) * ranks >> 32);
+}
+
+/// Lines that lookups of these keys walk in a table that holds them.
+double mean_probe(std::vector<std::int64_t> const& keys) {
+    tensorhash::table::Table table({Dtype::Int64, {}}, {}, keys.size());
+    std::vector<std::uint32_t> where(keys.size());
+    std::vector<unsigned char> mask(keys.size());
+    auto const* const bytes = reinterpret_cast<unsigned char const*>(keys.data());
+    table.activate(bytes, keys.size(), {where.data(), mask.data()});
+    return table.probe_lengths(bytes, keys.size()).mean;
+}
+
+TEST(RankRouting, the_hash_of_ranks_says_nothing_about_the_hash_of_their_tables) {
+    // The rule is frozen by its name in checkpoints, and Python's tests freeze the same numbers: this copy cannot drift.
+    std::int64_t const frozen[] = {5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7};
+    for (std::int64_t key = 0; key < 12; ++key) EXPECT_EQ(rank_of(key, 8), frozen[key]);
+    for (std::uint64_t ranks : {2, 3, 4, 64}) {
+        // Were they related, the keys of a rank would crowd a part of its table. Others are as they come.
+        for (std::int64_t stride : {std::int64_t{1}, std::int64_t{16}, std::int64_t{1} << 32}) {
+            std::vector<std::int64_t> mine, others;
+            for (std::int64_t i = 0; mine.size() < 30000; ++i)
+                if (rank_of(i * stride, ranks) == static_cast<std::int64_t>(ranks) - 1)
+                    mine.push_back(i * stride);
+            for (std::int64_t i = 0; i < 30000; ++i) others.push_back(i * stride);
+            EXPECT_LT(mean_probe(mine), 1.05 * mean_probe(others)) << ranks << ", " << stride;
+        }
+    }
+}
+
+TEST(ShardedRouting, values_out_of_the_table_s_own_buffers_are_read_before_they_change) {
+    for (int shards : {1, 3}) {
+        Element const element{Dtype::Int64, {}};
+        ShardedMap map(Capacity{4000}, element, {element}, cpus(shards));
+        std::vector<std::int64_t> ids(1000);
+        for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
+        Tensor const keys = Tensor::from(ids);
+        map.insert(keys, {keys});
+        // What lies in the first shard's buffer, shifted by one row, back into the table.
+        Tensor const buffer = map.value_tensor(0);
+        Tensor const own = Tensor::borrow(buffer.data(), {map.size(0)}, Dtype::Int64);
+        auto const before = to_vector<std::int64_t>(own);
+        std::vector<std::int64_t> shifted(before.begin() + 1, before.end());
+        shifted.push_back(before.front());
+        map.insert_or_assign(Tensor::from(shifted), {own});
+        auto const got = to_vector<std::int64_t>(map.get(Tensor::from(shifted))[0]);
+        EXPECT_EQ(got, before);
+        map.assign(Tensor::from(before), {own});
+        auto const again = to_vector<std::int64_t>(map.get(Tensor::from(before))[0]);
+        std::vector<std::int64_t> want(got.size());
+        want[0] = got.back();
+        for (std::size_t i = 1; i < want.size(); ++i) want[i] = got[i - 1];
+        EXPECT_EQ(again, want);
+    }
+}
+
+TEST(ShardedRouting, one_shard_gives_a_single_table_s_numbers_and_asks_no_policy) {
+    int asked = 0;
+    ShardPolicy const counting{"counting", [&](Tensor const&, int, std::span<std::int32_t> shard) {
+                                   ++asked;
+                                   std::fill(shard.begin(), shard.end(), 0);
+                               }};
+    Element const key{Dtype::Int32, {3}};
+    Element const value{Dtype::Float32, {2}};
+    ShardedMap many(Capacity{0}, key, {value}, cpus(1), counting);
+    int const at_first = asked;
+    HashMap one(Capacity{0}, key, {value});
+    auto const same = [](Located const& got, Located const& want) {
+        auto const local = to_vector<std::int32_t>(want.indices);
+        EXPECT_EQ(to_vector<std::int64_t>(got.indices),
+                  std::vector<std::int64_t>(local.begin(), local.end()));
+        EXPECT_EQ(mask_of(got.mask), mask_of(want.mask));
+    };
+    for (std::uint64_t step = 0; step < 6; ++step) {
+        std::size_t const rows = step % 2 ? 30000 : 100;
+        Tensor const keys = make_keys(key, random_ids(rows, 9000, step));
+        Tensor const values = make_finite_values(value, rows, step);
+        same(many.accumulate(keys, {values}, {Reduce::Sum}),
+             one.accumulate(keys, {values}, {Reduce::Sum}));
+        same(many.find(keys), one.find(keys));
+        EXPECT_TRUE(same_bytes(many.get(keys)[0], one.get(keys)[0]));
+        Tensor const some = make_keys(key, random_ids(rows, 9000, step + 77));
+        EXPECT_EQ(mask_of(many.erase(some)), mask_of(one.erase(some)));
+    }
+    EXPECT_EQ(asked, at_first);
+}
+
+}  // namespace
+}  // namespace th_test

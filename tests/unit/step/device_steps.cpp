@@ -1,0 +1,348 @@
+// The device form of the steps, run on the host: aligned loads of keys, pairs of words, fetch-max,
+// bounded walks. Switch points let the tests act as another thread between two accesses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace th_test {
+namespace {
+
+/// What happens before an access of `Shared`; it gets the number of accesses before this one.
+thread_local std::function<void(int)> on_switch;
+thread_local int switches = 0;
+
+void switch_point() {
+    int const before = switches++;
+    if (on_switch) on_switch(before);
+}
+
+}  // namespace
+}  // namespace th_test
+
+#define TH_DEVICE_STEPS 1
+#define TH_SWITCH_POINT() ::th_test::switch_point()
+#include "tensorhash/step/erase.hpp"
+#include "tensorhash/step/find.hpp"
+#include "tensorhash/step/insert.hpp"
+
+namespace th_test {
+namespace {
+
+namespace kernel = tensorhash::kernel;
+using kernel::Shared;
+using kernel::Sole;
+
+static_assert(kernel::kBoundedWalks);
+
+/// Counts accesses and calls `act` before each of them, until it is destroyed.
+class Switches {
+public:
+    explicit Switches(std::function<void(int)> act = {}) {
+        switches = 0;
+        on_switch = std::move(act);
+    }
+    ~Switches() { on_switch = {}; }
+    int count() const { return switches; }
+};
+
+std::vector<unsigned char> random_bytes(std::size_t count, std::uint64_t seed = 7) {
+    std::mt19937_64 random(seed);
+    std::vector<unsigned char> bytes(count);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<unsigned char>(random()); });
+    return bytes;
+}
+
+// --- keys
+
+/// Rows of keys that begin at an odd multiple of the alignment: no load may assume more.
+template <class Reader>
+class BarelyAligned {
+public:
+    BarelyAligned(std::size_t rows, std::size_t bytes) : memory_(rows * bytes + 64) {
+        auto const at = reinterpret_cast<std::uintptr_t>(memory_.data());
+        first_ = (at + 31) / 16 * 16 + Reader::kAlign - at;
+        auto const keys = random_bytes(rows * bytes);
+        std::copy(keys.begin(), keys.end(), data());
+    }
+    unsigned char* data() { return memory_.data() + first_; }
+
+private:
+    std::vector<unsigned char> memory_;
+    std::size_t first_ = 0;
+};
+
+template <class Reader>
+void expect_narrow_words(std::uint32_t bytes) {
+    constexpr std::size_t kRows = 100;
+    BarelyAligned<Reader> keys(kRows, bytes);
+    Reader const reader({bytes, 0});
+    for (std::size_t row = 0; row < kRows; ++row) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, keys.data() + row * bytes, bytes);
+        EXPECT_EQ(reader.word(keys.data(), row), word) << row;
+    }
+}
+
+TEST(DeviceSteps, narrow_keys_are_the_words_in_memory) {
+    expect_narrow_words<kernel::Narrow8>(8);
+    expect_narrow_words<kernel::Narrow4>(4);
+    for (std::uint32_t const bytes : {1u, 2u, 3u, 5u, 6u, 7u})
+        expect_narrow_words<kernel::NarrowAny>(bytes);
+}
+
+/// The reader of any width loads byte by byte; the others must agree with it.
+template <class Reader>
+void expect_wide_keys() {
+    constexpr std::size_t kRows = 100;
+    constexpr std::uint32_t kBytes = Reader::kBytes;
+    BarelyAligned<Reader> keys(kRows, kBytes);
+    BarelyAligned<Reader> others(1, kBytes);
+    Reader const reader({kBytes, 0});
+    kernel::WideAny const any({kBytes, 0});
+    kernel::HashSecret const secret = kernel::secret_of(3);
+    for (std::size_t row = 0; row < kRows; ++row) {
+        unsigned char* const key = keys.data() + row * kBytes;
+        EXPECT_EQ(reader.hash(key, secret), any.hash(key, secret)) << row;
+        std::copy_n(key, kBytes, others.data());
+        EXPECT_TRUE(reader.equal(key, others.data()));
+        others.data()[row % kBytes] ^= static_cast<unsigned char>(1u << row % 8);
+        EXPECT_FALSE(reader.equal(key, others.data())) << row;
+    }
+}
+
+TEST(DeviceSteps, wide_keys_hash_and_compare_as_byte_by_byte) {
+    expect_wide_keys<kernel::Wide12>();
+    expect_wide_keys<kernel::Wide16>();
+}
+
+// --- memory
+
+TEST(DeviceSteps, a_pair_is_two_words) {
+    alignas(16) std::uint64_t const words[] = {1, 2, 3, 4};
+    for (std::size_t const at : {0u, 2u}) {
+        kernel::WordPair const shared = Shared::load_pair(words + at);
+        kernel::WordPair const sole = Sole::load_pair(words + at);
+        EXPECT_EQ(shared.first, words[at]);
+        EXPECT_EQ(shared.second, words[at + 1]);
+        EXPECT_EQ(sole.first, words[at]);
+        EXPECT_EQ(sole.second, words[at + 1]);
+    }
+}
+
+template <class Access>
+void expect_raised() {
+    for (std::uint32_t const before : {0u, 5u, 6u, 7u, 0xffffffffu})
+        for (std::uint32_t const value : {0u, 5u, 6u, 7u, 0xffffffffu}) {
+            std::uint32_t at = before;
+            EXPECT_EQ(Access::raise(&at, value), before);
+            EXPECT_EQ(at, std::max(before, value));
+        }
+}
+
+TEST(DeviceSteps, raise_leaves_the_larger_and_returns_what_was_there) {
+    expect_raised<Shared>();
+    expect_raised<Sole>();
+}
+
+TEST(DeviceSteps, raise_yields_to_a_larger_value_that_comes_in_between) {
+    std::uint32_t at = 5;
+    Switches const another([&](int before) {
+        if (before == 1) at = 9;  // after the load, before the exchange
+    });
+    EXPECT_EQ(Shared::raise(&at, 7), 9u);
+    EXPECT_EQ(at, 9u);
+}
+
+TEST(DeviceSteps, raise_beats_a_smaller_value_that_comes_in_between) {
+    std::uint32_t at = 5;
+    Switches const another([&](int before) {
+        if (before == 1) at = 6;
+    });
+    EXPECT_EQ(Shared::raise(&at, 7), 6u);
+    EXPECT_EQ(at, 7u);
+}
+
+TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
+    std::uint32_t at = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t first = 0; first < 4; ++first)
+        threads.emplace_back([&at, first] {
+            std::uint32_t largest = 0;
+            for (std::uint32_t i = first; i < 40000; i += 4) {
+                std::uint32_t const seen = Shared::raise(&at, i * 7919 % 40009);
+                EXPECT_GE(seen, largest);  // what others see never falls
+                largest = std::max(seen, i * 7919 % 40009);
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    std::uint32_t largest = 0;
+    for (std::uint32_t i = 0; i < 40000; ++i) largest = std::max(largest, i * 7919 % 40009);
+    EXPECT_EQ(at, largest);
+}
+
+TEST(DeviceSteps, join_says_which_ticket_stays_and_whether_it_is_the_first) {
+    for (kernel::Ticket const there : {kernel::kNoTicket, 5u, 7u, 9u}) {
+        kernel::Ticket at = there;
+        bool was_free = there != kernel::kNoTicket;
+        EXPECT_EQ(kernel::join<Shared>(&at, 7, was_free), std::max(there, 7u));
+        EXPECT_EQ(at, std::max(there, 7u));
+        EXPECT_EQ(was_free, there == kernel::kNoTicket);
+    }
+}
+
+TEST(DeviceSteps, a_ticket_that_comes_in_between_is_seen_by_join) {
+    kernel::Ticket at = kernel::kNoTicket;
+    Switches const another([&](int before) {
+        if (before == 1) at = 6;
+    });
+    bool was_free = true;
+    EXPECT_EQ(kernel::join<Shared>(&at, 7, was_free), 7u);
+    EXPECT_FALSE(was_free);
+    EXPECT_EQ(at, 7u);
+}
+
+TEST(DeviceSteps, others_may_come_in_before_every_shared_access_and_before_no_other) {
+    alignas(16) std::uint64_t words[2] = {1, 2};
+    auto const switches_of = [](auto const& act) {
+        Switches const counted;
+        act();
+        return counted.count();
+    };
+    std::uint64_t expected = 1;
+    std::uint32_t low = 0;
+    EXPECT_EQ(switches_of([&] { Shared::load(words); }), 1);
+    EXPECT_EQ(switches_of([&] { Shared::load_pair(words); }), 2);
+    EXPECT_EQ(switches_of([&] { Shared::store(words, std::uint64_t{1}); }), 1);
+    EXPECT_EQ(switches_of([&] { Shared::cas(words, expected, std::uint64_t{1}); }), 1);
+    EXPECT_EQ(switches_of([&] { Shared::raise(&low, 3); }), 2);
+    EXPECT_EQ(switches_of([&] { Shared::raise(&low, 3); }), 1);  // nothing to exchange
+    EXPECT_EQ(switches_of([&] {
+                  Sole::load(words);
+                  Sole::load_pair(words);
+                  Sole::store(words, std::uint64_t{1});
+                  Sole::cas(words, expected, std::uint64_t{1});
+                  Sole::raise(&low, 4);
+              }),
+              0);
+}
+
+// --- walks
+
+template <class ReaderType, class AccessType>
+struct Kind {
+    using Reader = ReaderType;
+    using Access = AccessType;
+};
+
+/// A small index that is filled to its last slot, as no sound index ever is.
+template <class Kind>
+class BoundedWalk : public ::testing::Test {
+public:
+    using Reader = typename Kind::Reader;
+    using Index = typename kernel::IndexOf<Reader, typename Kind::Access>::type;
+    using Line = std::conditional_t<Reader::kNarrow, kernel::NarrowLine, kernel::WideLine>;
+    static constexpr std::uint32_t kWidth = Reader::kNarrow ? 8 : 12;
+    static constexpr std::size_t kLines = 4;
+    static constexpr std::uint32_t kSlots = kLines * Line::kLanes;
+    static constexpr std::uint32_t kStrangers = 20;  // the keys from kSlots on are not placed
+
+    kernel::IndexView view() { return {lines_, kLines - 1, keys_.data(), kWidth, 0}; }
+    Index index() { return Index(view()); }
+    std::uint64_t hash(std::uint32_t row) { return index().hash(keys_.data(), row); }
+    kernel::BatchView batch() { return {keys_.data(), kBase, nullptr, nullptr, nullptr}; }
+    kernel::Located find(std::uint32_t row) {
+        return kernel::find(index(), hash(row), batch(), row);
+    }
+    kernel::Claim claim(std::uint32_t row) {
+        return kernel::claim(index(), hash(row), batch(), row);
+    }
+    bool place(std::uint32_t row) { return kernel::place(index(), hash(row), row); }
+
+    void fill() {
+        for (std::uint32_t row = 0; row < kSlots; ++row) ASSERT_TRUE(place(row)) << row;
+    }
+    /// No stranger is found, claims a slot or is placed, and the index stays as it is.
+    void expect_no_end() {
+        std::vector<unsigned char> const before = bytes();
+        for (std::uint32_t row = kSlots; row < kSlots + kStrangers; ++row) {
+            EXPECT_EQ(find(row).number, kernel::kUndecided) << row;
+            EXPECT_EQ(claim(row).claimed, kernel::Claimed::Beyond) << row;
+            EXPECT_FALSE(place(row)) << row;
+        }
+        EXPECT_EQ(bytes(), before);
+    }
+    void expect_all_found_except(std::uint32_t missing) {
+        for (std::uint32_t row = 0; row < kSlots; ++row) {
+            if (row == missing) continue;
+            EXPECT_EQ(find(row).number, row);
+            EXPECT_EQ(claim(row).claimed, kernel::Claimed::Nothing);
+        }
+    }
+    /// A row that leaves an erased slot in a full index: keys went past its line.
+    std::uint32_t row_that_leaves_a_tombstone() {
+        std::uint32_t row = 0;
+        while (index().traces(find(row).position >> 3) == 0) ++row;
+        return row;
+    }
+
+protected:
+    static constexpr std::uint32_t kBase = 1000;
+
+private:
+    std::vector<unsigned char> bytes() const {
+        auto const* const first = reinterpret_cast<unsigned char const*>(lines_);
+        return {first, first + sizeof(lines_)};
+    }
+    Line lines_[kLines] = {};
+    std::vector<unsigned char> keys_ = random_bytes((kSlots + kStrangers) * kWidth);
+};
+
+using Kinds = ::testing::Types<Kind<kernel::Narrow8, Sole>, Kind<kernel::Narrow8, Shared>,
+                               Kind<kernel::Wide12, Sole>, Kind<kernel::Wide12, Shared>>;
+TYPED_TEST_SUITE(BoundedWalk, Kinds);
+
+TYPED_TEST(BoundedWalk, ends_in_an_index_without_a_free_slot) {
+    ASSERT_NO_FATAL_FAILURE(this->fill());
+    this->expect_all_found_except(this->kSlots);
+    this->expect_no_end();
+}
+
+TYPED_TEST(BoundedWalk, ends_where_the_only_free_slot_is_an_erased_one) {
+    ASSERT_NO_FATAL_FAILURE(this->fill());
+    std::uint32_t const erased = this->row_that_leaves_a_tombstone();
+    ASSERT_EQ(kernel::release(this->index(), this->find(erased).position),
+              kernel::Released::ToErased);
+    this->expect_all_found_except(erased);
+    this->expect_no_end();
+}
+
+TYPED_TEST(BoundedWalk, finds_the_only_empty_slot_from_every_home) {
+    for (std::uint32_t row = 0; row + 1 < this->kSlots; ++row) ASSERT_TRUE(this->place(row));
+    for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row)
+        EXPECT_EQ(this->find(row).number, kernel::kNoNumber) << row;
+    EXPECT_EQ(this->claim(this->kSlots).claimed, kernel::Claimed::Empty);
+    EXPECT_EQ(this->claim(this->kSlots).claimed, kernel::Claimed::Nothing);
+    EXPECT_EQ(this->claim(this->kSlots + 1).claimed, kernel::Claimed::Beyond);
+}
+
+TYPED_TEST(BoundedWalk, ends_at_home_where_it_may_not_leave) {
+    ASSERT_NO_FATAL_FAILURE(this->fill());
+    for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row) {
+        auto const comparison = this->index().comparison(this->batch(), row);
+        EXPECT_EQ(
+            kernel::probe(this->index(), this->hash(row), comparison, kernel::Walk::Home).found,
+            kernel::Found::Unknown);
+        EXPECT_FALSE(kernel::place(this->index(), this->hash(row), row, kernel::Walk::Home));
+    }
+}
+
+}  // namespace
+}  // namespace th_test
