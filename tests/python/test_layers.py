@@ -64,7 +64,9 @@ def relative(path: Path) -> str:
 def layer_of(file: str) -> Layer:
     """The layer that names the file or, if none does, the innermost folder around it."""
     entries = [(entry, layer) for layer in LAYERS for entry in layer.files]
-    fits = [(e, layer) for e, layer in entries if file == e or (e[-1] == "/" and file.startswith(e))]
+    fits = [
+        (e, layer) for e, layer in entries if file == e or (e[-1] == "/" and file.startswith(e))
+    ]
     assert fits, f"{file} belongs to no layer of docs/architecture.md"
     return max(fits, key=lambda fit: len(fit[0]))[1]
 
@@ -76,7 +78,9 @@ def includes(path: Path) -> list[str]:
         name = re.match(r'\s*(["<])(.+?)[">]', line)
         assert name, f"{relative(path)}: #include{line}: expected a name in quotes or brackets"
         folders = (path.parent, ROOT / "include", ROOT / "src")
-        target = next((folder / name[2] for folder in folders if (folder / name[2]).is_file()), None)
+        target = next(
+            (folder / name[2] for folder in folders if (folder / name[2]).is_file()), None
+        )
         assert target or name[1] == "<", f"{relative(path)} includes {name[2]}, which is not there"
         if target:
             found.append(relative(target.resolve()))
