@@ -97,6 +97,11 @@ def test_the_table_names_each_file_once_and_only_what_is_there():
         assert (ROOT / entry).is_dir() if entry.endswith("/") else (ROOT / entry).is_file(), entry
 
 
+def test_every_file_of_the_library_has_a_layer():
+    for path in SOURCES:
+        layer_of(relative(path))
+
+
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_a_layer_includes_only_what_it_knows(layer):
     broken = [
