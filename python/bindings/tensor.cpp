@@ -96,7 +96,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return 0;
 }
 
-PyType_Slot const buffer_slots[] = {
+PyType_Slot const kBufferSlots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {0, nullptr},
 };
@@ -118,7 +118,7 @@ Tensor wrap(nb::handle array, std::string const& argument,
 void bind_tensor(nb::module_& m) {
     load_numpy();
     nb::class_<Tensor>(
-        m, "Tensor", nb::type_slots(buffer_slots),
+        m, "Tensor", nb::type_slots(kBufferSlots),
         "An array of the core: the buffer protocol and DLPack over one piece of memory.")
         .def_static("wrap", &wrap, nb::arg("array").none(), nb::arg("argument") = "array",
                     nb::arg("dtype") = nb::none(),
