@@ -12,8 +12,9 @@ step = @printf '\n=== %s\n' $(1)
 test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
               test-examples test-asan test-tsan
 # What `make test-release` runs after it.
-release_steps := test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated test-subproject \
-                 test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants bench-regress
+release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
+                 test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
+                 bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
 
@@ -55,7 +56,7 @@ mutants:  ## plant mistakes one by one; the tests must notice each (slow: part o
 	@tools/setup cpp
 	@tests/mutants/run.sh
 
-lint: test-lint  ## check the form of the sources (clang-format, ruff, mypy)
+lint: test-lint  ## check the form of the sources (clang-format, ruff), types (mypy) and the CI workflow (actionlint)
 
 format:  ## put the sources into form
 	@tools/setup lint
@@ -68,7 +69,7 @@ test-setup:
 
 test-lint:
 	@tools/setup lint
-	$(call step,"lint: clang-format and ruff and mypy")
+	$(call step,"lint: sources and types and workflow")
 	@tools/lint
 
 test-cpp:  ## C++ tests, optimised build, every key kind
@@ -85,6 +86,10 @@ test-tsan:  ## the same under ThreadSanitizer
 	@tools/setup cpp
 	$(call step,"C++ tests: thread sanitizer")
 	@tools/test-cpp tsan
+
+test-tidy:  ## clang-tidy: bugprone, performance and names
+	@tools/setup tidy
+	@tools/test-tidy
 
 test-asan-all-kinds:  ## test-asan with every key kind
 	@tools/setup cpp

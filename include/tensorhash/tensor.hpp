@@ -39,7 +39,7 @@ public:
 
     /// A copy of `values`; without a shape, one dimension.
     template <HasDtype T>
-    static Tensor from(std::vector<T> const& values, Shape shape = {}) {
+    static Tensor from(std::vector<T> const& values, Shape const& shape = {}) {
         return from_bytes(values.data(), values.size(), shape, dtype_of<T>);
     }
 

@@ -90,8 +90,8 @@ Dtype float_of(Py_ssize_t bytes) {
 Format parse_format(Py_buffer const& view) {
     std::string_view format = view.format != nullptr ? view.format : "B";
     char const order = format.empty() ? '\0' : format.front();
-    constexpr bool little = std::endian::native == std::endian::little;
-    bool const swapped = little ? (order == '>' || order == '!') : order == '<';
+    constexpr bool kLittle = std::endian::native == std::endian::little;
+    bool const swapped = kLittle ? (order == '>' || order == '!') : order == '<';
     if (order != '\0' && std::string_view("@=<>!").find(order) != std::string_view::npos) {
         format.remove_prefix(1);
     }

@@ -26,9 +26,9 @@ std::optional<Capacity> to_capacity(std::optional<std::int64_t> rows) {
 }
 
 /// A method without arguments, the GIL released around it.
-template <auto method, class Table>
+template <auto Method, class Table>
 auto without_arguments(Table const& self) {
-    return without_gil([&] { return (self.*method)(); });
+    return without_gil([&] { return (self.*Method)(); });
 }
 
 void insert(CoordTableBase& self, nb::handle coords) {

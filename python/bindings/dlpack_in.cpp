@@ -12,8 +12,8 @@
 namespace tensorhash::bindings {
 namespace {
 
-constexpr long cpu_device = 1;
-constexpr long pinned_host_device = 3;  // CUDA host memory: the CPU reads it like any other
+constexpr long kCpuDevice = 1;
+constexpr long kPinnedHostDevice = 3;  // CUDA host memory: the CPU reads it like any other
 
 template <class Managed>
 Tensor consume(PyObject* capsule, char const* name, char const* used_name, char const* argument) {
@@ -100,7 +100,7 @@ void require_host_memory(nb::handle object, char const* argument) {
                         "number, got " +
                         nb::cast<std::string>(nb::repr(device)));
     }
-    if (*type == cpu_device || *type == pinned_host_device) return;
+    if (*type == kCpuDevice || *type == kPinnedHostDevice) return;
     nb::object described = nb::getattr(object, "device", device);
     std::string const text = nb::cast<std::string>(nb::str(described));
     throw DeviceError(std::string(argument) + ": expected an array on the CPU, got one on " + text +

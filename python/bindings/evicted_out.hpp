@@ -36,8 +36,8 @@ std::vector<Tensor> get_and_touch(Map& self, nb::handle keys, Arrays const& defa
     return without_gil([&] { return self.get_and_touch(rows, otherwise, ranks); });
 }
 
-/// What a table that evicts has beyond the others; `add` is its verb with values, a reduce for each and scores.
-template <auto add, class Map>
+/// What a table that evicts has beyond the others; `Add` is its verb with values, a reduce for each and scores.
+template <auto Add, class Map>
 void bind_evicting(nb::class_<Map>& table) {
     table
         .def(
@@ -50,7 +50,7 @@ void bind_evicting(nb::class_<Map>& table) {
                 std::vector<Reduce> const reductions = to_reduces(reduce);
                 Tensor const ranks = to_scores(scores);
                 return to_rows(
-                    without_gil([&] { return (self.*add)(rows, columns, reductions, ranks); }));
+                    without_gil([&] { return (self.*Add)(rows, columns, reductions, ranks); }));
             },
             nb::arg("keys"), nb::arg("values"), nb::arg("reduce"), nb::arg("scores").none())
         .def("get_and_touch", &get_and_touch<Map>, nb::arg("keys"), nb::arg("defaults"),

@@ -19,11 +19,11 @@ void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key
 }
 
 // Every batch verb has the same three steps: arrays in, work without the GIL, tensors out.
-template <Located (HashMap::*verb)(Tensor const&, std::vector<Tensor> const&)>
+template <Located (HashMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
 Pair keys_and_values(HashMap& self, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    return to_pair(without_gil([&] { return (self.*verb)(rows, columns); }));
+    return to_pair(without_gil([&] { return (self.*Verb)(rows, columns); }));
 }
 
 Pair activate(HashMap& self, nb::handle keys) {

@@ -126,16 +126,16 @@ std::optional<std::string> eviction(ShardedMap const& self) {
     return bound ? std::optional<std::string>(eviction_name(bound->eviction)) : std::nullopt;
 }
 
-template <auto verb>
+template <auto Verb>
 auto keys_and_values(ShardedMap& self, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    return without_gil([&] { return (self.*verb)(rows, columns); });
+    return without_gil([&] { return (self.*Verb)(rows, columns); });
 }
 
-template <Located (ShardedMap::*verb)(Tensor const&, std::vector<Tensor> const&)>
+template <Located (ShardedMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
 Pair located(ShardedMap& self, nb::handle keys, Arrays const& values) {
-    return to_pair(keys_and_values<verb>(self, keys, values));
+    return to_pair(keys_and_values<Verb>(self, keys, values));
 }
 
 Pair accumulate(ShardedMap& self, nb::handle keys, Arrays const& values, Names const& reduce) {
@@ -205,10 +205,10 @@ Names device_names(ShardedMap const& self) {
 }
 
 /// A number of its own or all of them.
-template <std::int64_t (ShardedMap::*one)(std::size_t) const,
-          std::int64_t (ShardedMap::*all)() const>
+template <std::int64_t (ShardedMap::*One)(std::size_t) const,
+          std::int64_t (ShardedMap::*All)() const>
 std::int64_t count(ShardedMap const& self, std::optional<std::size_t> shard) {
-    return without_gil([&] { return shard ? (self.*one)(*shard) : (self.*all)(); });
+    return without_gil([&] { return shard ? (self.*One)(*shard) : (self.*All)(); });
 }
 
 /// The verbs of a bounded table: by their arguments, scores among them, apart from those of one that is not.

@@ -21,7 +21,7 @@ static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t),
               "shapes are handed to Python as they are");
 
 // NumPy's int64 is C's long where that has 64 bits, and another type than its long long.
-constexpr bool long_is_int64 = sizeof(long) == sizeof(std::int64_t);
+constexpr bool kLongIsInt64 = sizeof(long) == sizeof(std::int64_t);
 
 // bfloat16 has no letter in the struct module: it leaves as uint16 and the Python side names it.
 char const* struct_letter(Dtype dtype) {
@@ -35,14 +35,14 @@ char const* struct_letter(Dtype dtype) {
         case Dtype::Int32:
             return "i";
         case Dtype::Int64:
-            return long_is_int64 ? "l" : "q";
+            return kLongIsInt64 ? "l" : "q";
         case Dtype::UInt16:
         case Dtype::BFloat16:
             return "H";
         case Dtype::UInt32:
             return "I";
         case Dtype::UInt64:
-            return long_is_int64 ? "L" : "Q";
+            return kLongIsInt64 ? "L" : "Q";
         case Dtype::Float16:
             return "e";
         case Dtype::Float32:
@@ -96,7 +96,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return 0;
 }
 
-PyType_Slot const buffer_slots[] = {
+PyType_Slot const kBufferSlots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {0, nullptr},
 };
@@ -118,7 +118,7 @@ Tensor wrap(nb::handle array, std::string const& argument,
 void bind_tensor(nb::module_& m) {
     load_numpy();
     nb::class_<Tensor>(
-        m, "Tensor", nb::type_slots(buffer_slots),
+        m, "Tensor", nb::type_slots(kBufferSlots),
         "An array of the core: the buffer protocol and DLPack over one piece of memory.")
         .def_static("wrap", &wrap, nb::arg("array").none(), nb::arg("argument") = "array",
                     nb::arg("dtype") = nb::none(),

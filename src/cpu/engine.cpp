@@ -272,16 +272,16 @@ std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::si
 }
 
 template <class Reader, class Access>
-constexpr Kernels::Writers writers() {
+constexpr Kernels::Writers writers() noexcept {
     return {claim_rows<Reader, Access>,     mark_rows<Reader, Access>,
             release_found<Reader, Access>,  release_marked<Reader, Access>,
             release_claims<Reader, Access>, place_live<Reader, Access>};
 }
 
 template <class Reader>
-Kernels const table{find_rows<Reader, false>,  find_rows<Reader, true>, writers<Reader, Sole>(),
-                    writers<Reader, Shared>(), join_late_rows<Reader>,  settle_rows<Reader>,
-                    publish_rows<Reader>,      probe_lines<Reader>};
+Kernels const kTable{find_rows<Reader, false>,  find_rows<Reader, true>, writers<Reader, Sole>(),
+                     writers<Reader, Shared>(), join_late_rows<Reader>,  settle_rows<Reader>,
+                     publish_rows<Reader>,      probe_lines<Reader>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE
@@ -293,13 +293,13 @@ Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes,
                                                         std::uint32_t float_bytes) {
     bool const raw = float_bytes == 0;
     if (key_bytes <= 8) {
-        return raw && key_bytes == 8   ? table<kernel::Narrow8>
-               : raw && key_bytes == 4 ? table<kernel::Narrow4>
-                                       : table<kernel::NarrowAny>;
+        return raw && key_bytes == 8   ? kTable<kernel::Narrow8>
+               : raw && key_bytes == 4 ? kTable<kernel::Narrow4>
+                                       : kTable<kernel::NarrowAny>;
     }
-    return raw && key_bytes == 12   ? table<kernel::Wide12>
-           : raw && key_bytes == 16 ? table<kernel::Wide16>
-                                    : table<kernel::WideAny>;
+    return raw && key_bytes == 12   ? kTable<kernel::Wide12>
+           : raw && key_bytes == 16 ? kTable<kernel::Wide16>
+                                    : kTable<kernel::WideAny>;
 }
 
 }  // namespace tensorhash::cpu

@@ -33,8 +33,8 @@ std::size_t pack_block(Int const* rows, std::size_t count, std::uint64_t* keys) 
 #if defined(TH_SIMD_AVX2)
 /// pack_block<4> for int32, four rows at a time.
 inline void pack_four_rows(std::int32_t const* rows, std::uint64_t* keys) {
-    auto const two_rows = [&](int first, int second) {
-        auto const row = [&](int i) {
+    auto const two_rows = [&](std::ptrdiff_t first, std::ptrdiff_t second) {
+        auto const row = [&](std::ptrdiff_t i) {
             return _mm_loadu_si128(reinterpret_cast<__m128i const*>(rows + 4 * i));
         };
         return _mm256_inserti128_si256(_mm256_castsi128_si256(row(first)), row(second), 1);
@@ -254,13 +254,13 @@ FlatCount claim(FlatView const& table, std::uint64_t const* keys, std::size_t co
     return total;
 }
 
-FlatKernels const table{pack, find_keys, find_rows, claim<Sole>, claim<Shared>};
+FlatKernels const kTable{pack, find_keys, find_rows, claim<Sole>, claim<Shared>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE
 
 /// The loops of this level; dispatch.cpp declares one such function per level.
 FlatKernels const& TH_CONCAT(flat_kernels_, TH_KERNEL_NAMESPACE)();
-FlatKernels const& TH_CONCAT(flat_kernels_, TH_KERNEL_NAMESPACE)() { return table; }
+FlatKernels const& TH_CONCAT(flat_kernels_, TH_KERNEL_NAMESPACE)() { return kTable; }
 
 }  // namespace tensorhash::cpu

@@ -105,13 +105,13 @@ FlatCount claim(VectorView const& table, std::size_t begin, std::size_t end) {
                                 : claim_all<0, Access>(table, begin, end);
 }
 
-VectorKernels const table{find, claim<Sole>, claim<Shared>};
+VectorKernels const kTable{find, claim<Sole>, claim<Shared>};
 
 }  // namespace
 }  // namespace TH_KERNEL_NAMESPACE
 
 /// The loops of this level; dispatch.cpp declares one such function per level.
 VectorKernels const& TH_CONCAT(vector_kernels_, TH_KERNEL_NAMESPACE)();
-VectorKernels const& TH_CONCAT(vector_kernels_, TH_KERNEL_NAMESPACE)() { return table; }
+VectorKernels const& TH_CONCAT(vector_kernels_, TH_KERNEL_NAMESPACE)() { return kTable; }
 
 }  // namespace tensorhash::cpu

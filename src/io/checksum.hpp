@@ -48,7 +48,7 @@ public:
 
 private:
     void mix_block(unsigned char const* block) noexcept {
-        for (int lane = 0; lane < 4; ++lane) {
+        for (std::size_t lane = 0; lane < 4; ++lane) {
             std::uint64_t word;
             std::memcpy(&word, block + lane * 8, 8);
             lanes_[lane] = kernel::mix_in(lanes_[lane], word);

@@ -30,7 +30,7 @@ constexpr std::size_t kLongestBase = 200;  // leaves room for the rest of a temp
 
 std::string base_of(std::string const& name) { return name.substr(name.rfind('/') + 1); }
 
-std::string const& checked_name(std::string const& name) {
+std::string checked_name(std::string const& name) {
     io::require_whole_name(name);
     if (std::string const base = base_of(name); base.empty() || base == "." || base == "..") {
         throw ValueError("file_name: expected the name of a file, got the folder \"" + name + "\"");

@@ -184,9 +184,9 @@ unsigned char* map_block(std::size_t bytes) {
         munmap(raw, aligned - address);
     }
     if (std::size_t const tail = address + room - (aligned + bytes); tail > 0) {
-        munmap(reinterpret_cast<void*>(aligned + bytes), tail);
+        munmap(static_cast<char*>(raw) + (aligned + bytes - address), tail);
     }
-    void* const data = reinterpret_cast<void*>(aligned);
+    void* const data = static_cast<char*>(raw) + (aligned - address);
     madvise(data, bytes,
             MADV_HUGEPAGE);  // a wish; without huge pages everything works, more slowly
     return static_cast<unsigned char*>(data);

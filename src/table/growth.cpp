@@ -89,7 +89,7 @@ void Table::clear_unused(Column& old, Column const& grown) const noexcept {
 
 void Table::adopt(Growth&& growth) noexcept {
     for (runtime::Extension& extension : growth.extensions) {
-        extension.release();
+        static_cast<void>(extension.release());  // the table keeps the new room
     }
     if (growth.keys) {
         clear_unused(keys_, *growth.keys);

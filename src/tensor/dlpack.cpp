@@ -51,9 +51,8 @@ DLDataType to_dlpack_dtype(Dtype dtype) {
 Device from_dlpack_device(DLDevice device) {
     switch (device.device_type) {
         case kDLCPU:
+        case kDLCUDAHost:  // pinned host memory
             return {Device::Type::Cpu, 0};
-        case kDLCUDAHost:
-            return {Device::Type::Cpu, 0};  // pinned host memory
         case kDLCUDA:
             return {Device::Type::Cuda, device.device_id};
     }

@@ -220,8 +220,8 @@ private:
     struct Parts {
         using Of = T;
     };
-    template <class T, std::size_t n>
-    struct Parts<std::array<T, n>> {
+    template <class T, std::size_t N>
+    struct Parts<std::array<T, N>> {
         using Of = T;
     };
     /// A number is its dtype, an array of numbers so many of them, anything else so many bytes.

@@ -16,9 +16,10 @@ public:
         std::uint64_t twos[8];
         std::uint64_t fours[4];
         std::uint64_t eights[2];
-        for (int i = 0; i < 8; ++i) twos[i] = add_up(ones_, w[2 * i], w[2 * i + 1]);
-        for (int i = 0; i < 4; ++i) fours[i] = add_up(twos_, twos[2 * i], twos[2 * i + 1]);
-        for (int i = 0; i < 2; ++i) eights[i] = add_up(fours_, fours[2 * i], fours[2 * i + 1]);
+        for (std::size_t i = 0; i < 8; ++i) twos[i] = add_up(ones_, w[2 * i], w[2 * i + 1]);
+        for (std::size_t i = 0; i < 4; ++i) fours[i] = add_up(twos_, twos[2 * i], twos[2 * i + 1]);
+        for (std::size_t i = 0; i < 2; ++i)
+            eights[i] = add_up(fours_, fours[2 * i], fours[2 * i + 1]);
         spread(add_up(eights_, eights[0], eights[1]), 16);
     }
     std::array<std::int64_t, 64> const& finish() {

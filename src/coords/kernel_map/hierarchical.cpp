@@ -123,7 +123,8 @@ private:
             asked += occupied_[cell_[i] * count_ + i];
         }
         for (std::size_t j = 0; j < asked; ++j) {
-            std::copy_n(queries_ + chosen_[j] * kWidth, kWidth, asked_.data() + j * kWidth);
+            std::copy_n(queries_ + std::size_t{chosen_[j]} * kWidth, kWidth,
+                        asked_.data() + j * kWidth);
         }
         fine_.find_shifted(asked_.data(), 0, asked, question_.shift(k), found_);
         for (std::size_t j = 0; j < asked; ++j) {

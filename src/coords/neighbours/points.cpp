@@ -112,7 +112,7 @@ Tensor check_batch_of(Tensor const& batch, std::size_t rows, std::string const& 
         throw ValueError(argument + ": expected shape (" + std::to_string(rows) +
                          ",), the batch of each row, got " + to_string(batch.shape()));
     }
-    Tensor const source = batch.contiguous();
+    Tensor source = batch.contiguous();
     if (source.dtype() == Dtype::Int64) return source;
     Tensor wide = Tensor::empty(batch.shape(), Dtype::Int64);
     auto const to = wide.as_mutable<std::int64_t>();

@@ -12,7 +12,7 @@
 #include "coords/rows/row_buffer.hpp"
 #include "coords/tables/coord_index.hpp"
 #include "runtime/lock.hpp"
-#include "tensorhash/hash_map.hpp"
+#include "tensorhash/memory_usage.hpp"
 
 namespace tensorhash::coords {
 

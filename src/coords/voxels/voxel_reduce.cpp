@@ -29,7 +29,7 @@ struct Channel {
 };
 
 template <class Type>
-constexpr bool is_float = std::is_floating_point_v<typename Type::Value>;
+constexpr bool kIsFloat = std::is_floating_point_v<typename Type::Value>;
 
 template <class Type>
 double float_sum(Channel<Type> const& channel) {
@@ -69,18 +69,19 @@ template <class Type>
 double integer_mean(Channel<Type> const& channel) {
     Wide const sum = integer_sum(channel);
     auto const count = static_cast<Wide>(channel.size());
-    return static_cast<double>(sum / count) +
+    Wide const whole = sum / count;
+    return static_cast<double>(whole) +
            static_cast<double>(sum % count) / static_cast<double>(count);
 }
 
 /// A NaN stays, as NumPy's minimum and maximum have it.
-template <bool greatest, class Type>
+template <bool Greatest, class Type>
 auto extreme(Channel<Type> const& channel) {
     auto best = channel[0];
     for (std::size_t i = 1; i < channel.size(); ++i) {
         auto const value = channel[i];
         if (best != best) break;
-        if (value != value || (greatest ? value > best : value < best)) best = value;
+        if (value != value || (Greatest ? value > best : value < best)) best = value;
     }
     return best;
 }
@@ -101,9 +102,9 @@ void join_channels(Tensor const& values, Groups const& groups, Out* out, Join&& 
 
 template <class Type>
 void sum_integers(Tensor const& values, Groups const& groups, Tensor& out) {
-    constexpr bool is_signed =
+    constexpr bool kIsSigned =
         std::is_signed_v<typename Type::Value> || std::is_same_v<Type, Truth>;
-    using Out = std::conditional_t<is_signed, std::int64_t, std::uint64_t>;
+    using Out = std::conditional_t<kIsSigned, std::int64_t, std::uint64_t>;
     std::atomic<std::int64_t> outside{0};
     join_channels<Type>(values, groups, static_cast<Out*>(out.data()), [&](auto const& channel) {
         Wide const sum = integer_sum(channel);
@@ -134,7 +135,7 @@ void join_into(Tensor const& values, Groups const& groups, VoxelReduce reduce, T
                 return Type::store(extreme<true>(channel));
             });
         case VoxelReduce::Sum:
-            if constexpr (is_float<Type>) {
+            if constexpr (kIsFloat<Type>) {
                 return join_channels<Type>(values, groups, stored, [](auto const& channel) {
                     return Type::store(static_cast<Value>(float_sum(channel)));
                 });
@@ -142,7 +143,7 @@ void join_into(Tensor const& values, Groups const& groups, VoxelReduce reduce, T
                 return sum_integers<Type>(values, groups, out);
             }
         case VoxelReduce::Mean:
-            if constexpr (is_float<Type>) {
+            if constexpr (kIsFloat<Type>) {
                 return join_channels<Type>(values, groups, stored, [](auto const& channel) {
                     return Type::store(static_cast<Value>(float_mean(channel)));
                 });
@@ -213,9 +214,9 @@ Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxe
 }  // namespace
 
 VoxelReduce voxel_reduce_from_name(std::string_view name) {
-    constexpr std::string_view names[] = {"first", "last", "sum", "mean", "min", "max"};
-    for (std::size_t i = 0; i < std::size(names); ++i) {
-        if (name == names[i]) return static_cast<VoxelReduce>(i);
+    constexpr std::string_view kNames[] = {"first", "last", "sum", "mean", "min", "max"};
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+        if (name == kNames[i]) return static_cast<VoxelReduce>(i);
     }
     throw ValueError("reduce: expected first, last, sum, mean, min or max, got \"" +
                      std::string(name) + "\"");

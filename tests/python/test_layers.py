@@ -1,0 +1,130 @@
+"""Every #include of the library stays in its layer or goes to one that the layer knows.
+
+The layers are the rows of the table in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Includes that break the rule: file and what it includes. Remove the line with the include; add none.
+KNOWN_VIOLATIONS = {
+    ("include/tensorhash/error.hpp", "include/tensorhash/dtype.hpp"),
+    ("src/coords/rows/rows.cpp", "include/tensorhash/coords/packed_hash_table.hpp"),
+    ("src/coords/tables/coord_index.hpp", "include/tensorhash/coords/packed_hash_table.hpp"),
+}
+
+
+class Layer(NamedTuple):
+    name: str
+    files: list[str]  # folders end with "/"
+    knows: set[str]  # the names of other layers
+
+
+def read_layers() -> list[Layer]:
+    """The rows of the table below "## Layers"."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.partition("\n## Layers\n")[2].partition("\n## ")[0]
+    layers: list[Layer] = []
+    for line in section.splitlines():
+        if not line.startswith("| `"):
+            continue
+        name, files, knows = line.strip("| ").split(" | ")[:3]
+        above = {layer.name for layer in layers}
+        allowed = above if knows == "all above" else set(re.findall("`(.+?)`", knows))
+        assert allowed <= above, f"{name} knows {allowed - above}, which no row above it names"
+        assert allowed or knows in ("nothing", "all above"), f"{name} knows: got {knows!r}"
+        layers.append(Layer(name.strip("`"), re.findall("`(.+?)`", files), allowed))
+    return layers
+
+
+LAYERS = read_layers()
+SOURCES = sorted(
+    path
+    for top in ("include", "src")
+    for path in (ROOT / top).rglob("*")
+    if path.suffix in (".h", ".hpp", ".cpp", ".inc", ".cu", ".cuh")
+)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def layer_of(file: str) -> Layer:
+    """The layer that names the file or, if none does, the innermost folder around it."""
+    entries = [(entry, layer) for layer in LAYERS for entry in layer.files]
+    fits = [
+        (e, layer) for e, layer in entries if file == e or (e[-1] == "/" and file.startswith(e))
+    ]
+    assert fits, f"{file} belongs to no layer of docs/architecture.md"
+    return max(fits, key=lambda fit: len(fit[0]))[1]
+
+
+def includes(path: Path) -> list[str]:
+    """The files of the library that this one includes."""
+    found = []
+    for line in re.findall(r"^\s*#\s*include\b(.*)", path.read_text(), re.MULTILINE):
+        name = re.match(r'\s*(["<])(.+?)[">]', line)
+        assert name, f"{relative(path)}: #include{line}: expected a name in quotes or brackets"
+        folders = (path.parent, ROOT / "include", ROOT / "src")
+        target = next(
+            (folder / name[2] for folder in folders if (folder / name[2]).is_file()), None
+        )
+        assert target or name[1] == "<", f"{relative(path)} includes {name[2]}, which is not there"
+        if target:
+            found.append(relative(target.resolve()))
+    return found
+
+
+INCLUDES = [(relative(path), target) for path in SOURCES for target in includes(path)]
+
+
+def test_the_table_names_each_file_once_and_only_what_is_there():
+    entries = [entry for layer in LAYERS for entry in layer.files]
+    assert len(entries) == len(set(entries))
+    for entry in entries:
+        assert (ROOT / entry).is_dir() if entry.endswith("/") else (ROOT / entry).is_file(), entry
+
+
+def test_every_file_of_the_library_has_a_layer():
+    for path in SOURCES:
+        layer_of(relative(path))
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+def test_a_layer_includes_only_what_it_knows(layer):
+    broken = [
+        f"{file} includes {target}: {layer.name} does not know {layer_of(target).name}"
+        for file, target in INCLUDES
+        if layer_of(file) is layer
+        and layer_of(target).name not in layer.knows | {layer.name}
+        and (file, target) not in KNOWN_VIOLATIONS
+    ]
+    assert not broken, "\n".join(broken)
+
+
+def test_known_violations_still_occur():
+    def is_violation(file, target):
+        layer, other = layer_of(file), layer_of(target)
+        return other is not layer and other.name not in layer.knows
+
+    gone = KNOWN_VIOLATIONS - {pair for pair in INCLUDES if is_violation(*pair)}
+    assert not gone, f"no longer violations, remove them from the list: {sorted(gone)}"
+
+
+def test_of_the_public_headers_only_packed_key_includes_steps():
+    public = [
+        file
+        for file, target in INCLUDES
+        if file.startswith("include/")
+        and layer_of(file).name != "step"
+        and layer_of(target).name == "step"
+    ]
+    assert public == ["include/tensorhash/coords/packed_key.hpp"]
