@@ -20,6 +20,8 @@ from tensorhash._disk import Limit, TooLarge, open_regular, replacing, size_of
 
 _MAX_COLUMNS = 1000  # three digits in Open3D's names
 _MAX_HEADER = 10_000  # as in NumPy
+_PIECE_BYTES = 1 << 20  # unpacked at a time
+_PIECE_ROWS = 1 << 18  # inserted at a time, which takes 9 bytes per row besides the table
 
 
 def is_archive(path: str) -> bool:
@@ -155,8 +157,15 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
             raise ValueError(
                 f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {entry.file_size}"
             )
-        data = member.read(size)
-        if len(data) != size or member.read(1):
+        data = np.empty(size, np.uint8)
+        # Piece by piece: zipfile holds two copies of what it unpacks at once.
+        for start in range(0, size, _PIECE_BYTES):
+            room = memoryview(data)[start : start + _PIECE_BYTES]
+            piece = member.read(len(room))
+            if len(piece) != len(room):
+                raise ValueError(f"{name}: expected {size} bytes of data")
+            room[:] = piece
+        if member.read(1):
             raise ValueError(f"{name}: expected {size} bytes of data")
     return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
 
@@ -191,9 +200,24 @@ def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
         elements = [_element_of(array) for array in values]
         limit.require_table(rows, gaps, _element_of(arrays["key"]), elements)
     if places is None:
-        return _core.HashMap.from_items(arrays["key"], values)
+        return _insert_in_pieces(arrays["key"], values, rows)
     table = _core.HashMap.from_parts(arrays["key"], values, places)
     table.validate()
+    return table
+
+
+def _insert_in_pieces(keys: Any, values: list[Any], most: int) -> _core.HashMap:
+    """`from_items` of rows with at most `most` distinct keys, with little memory besides the table."""
+    for column, array in enumerate(values):
+        if len(array) != len(keys):
+            raise ValueError(
+                f"value_{column:03d}: expected {len(keys)} rows, as many as keys, got {len(array)}"
+            )
+    table = _core.HashMap.from_items(keys[:0], [array[:0] for array in values])
+    table.reserve(most)
+    for start in range(0, len(keys), _PIECE_ROWS):
+        piece = slice(start, start + _PIECE_ROWS)
+        table.insert(keys[piece], [array[piece] for array in values])
     return table
 
 

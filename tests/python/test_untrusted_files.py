@@ -59,6 +59,49 @@ def test_many_equal_short_keys_are_in_proportion(tmp_path):
     same(tensorhash.HashSet.load(path).keys(), keys[:1])
 
 
+# Loads a file and prints the megabytes that this took at its peak.
+PEAK = """
+import re, sys
+import numpy as np
+import tensorhash
+
+def resident(name):
+    return int(re.search(name + r":\\s*(\\d+) kB", open("/proc/self/status").read())[1]) / 1000
+
+tensorhash.set_num_threads(1)
+tensorhash.HashMap.from_items(np.arange(10), np.arange(10)).get([1])
+before = resident("VmRSS")
+table = tensorhash.HashSet.load(sys.argv[1], max_bytes=61_000_000)
+assert table.keys().tolist() == [0]
+print(resident("VmHWM") - before)
+"""
+
+
+def test_at_its_peak_a_load_holds_the_arrays_the_table_and_little_else(run_program, tmp_path):
+    path = tmp_path / "b.npz"
+    np.savez_compressed(path, key=np.zeros(60_000_000, np.uint8), n_values=np.array([0]))
+    assert path.stat().st_size < 60_000
+    assert float(run_program(PEAK, arguments=(path,))) < 60 + 20
+
+
+def test_rows_that_go_in_by_pieces_give_the_table_of_from_items(monkeypatch, tmp_path):
+    monkeypatch.setattr(tensorhash._npz, "_PIECE_ROWS", 100)
+    monkeypatch.setattr(tensorhash._npz, "_PIECE_BYTES", 1000)
+    rng = np.random.default_rng(5)
+    for keys in (rng.permutation(1234), rng.integers(0, 300, (1000, 2)).astype(">i8")[:, ::-1]):
+        values = rng.random((len(keys), 3))
+        path = savez(tmp_path / "t.npz", key=keys, n_values=np.array([1]), value_000=values)
+        loaded = tensorhash.HashMap.load(path)
+        expected = tensorhash.HashMap.from_items(keys, values)
+        for got, wanted in zip(loaded.items(), expected.items(), strict=True):
+            same(got, wanted)
+        if keys.ndim == 1:
+            assert loaded.capacity() == expected.capacity()
+    savez(path, key=keys, n_values=np.array([1]), value_000=values[1:])
+    with pytest.raises(ValueError, match=r"t\.npz: value_000: expected 1000 rows.* got 999"):
+        tensorhash.HashMap.load(path)
+
+
 def npy(shape, content=b"", descr="<i8", version=1):
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     length = struct.pack("<H" if version == 1 else "<I", len(text))
