@@ -5,8 +5,6 @@ With `buf_index`, entries get their old indices back; without it, rows become 0.
 
 from __future__ import annotations
 
-import io
-import math
 import os
 import struct
 import zipfile
@@ -17,10 +15,9 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._disk import Limit, TooLarge, open_regular, replacing, size_of
+from tensorhash._npy import read_npy
 
 _MAX_COLUMNS = 1000  # three digits in Open3D's names
-_MAX_HEADER = 10_000  # as in NumPy
-_PIECE_BYTES = 1 << 20  # unpacked at a time
 _PIECE_ROWS = 1 << 18  # inserted at a time, which takes 9 bytes per row besides the table
 
 
@@ -124,50 +121,9 @@ def _is_ours(name: str) -> bool:
     return name in ("key", "n_values", "buf_index") or name.startswith("value_")
 
 
-def _read_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any]:
-    """(shape, Fortran order, dtype). Reads no further than the header."""
-    version = np.lib.format.read_magic(member)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"{name}: unknown array format {version}")
-    length = member.read(2 if version == (1, 0) else 4)
-    size = int.from_bytes(length, "little")
-    if size > _MAX_HEADER:
-        raise ValueError(f"{name}: expected a header of at most {_MAX_HEADER} bytes, got {size}")
-    header = io.BytesIO(length + member.read(size))
-    try:
-        if version == (1, 0):
-            return np.lib.format.read_array_header_1_0(header)
-        return np.lib.format.read_array_header_2_0(header)
-    except (
-        Exception
-    ) as error:  # NumPy parses it as Python: TokenError, MemoryError for brackets, ...
-        raise ValueError(f"{name}: its header is not readable: {error}") from None
-
-
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
-    """One array. Its header must agree with the size of the entry before memory is allocated."""
     with archive.open(entry) as member:
-        shape, fortran, dtype = _read_header(member, name)
-        if dtype.hasobject:
-            raise ValueError(f"{name}: holds Python objects, which are never loaded")
-        if any(extent < 0 for extent in shape):
-            raise ValueError(f"{name}: negative shape {shape}")
-        size = math.prod(shape) * dtype.itemsize
-        if size > entry.file_size:
-            raise ValueError(
-                f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {entry.file_size}"
-            )
-        data = np.empty(size, np.uint8)
-        # Piece by piece: zipfile holds two copies of what it unpacks at once.
-        for start in range(0, size, _PIECE_BYTES):
-            room = memoryview(data)[start : start + _PIECE_BYTES]
-            piece = member.read(len(room))
-            if len(piece) != len(room):
-                raise ValueError(f"{name}: expected {size} bytes of data")
-            room[:] = piece
-        if member.read(1):
-            raise ValueError(f"{name}: expected {size} bytes of data")
-    return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+        return read_npy(member, entry.file_size, name)
 
 
 def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
