@@ -108,9 +108,10 @@ def _take_as_numpy(array: Any, argument: str) -> tuple[NumPyArray, Framework]:
 
 
 def without_arrays(values: Any, argument: str) -> Any:
-    """A list in which each array has become a NumPy array, read as `take_array` reads it.
+    """A list in which each array has become a NumPy array, or a number, as `take_array` reads it.
 
-    NumPy alone would read a column with nulls as floats, and a masked array without its mask.
+    NumPy alone would read a column with nulls as floats, and a masked array without its mask. An
+    array of rank 0 becomes a number, so that the checks for integers in _lists.py see one.
     """
     if not any(map(_is_array_class, _leaf_classes(values))):
         return values
@@ -138,7 +139,10 @@ def _leaf_classes(values: Any) -> set[type]:
 def _read_arrays(values: Any, argument: str) -> Any:
     if isinstance(values, (list, tuple)):
         return [_read_arrays(one, f"{argument}[{at}]") for at, one in enumerate(values)]
-    return _take_as_numpy(values, argument)[0] if _is_array_class(type(values)) else values
+    if not _is_array_class(type(values)):
+        return values
+    array = _take_as_numpy(values, argument)[0]
+    return array if array.ndim else array[()]
 
 
 def _take_foreign(array: Any, argument: str) -> Any:

@@ -122,7 +122,7 @@ class _Torch(Framework):
             capsule = self._export(array)
         except Exception as error:
             raise ValueError(f"{argument}: torch refused to share the memory: {error}") from error
-        _require_storage(array, argument)
+        require_storage(array, argument)
         return _core.Tensor.wrap(capsule, argument)
 
     def give(self, tensor: _core.Tensor) -> Array:
@@ -130,7 +130,7 @@ class _Torch(Framework):
         return self._import(tensor.to_dlpack())
 
 
-def _require_storage(array: Any, argument: str) -> None:
+def require_storage(array: Any, argument: str) -> None:
     """ValueError if a torch tensor is larger than its storage, which `resize_` can shrink or free."""
     got = array.untyped_storage().nbytes()
     offset = array.storage_offset()

@@ -132,7 +132,7 @@ def _exact_integers(values: Any, dtype: str, argument: str) -> Any:
     for index, value in _elements(exact):
         if not isinstance(value, _INTEGERS):
             raise TypeError(
-                f"{argument}: {_where(index)}expected {dtype}, got the float {value!r}; "
+                f"{argument}: {_where(index)}expected {dtype}, got the float {value}; "
                 f"convert it first, for example with int()"
             )
     return exact

@@ -5,8 +5,6 @@ With `buf_index`, entries get their old indices back; without it, rows become 0.
 
 from __future__ import annotations
 
-import io
-import math
 import os
 import struct
 import zipfile
@@ -17,9 +15,10 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._disk import Limit, TooLarge, open_regular, replacing, size_of
+from tensorhash._npy import read_npy
 
 _MAX_COLUMNS = 1000  # three digits in Open3D's names
-_MAX_HEADER = 10_000  # as in NumPy
+_PIECE_ROWS = 1 << 18  # inserted at a time, which takes 9 bytes per row besides the table
 
 
 def is_archive(path: str) -> bool:
@@ -122,43 +121,9 @@ def _is_ours(name: str) -> bool:
     return name in ("key", "n_values", "buf_index") or name.startswith("value_")
 
 
-def _read_header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any]:
-    """(shape, Fortran order, dtype). Reads no further than the header."""
-    version = np.lib.format.read_magic(member)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"{name}: unknown array format {version}")
-    length = member.read(2 if version == (1, 0) else 4)
-    size = int.from_bytes(length, "little")
-    if size > _MAX_HEADER:
-        raise ValueError(f"{name}: expected a header of at most {_MAX_HEADER} bytes, got {size}")
-    header = io.BytesIO(length + member.read(size))
-    try:
-        if version == (1, 0):
-            return np.lib.format.read_array_header_1_0(header)
-        return np.lib.format.read_array_header_2_0(header)
-    except (
-        Exception
-    ) as error:  # NumPy parses it as Python: TokenError, MemoryError for brackets, ...
-        raise ValueError(f"{name}: its header is not readable: {error}") from None
-
-
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Any:
-    """One array. Its header must agree with the size of the entry before memory is allocated."""
     with archive.open(entry) as member:
-        shape, fortran, dtype = _read_header(member, name)
-        if dtype.hasobject:
-            raise ValueError(f"{name}: holds Python objects, which are never loaded")
-        if any(extent < 0 for extent in shape):
-            raise ValueError(f"{name}: negative shape {shape}")
-        size = math.prod(shape) * dtype.itemsize
-        if size > entry.file_size:
-            raise ValueError(
-                f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {entry.file_size}"
-            )
-        data = member.read(size)
-        if len(data) != size or member.read(1):
-            raise ValueError(f"{name}: expected {size} bytes of data")
-    return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+        return read_npy(member, entry.file_size, name)
 
 
 def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
@@ -191,9 +156,24 @@ def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
         elements = [_element_of(array) for array in values]
         limit.require_table(rows, gaps, _element_of(arrays["key"]), elements)
     if places is None:
-        return _core.HashMap.from_items(arrays["key"], values)
+        return _insert_in_pieces(arrays["key"], values, rows)
     table = _core.HashMap.from_parts(arrays["key"], values, places)
     table.validate()
+    return table
+
+
+def _insert_in_pieces(keys: Any, values: list[Any], most: int) -> _core.HashMap:
+    """`from_items` of rows with at most `most` distinct keys, with little memory besides the table."""
+    for column, array in enumerate(values):
+        if len(array) != len(keys):
+            raise ValueError(
+                f"value_{column:03d}: expected {len(keys)} rows, as many as keys, got {len(array)}"
+            )
+    table = _core.HashMap.from_items(keys[:0], [array[:0] for array in values])
+    table.reserve(most)
+    for start in range(0, len(keys), _PIECE_ROWS):
+        piece = slice(start, start + _PIECE_ROWS)
+        table.insert(keys[piece], [array[piece] for array in values])
     return table
 
 

@@ -143,6 +143,65 @@ CALLS = {
 }
 
 
+def torch_calls():
+    """The same for `tensorhash.torch`, which takes torch tensors only. Imports torch."""
+    import torch
+
+    import tensorhash.torch as tht
+
+    rows = torch.zeros(ROWS, 4, dtype=torch.int32)
+    rows[:, 1] = torch.arange(ROWS)
+    features = np.ones((ROWS, 3), np.float32)
+    kernel_map = thc.generate_kernel_map(rows, rows, 1, 3)
+
+    def module(features, *, weight=None, bias=None, **options):
+        conv = tht.SparseConv3d(3, 2, 3, **options)
+        for name, array in (("weight", weight), ("bias", bias)):
+            if array is not None:
+                setattr(conv, name, torch.nn.Parameter(array))
+        return conv(features, rows)[0]
+
+    def weight_of(array):
+        return module(torch.from_numpy(features), weight=array)
+
+    def bias_of(array):
+        return module(torch.from_numpy(features), bias=array)
+
+    weight = np.ones((27, 3, 2), np.float32)
+    calls = {
+        "sparse_conv features": Call(
+            "features", features, lambda a: tht.sparse_conv(a, torch.from_numpy(weight), kernel_map)
+        ),
+        "sparse_conv weight": Call(
+            "weight",
+            weight,
+            lambda a: tht.sparse_conv(torch.from_numpy(features), a, kernel_map),
+        ),
+        "SparseConv3d": Call("features", features, module),
+        "SparseConv3d weight": Call("weight", weight, weight_of),
+        "SparseConv3d bias": Call("bias", np.ones(2, np.float32), bias_of),
+        "stride_features coords": Call(
+            "coords",
+            rows.numpy(),
+            lambda a: tht.stride_features(torch.from_numpy(features), a, 2),
+        ),
+    }
+    for reduce in ("max", "mean", "sum"):
+        options = {"stride": 2, "stride_mode": "reduce_and_stride", "stride_reduce": reduce}
+        calls[f"stride_features {reduce}"] = Call(
+            "features", features, lambda a, reduce=reduce: tht.stride_features(a, rows, 2, reduce)
+        )
+        for duplicates in ("error", "first"):
+            calls[f"SparseConv3d {reduce} {duplicates}"] = Call(
+                "features",
+                features,
+                lambda a, options=options, duplicates=duplicates: module(
+                    a, duplicates=duplicates, **options
+                ),
+            )
+    return calls
+
+
 def plain(result):
     """A result as nested lists, to be compared."""
     if isinstance(result, (tuple, list)):

@@ -31,6 +31,44 @@ def test_an_integer_that_a_list_of_floats_would_round_is_refused(values, row):
             call(values)
 
 
+def _torch_scalars(values):
+    return [*pytest.importorskip("torch").tensor(values)]
+
+
+SCALARS = {
+    "numpy": lambda values: [np.array(value) for value in values],
+    "torch": _torch_scalars,
+    "core": lambda values: [o3c.Tensor(value, o3c.int64) for value in values],
+    "masked": lambda values: [np.ma.masked_array(value) for value in values],
+}
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_arrays_of_rank_0_in_a_list_are_numbers_and_never_rounded(kind):
+    big, one = SCALARS[kind]([2**53, 2**53 + 1]), SCALARS[kind]([2**53 + 1])
+    refused = "expected numbers that float64 holds exactly, got 9007199254740993"
+    for values in ([*big, 0.5], [big, [0.5, 0.5]]):
+        for call in (
+            th.unique,
+            lambda a: th.HashMap.from_items(a, np.zeros(len(a))),
+            lambda a: thc.voxelize(np.zeros((len(a), 1)), 1.0, features=a),
+        ):
+            with pytest.raises(ValueError, match=refused):
+                call(values)
+    for shape, keys in (((), big), ((1,), [one])):
+        table = th.HashSet(0, "float64", shape)
+        for call in (table.insert, table.find, table.erase):
+            with pytest.raises(ValueError, match=refused):
+                call(keys)
+    with pytest.raises(ValueError, match=refused):
+        o3c.Tensor([*big, 0.5])
+    same(th.unique([*big, *big]), np.array([2**53, 2**53 + 1]))
+    same(th.HashSet(0, "int64", ()).insert([*big, *one])[0], np.int32([0, 1, 1]))
+    same(th.HashSet(0, "float64", ()).insert(SCALARS[kind]([3, 4, 3]))[0], np.int32([0, 1, 0]))
+    with pytest.raises(TypeError, match="expected int64, got the float 0.5"):
+        th.HashSet(0, "int64", ()).insert([*big, np.array(0.5)])
+
+
 def test_an_integer_key_is_never_rounded_to_a_float_of_the_table():
     for dtype, bad in (("float64", 2**53 + 1), ("float32", 2**24 + 1), ("float64", -(2**60) - 1)):
         table = th.HashSet(4, dtype, ())

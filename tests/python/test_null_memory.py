@@ -42,6 +42,41 @@ def test_a_tensor_with_freed_storage_is_a_value_error_everywhere(run_program):
     )
 
 
+def test_a_tensor_with_freed_storage_is_a_value_error_in_tensorhash_torch(run_program):
+    run_program(
+        SETUP,
+        """
+        from array_calls import torch_calls
+        for name, call in torch_calls().items():
+            call.run(torch.from_numpy(call.array))
+            for autocast in (False, True):
+                for left in (0, 4):
+                    tensor = torch.from_numpy(call.array).clone()
+                    tensor.untyped_storage().resize_(left)
+                    with torch.autocast("cpu", enabled=autocast):
+                        refused(name, call, tensor, ["freed"])
+        """,
+    )
+
+
+def test_tensors_that_torch_traces_with_have_no_memory_to_check():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from tensorhash.torch.functional import require_memory
+
+    def check(features):
+        require_memory(features, "features")
+        return features.sum()
+
+    ones = torch.ones(3, 2)
+    for transform in (torch.func.grad, torch.func.vmap, torch.func.functionalize, make_fx):
+        transform(check)(ones)
+    make_fx(check, tracing_mode="symbolic")(ones)
+    check(FakeTensorMode().from_tensor(ones))
+    check(ones.to("meta"))
+
+
 def test_a_view_of_a_storage_that_shrank_is_a_value_error():
     whole = torch.arange(100)
     table = tensorhash.HashSet(4, "int64", ())

@@ -188,3 +188,31 @@ def test_damaged_headers_never_end_in_another_error(tmp_path):
             assert load_checkpoint(tmp_path / "c").size() == 20
         except ValueError as error:
             assert "thshard" in str(error) or "checkpoint.json" in str(error)
+
+
+@pytest.mark.parametrize("which", ["key", "values"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ["int64", [10**30]],
+        ["int64", [2**62]],
+        ["int64", [2**61, 2**61]],
+        ["int64", [1] * 70],
+        ["float16", []],
+        ["bfloat16", []],
+    ],
+    ids=str,
+)
+def test_elements_that_no_table_has_are_refused_with_the_file(tmp_path, spec, which):
+    path = checkpoint(tmp_path / "c", 0)
+
+    def change(facts):
+        facts[which] = spec if which == "key" else [spec]
+
+    change_manifest(tmp_path / "c", change)
+    change_header(path, change)
+    if which == "values" and "float16" in spec[0]:
+        assert load_checkpoint(tmp_path / "c").size() == 0  # values may be that
+        return
+    with pytest.raises(ValueError, match=r"checkpoint\.json: .*(dtype|shape)"):
+        load_checkpoint(tmp_path / "c")

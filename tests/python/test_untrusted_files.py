@@ -59,6 +59,49 @@ def test_many_equal_short_keys_are_in_proportion(tmp_path):
     same(tensorhash.HashSet.load(path).keys(), keys[:1])
 
 
+# Loads a file and prints the megabytes that this took at its peak.
+PEAK = """
+import re, sys
+import numpy as np
+import tensorhash
+
+def resident(name):
+    return int(re.search(name + r":\\s*(\\d+) kB", open("/proc/self/status").read())[1]) / 1000
+
+tensorhash.set_num_threads(1)
+tensorhash.HashMap.from_items(np.arange(10), np.arange(10)).get([1])
+before = resident("VmRSS")
+table = tensorhash.HashSet.load(sys.argv[1], max_bytes=61_000_000)
+assert table.keys().tolist() == [0]
+print(resident("VmHWM") - before)
+"""
+
+
+def test_at_its_peak_a_load_holds_the_arrays_the_table_and_little_else(run_program, tmp_path):
+    path = tmp_path / "b.npz"
+    np.savez_compressed(path, key=np.zeros(60_000_000, np.uint8), n_values=np.array([0]))
+    assert path.stat().st_size < 60_000
+    assert float(run_program(PEAK, arguments=(path,))) < 60 + 20
+
+
+def test_rows_that_go_in_by_pieces_give_the_table_of_from_items(monkeypatch, tmp_path):
+    monkeypatch.setattr(tensorhash._npz, "_PIECE_ROWS", 100)
+    monkeypatch.setattr(tensorhash._npy, "_PIECE_BYTES", 1000)
+    rng = np.random.default_rng(5)
+    for keys in (rng.permutation(1234), rng.integers(0, 300, (1000, 2)).astype(">i8")[:, ::-1]):
+        values = rng.random((len(keys), 3))
+        path = savez(tmp_path / "t.npz", key=keys, n_values=np.array([1]), value_000=values)
+        loaded = tensorhash.HashMap.load(path)
+        expected = tensorhash.HashMap.from_items(keys, values)
+        for got, wanted in zip(loaded.items(), expected.items(), strict=True):
+            same(got, wanted)
+        if keys.ndim == 1:
+            assert loaded.capacity() == expected.capacity()
+    savez(path, key=keys, n_values=np.array([1]), value_000=values[1:])
+    with pytest.raises(ValueError, match=r"t\.npz: value_000: expected 1000 rows.* got 999"):
+        tensorhash.HashMap.load(path)
+
+
 def npy(shape, content=b"", descr="<i8", version=1):
     text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     length = struct.pack("<H" if version == 1 else "<I", len(text))
@@ -241,3 +284,51 @@ def test_pipes_are_errors_at_once(tmp_path):
         tensorhash.BoundedHashMap.load(tmp_path / "p.thash")
     with pytest.raises(ValueError, match="regular file"):
         tensorhash.ShardedHashMap.load(tmp_path / "p.thash")
+
+
+BRACKETS = b"\x93NUMPY\x02\x00" + struct.pack("<I", 9000) + b"(" * 9000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        BRACKETS,
+        npy((2,), b"ab", "<U1"),
+        npy((2,), bytes(16), "<M8[s]"),
+        npy((2,), bytes(16), "|O"),
+        npy((10**30,), bytes(16)),
+        npy((0, 10**30), b""),
+        npy((2**62,), bytes(16)),
+        npy((2,), bytes(15)),
+        npy((2,), bytes(17)),
+        npy((-1,), bytes(16)),
+        b"",
+        b"\x93NUMPY\x01",
+    ],
+    ids=lambda content: repr(content[:60]),
+)
+def test_a_tensor_file_that_lies_is_refused_with_its_name(tmp_path, content):
+    path = tmp_path / "t.npy"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"t\.npy: not a readable \.npy file: "):
+        o3c.Tensor.load(path)
+
+
+def test_a_tensor_file_has_bools_of_0_or_1_and_is_read_within_max_bytes(tmp_path):
+    path = tmp_path / "t.npy"
+    path.write_bytes(npy((3,), b"\x02\x01\x00", "|b1"))
+    assert o3c.Tensor.load(path).numpy().view(np.uint8).tolist() == [1, 1, 0]
+    np.save(path, np.arange(1000.0))
+    size = path.stat().st_size
+    assert o3c.Tensor.load(path, max_bytes=size).shape == (1000,)
+    with pytest.raises(ValueError, match=rf"t\.npy: the file itself .*max_bytes={size}$"):
+        o3c.Tensor.load(path, max_bytes=size - 1)
+    with pytest.raises(TypeError, match="max_bytes: expected an int or None"):
+        o3c.Tensor.load(path, max_bytes=1.5)
+    loaded = o3c.Tensor.load(path)
+    os.truncate(path, 0)  # read, not mapped: this changes nothing, and does not end the process
+    same(loaded.numpy(), np.arange(1000.0))
+    os.remove(path)
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="regular file"):
+        o3c.Tensor.load(path)

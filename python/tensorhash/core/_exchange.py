@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._disk import replacing
+from tensorhash._disk import Limit, open_regular, parse_max_bytes, replacing, size_of
 from tensorhash._dtypes import name_of
 from tensorhash._frameworks import to_numpy
+from tensorhash._npy import read_npy
 from tensorhash._types import NumPyArray
 from tensorhash.core._base import Base
 
@@ -81,15 +82,20 @@ class Exchange(Base):
             np.lib.format.write_array(file, np.asarray(self._array, order="C"), allow_pickle=False)
 
     @classmethod
-    def load(cls, file_name: str | os.PathLike[str]) -> Self:
-        """Reads a .npy file; ValueError says what is wrong with another."""
+    def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
+        """Reads a .npy file; ValueError says what is wrong with another.
+
+        The file need not be trusted: it takes as many bytes as it has, at most `max_bytes`.
+        """
         path = os.fsdecode(file_name)
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise ValueError(f"{path}: expected a file, got a folder or a pipe")
-        try:
-            # Mapped first: a header with too large a shape allocates nothing.
-            mapped = np.lib.format.open_memmap(path, mode="r")
-        except (ValueError, TypeError, EOFError, SyntaxError, OverflowError) as error:
-            raise ValueError(f"{path}: not a readable .npy file: {error}") from error
-        name_of(mapped.dtype)
-        return cls._wrap(np.array(mapped, dtype=mapped.dtype.newbyteorder("="), order="C"))
+        most = parse_max_bytes(max_bytes)
+        if os.path.isdir(path):
+            raise ValueError(f"{path}: expected a file, got a folder")
+        with open_regular(path) as file:
+            size = size_of(file)
+            Limit(path, size, most)
+            try:
+                array = read_npy(file, size, "its array")
+            except (ValueError, TypeError, OverflowError) as error:
+                raise ValueError(f"{path}: not a readable .npy file: {error}") from error
+        return cls._wrap(np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C"))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorhash import _core
 from tensorhash._disk import open_regular, size_of
 from tensorhash._dtypes import NAMES
 from tensorhash._types import Element
@@ -180,6 +181,10 @@ def elements_of(facts: dict[str, Any], path: str) -> tuple[Element, list[Element
     """(key, values) as `describe` wrote them."""
     specs = [field(facts, "key", list, path), *field(facts, "values", list, path)]
     elements = [_element_of(spec, path) for spec in specs]
+    try:
+        _core.HashMap.memory_for(0, elements[0], elements[1:])
+    except (ValueError, TypeError) as error:  # no table has such keys or values
+        raise ValueError(f"{path}: {error}") from None
     policy = field(facts, "policy", str, path)
     if policy != POLICY:
         raise ValueError(f"{path}: expected policy {POLICY!r}, got {policy[:80]!r}")
@@ -189,6 +194,6 @@ def elements_of(facts: dict[str, Any], path: str) -> tuple[Element, list[Element
 def _element_of(spec: Any, path: str) -> Element:
     good = isinstance(spec, list) and len(spec) == 2 and isinstance(spec[1], list)
     good = good and isinstance(spec[0], str) and spec[0] in NAMES
-    if not good or not all(type(extent) is int and extent > 0 for extent in spec[1]):
+    if not good or not all(type(extent) is int and 0 < extent < 2**63 for extent in spec[1]):
         raise ValueError(f"{path}: expected a dtype and a shape, got {repr(spec)[:80]}")
     return spec[0], tuple(spec[1])

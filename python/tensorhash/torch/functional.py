@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from tensorhash._arguments import require_one_of
+from tensorhash._frameworks import require_storage
 from tensorhash.coords import CoordTable, KernelMap, stride_coords
 
 Pairs = list[tuple[torch.Tensor, torch.Tensor]]
@@ -26,7 +27,7 @@ def sparse_conv(
     times. Sums are in the order of the offsets: the result is the same in every run. Under
     `torch.autocast` both are cast as in torch's own convolutions.
     """
-    features, weight = _autocast(features), _autocast(weight)
+    features, weight = _cast(features, "features"), _cast(weight, "weight")
     _require(features, weight, kernel_map)
     pairs = _pairs(kernel_map)
     result: torch.Tensor = _SparseConv.apply(features, weight, pairs, kernel_map.num_out)
@@ -55,12 +56,31 @@ def stride_features(
 
 
 def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:
-    """ValueError unless there is one row of features per row of coordinates."""
+    """ValueError unless there is one row of features, with memory, per row of coordinates."""
+    require_memory(features, "features")
     if features.ndim != 2 or len(features) != len(coords):
         raise ValueError(
             f"features: expected shape ({len(coords)}, channels), a row for each of coords, "
             f"got {tuple(features.shape)}"
         )
+
+
+def require_memory(array: Any, argument: str) -> None:
+    """TypeError unless it is a torch tensor; ValueError if its storage was freed or is too small.
+
+    torch's own functions read such a tensor without a check. Tensors that torch traces with have no
+    memory, and pass.
+    """
+    if not isinstance(array, torch.Tensor):
+        raise TypeError(f"{argument}: expected a torch tensor, got {type(array).__name__}")
+    if torch.compiler.is_compiling():
+        return
+    try:
+        traced = array.untyped_storage().device.type == "meta"
+    except NotImplementedError:  # a wrapper of torch.func
+        return
+    if not traced:
+        require_storage(array, argument)
 
 
 def require_reduction(reduce: Any, argument: str) -> None:
@@ -136,9 +156,10 @@ def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) 
             )
 
 
-def _autocast(array: Any) -> Any:
-    """Casts as torch does for its own convolutions: floats, but never float64."""
-    if not (isinstance(array, torch.Tensor) and torch.is_autocast_enabled("cpu")):
+def _cast(array: torch.Tensor, argument: str) -> torch.Tensor:
+    """Under autocast as torch casts for its own convolutions: floats, but never float64."""
+    require_memory(array, argument)
+    if not torch.is_autocast_enabled("cpu"):
         return array
     casts = array.is_floating_point() and array.dtype != torch.float64
     return array.to(torch.get_autocast_dtype("cpu")) if casts else array
@@ -146,8 +167,6 @@ def _autocast(array: Any) -> Any:
 
 def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> None:
     for array, name in ((features, "features"), (weight, "weight")):
-        if not isinstance(array, torch.Tensor):
-            raise TypeError(f"{name}: expected a torch tensor, got {type(array).__name__}")
         if not array.dtype.is_floating_point:
             raise TypeError(f"{name}: expected a float dtype, got {array.dtype}")
         if array.device.type != "cpu":

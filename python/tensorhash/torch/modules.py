@@ -13,6 +13,7 @@ from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, convolution_map, uni
 from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import parse_stride_mode
 from tensorhash.torch.functional import (
+    require_memory,
     require_reduction,
     require_rows,
     sparse_conv,
@@ -90,6 +91,8 @@ class SparseConv3d(nn.Module):
         out_coords: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(features, coordinates) of the output."""
+        if self.bias is not None:
+            require_memory(self.bias, "bias")
         coords_out, kernel_map = self.kernel_map(coords, out_coords)
         reduces = self.stride_mode is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
         if reduces and max(self.stride) > 1:

@@ -11,26 +11,14 @@
 namespace tensorhash::coords {
 namespace {
 
-// A name is a sum of odd multiples; the table's hash spreads what is regular in it.
-constexpr std::array<std::uint64_t, Cells::kMaxAxes> kStride = {
-    0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u};
-constexpr std::uint64_t kBatchStride = 0xd6e8feb86659fd93u;
-
-constexpr bool names_differ_within(int width) {
-    for (int x = -width; x <= width; ++x) {
-        for (int y = -width; y <= width; ++y) {
-            for (int z = -width; z <= width; ++z) {
-                std::uint64_t const name = static_cast<std::uint64_t>(x) * kStride[0] +
-                                           static_cast<std::uint64_t>(y) * kStride[1] +
-                                           static_cast<std::uint64_t>(z) * kStride[2];
-                if (name == 0 && (x != 0 || y != 0 || z != 0)) return false;
-            }
-        }
-    }
-    return true;
+// A name is the hash of a key of four words: no cells can be chosen to share one.
+std::uint64_t fold(std::uint64_t hash, std::int64_t word, kernel::HashSecret const& secret) {
+    return kernel::fold_in(hash, static_cast<std::uint64_t>(word), secret);
 }
-// A window is at most five cells wide; were two of its names equal, a point would be met twice.
-static_assert(names_differ_within(8));
+
+std::uint64_t finish(std::uint64_t hash, std::int64_t word, kernel::HashSecret const& secret) {
+    return kernel::end_with(hash, static_cast<std::uint64_t>(word), secret);
+}
 
 }  // namespace
 
@@ -82,12 +70,13 @@ CellNames Cells::names_of(SearchSpace const& space) const {
     std::int64_t const* const batch = space.batch_of_points();
     runtime::for_ranges(names.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            std::uint64_t name = batch ? static_cast<std::uint64_t>(batch[i]) * kBatchStride : 0;
+            std::array<std::int64_t, kMaxAxes> cell{};
             for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
-                name += static_cast<std::uint64_t>(number(space.points.row(i)[gridded_[axis]])) *
-                        kStride[axis];
+                cell[axis] = number(space.points.row(i)[gridded_[axis]]);
             }
-            names.set(i, kernel::mix(name, secret_));
+            std::uint64_t const base = fold(secret_.start, batch ? batch[i] : 0, secret_);
+            std::uint64_t const line = fold(fold(base, cell[0], secret_), cell[1], secret_);
+            names.set(i, finish(line, cell[2], secret_));
         }
     });
     return names;
@@ -119,13 +108,13 @@ void Cells::name_window(double const* query, std::int64_t batch, CellNames& name
         low[axis] = number(query[gridded_[axis]] - reach_);
         high[axis] = number(query[gridded_[axis]] + reach_);
     }
-    std::uint64_t const base = static_cast<std::uint64_t>(batch) * kBatchStride;
+    std::uint64_t const base = fold(secret_.start, batch, secret_);
     for (std::int64_t x = low[0]; x <= high[0]; ++x) {
-        std::uint64_t const at_x = base + static_cast<std::uint64_t>(x) * kStride[0];
+        std::uint64_t const at_x = fold(base, x, secret_);
         for (std::int64_t y = low[1]; y <= high[1]; ++y) {
-            std::uint64_t const at_y = at_x + static_cast<std::uint64_t>(y) * kStride[1];
+            std::uint64_t const at_y = fold(at_x, y, secret_);
             for (std::int64_t z = low[2]; z <= high[2]; ++z) {
-                names.add(kernel::mix(at_y + static_cast<std::uint64_t>(z) * kStride[2], secret_));
+                names.add(finish(at_y, z, secret_));
             }
         }
     }

@@ -1,14 +1,16 @@
 // A grid of cells for points within a radius: each cell has a 64-bit name, and the vector-key table
-// knows who has it first. Names are mixed with a random seed first, since that table's own hash is
-// published. Cells may share a name: every point is measured anyway, and cells of one window never
-// do.
+// knows which point has it first. Names are hashes with a random seed, since that table's own hash
+// is published. Cells may share a name: every point is measured anyway, and `visit_once` takes each
+// cell of a window once.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "coords/neighbours/search_space.hpp"
@@ -28,6 +30,24 @@ inline std::int64_t cell_number(double cell) noexcept {
         std::bit_cast<std::int64_t>(size) - std::bit_cast<std::int64_t>(kWhole);
     std::int64_t const number = beyond + static_cast<std::int64_t>(kWhole);
     return cell < 0 ? -number : number;
+}
+
+/// Calls visit(cell) once for each cell in the window; -1 is no cell. Two names of one window are
+/// equal with probability 2^-64, and their points must not count twice.
+template <typename Visit>
+void visit_once(std::span<std::int32_t const> window, Visit const& visit) {
+    std::uint64_t seen = 0;  // one bit for 64 cells: a set bit is looked up, another is new
+    for (std::size_t i = 0; i < window.size(); ++i) {
+        if (window[i] < 0) continue;
+        std::uint64_t const bit = std::uint64_t{1} << (static_cast<std::uint32_t>(window[i]) % 64);
+        auto const before = window.first(i);
+        if ((seen & bit) != 0 &&
+            std::find(before.begin(), before.end(), window[i]) != before.end()) {
+            continue;
+        }
+        seen |= bit;
+        visit(static_cast<std::size_t>(window[i]));
+    }
 }
 
 /// Names as the vector-key table takes them: two columns each.

@@ -68,8 +68,7 @@ Tally joined(std::vector<Tally> const& tallies) {
     }
     throw ValueError(argument + ": expected finite numbers, got " + std::to_string(tally.nan) +
                      " NaN and " + std::to_string(tally.infinite) + " infinite" + where +
-                     "; drop those rows, for example " + argument + "[np.isfinite(" + argument +
-                     ").all(1)]");
+                     "; drop those rows");
 }
 
 }  // namespace

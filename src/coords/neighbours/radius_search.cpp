@@ -62,9 +62,7 @@ private:
 
     void collect(std::size_t query, std::span<std::int32_t const> window, Found& found) const {
         std::size_t const before = found.candidates.size();
-        for (std::int32_t const cell : window) {
-            if (cell >= 0) measure(query, static_cast<std::size_t>(cell), found.candidates);
-        }
+        visit_once(window, [&](std::size_t cell) { measure(query, cell, found.candidates); });
         auto const mine = found.candidates.begin() + static_cast<std::ptrdiff_t>(before);
         std::size_t const count = std::min(most_, found.candidates.size() - before);
         auto const kept = mine + static_cast<std::ptrdiff_t>(count);

@@ -1,0 +1,69 @@
+"""NumPy's .npy format, read from files that need not be trusted."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import IO, Any
+
+import numpy as np
+
+from tensorhash._dtypes import name_of
+
+_MAX_HEADER = 10_000  # as in NumPy
+_PIECE_BYTES = 1 << 20  # read at a time: zipfile holds two copies of what it unpacks at once
+
+
+def read_npy(file: IO[bytes], file_bytes: int, name: str) -> Any:
+    """The array that begins here and ends with the file. Bools are 0 or 1.
+
+    The header must agree with `file_bytes` before memory is allocated. ValueError, TypeError or
+    OverflowError says what is wrong.
+    """
+    shape, fortran, dtype = _read_header(file, name)
+    if dtype.hasobject:
+        raise ValueError(f"{name}: holds Python objects, which are never loaded")
+    name_of(dtype)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"{name}: negative shape {shape}")
+    size = math.prod(shape) * dtype.itemsize
+    if size > file_bytes:
+        raise ValueError(
+            f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {file_bytes}"
+        )
+    data = _read_bytes(file, size, name)
+    if dtype == np.bool_:
+        np.not_equal(data, 0, out=data)
+    return data.view(dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _read_bytes(file: IO[bytes], size: int, name: str) -> Any:
+    data = np.empty(size, np.uint8)
+    for start in range(0, size, _PIECE_BYTES):
+        room = memoryview(data)[start : start + _PIECE_BYTES]
+        piece = file.read(len(room))
+        if len(piece) != len(room):
+            raise ValueError(f"{name}: expected {size} bytes of data, it ends before")
+        room[:] = piece
+    if file.read(1):
+        raise ValueError(f"{name}: expected {size} bytes of data, it has more")
+    return data
+
+
+def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any]:
+    """(shape, Fortran order, dtype). Reads no further than the header."""
+    version = np.lib.format.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"{name}: unknown array format {version}")
+    length = file.read(2 if version == (1, 0) else 4)
+    size = int.from_bytes(length, "little")
+    if size > _MAX_HEADER:
+        raise ValueError(f"{name}: expected a header of at most {_MAX_HEADER} bytes, got {size}")
+    header = io.BytesIO(length + file.read(size))
+    try:
+        if version == (1, 0):
+            return np.lib.format.read_array_header_1_0(header)
+        return np.lib.format.read_array_header_2_0(header)
+    # NumPy parses it as Python: TokenError, MemoryError for brackets, ...
+    except Exception as error:
+        raise ValueError(f"{name}: its header is not readable: {error}") from None
