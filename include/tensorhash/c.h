@@ -171,6 +171,7 @@ TH_API th_status th_map_export(th_map const* map, int64_t begin, int64_t limit,
 TH_API th_status th_map_memory(th_map const* map, int64_t* bytes);
 
 TH_API th_status th_map_save(th_map const* map, char const* file_name);
+/* Takes memory in proportion to the file, as SECURITY.md says; C has no way to set max_bytes. */
 TH_API th_status th_map_load(char const* file_name, th_map** map);
 
 /* One table over several devices, as tensorhash/sharded/sharded_map.hpp. The calls are th_map's,
@@ -243,8 +244,8 @@ TH_API th_status th_sharded_export(th_sharded const* map, int64_t begin, int64_t
                                    th_make_sharded_room make_room, void* context, int64_t* next);
 
 TH_API th_status th_sharded_save(th_sharded const* map, char const* file_name);
-/* Without devices (null, 0): as many as were saved. A policy without a name and a route: the saved
- * one. */
+/* Memory as with th_map_load. Without devices (null, 0): as many as were saved. A policy without a
+ * name and a route: the saved one. */
 TH_API th_status th_sharded_load(char const* file_name, char const* const* devices,
                                  int32_t device_count, th_policy policy, th_sharded** map);
 

@@ -88,7 +88,9 @@ public:
     /// bool [N]: which rows erased; of equal keys the first. Freed indices are reused last in, first out.
     Tensor erase(Tensor const& keys);
     /// The values of each key, a tensor a column; where a key is missing, the row of `defaults`
-    /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros).
+    /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros). Name the
+    /// result before you loop over it: `for (float v : map.get(keys)[0].as<float>())` compiles, and
+    /// reads freed memory, because the vector goes before the loop begins.
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
     /// The same into memory of the caller's, one address a column, [N, *shape]; null columns are skipped.

@@ -28,7 +28,8 @@ def release_memory() -> int:
     """Gives cached memory back to the system; returns the number of bytes.
 
     Memory of freed tables and results, in blocks of at least 256 KiB, is kept for the next ones: at
-    most 1 GiB, and at most a sixteenth of the machine's memory. Tables and arrays in use stay.
+    most 1 GiB, and at most a sixteenth of the machine's memory or of the process's control group's
+    limit, if that is lower. Tables and arrays in use stay.
     """
     return _core.release_memory()
 

@@ -79,6 +79,15 @@ class Frames(Framework):
                 f"{self.fill.format(label.whole)}"
             )
 
+    def refuse_nulls_inside(self, count: int, first: int, label: _Label) -> None:
+        """The same for nulls inside the rows of a column of rows, which `drop` leaves."""
+        if count:
+            kept = f"[row for row in {self.listed.format(label.column)} if None not in row]"
+            raise ValueError(
+                f"{label.column}: expected no nulls, got {count} inside rows, the first in row "
+                f"{first}; drop such rows with {kept}"
+            )
+
     def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
         """The error for elements that are not numbers; `kind` is "text", "date", "object" or "other"."""
         name = label.column
@@ -178,7 +187,11 @@ class _Polars(Frames):
             return column.to_numpy()
         if kind == "Array":
             shape = tuple(dtype.shape)
-            flat = column.reshape((-1,)) if math.prod(shape) else column.head(0)
+            width = math.prod(shape)
+            flat = column.reshape((-1,)) if width else column.head(0)
+            inside = flat.null_count() if width else 0
+            first = int(flat.is_null().arg_max()) // width if inside else 0
+            self.refuse_nulls_inside(inside, first, label)
             return self.read(flat, label).reshape(len(column), *shape)
         words = {"String": "text", "Categorical": "text", "Enum": "text", "Object": "object"}
         dates = ("Date", "Datetime", "Duration", "Time")
@@ -223,8 +236,13 @@ class _Arrow(Frames):
             return self.read(column.cast(column.type.value_type), label)
         if kind.startswith("fixed_size_list<"):
             joined = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-            flat = self.read(joined.flatten(), label)
-            return flat.reshape(len(column), column.type.list_size, *flat.shape[1:])
+            width = column.type.list_size
+            rows = joined.flatten()
+            inside = rows.null_count
+            first = rows.is_null().to_pylist().index(True) // width if inside else 0
+            self.refuse_nulls_inside(inside, first, label)
+            flat = self.read(rows, label)
+            return flat.reshape(len(column), width, *flat.shape[1:])
         dates = ("timestamp", "duration", "date", "time")
         what = "date" if kind.startswith(dates) else "other"
         raise self.stranger(

@@ -21,6 +21,8 @@ class MapTable(Table[ArrayT]):
     """A table with value columns. The private base of HashMap and BoundedHashMap."""
 
     _values: list[Element]
+    #: The way out for a table without values, in an error.
+    _without_values = "pass value_dtypes=[] and value_element_shapes=[]"
 
     def _create_map(
         self,
@@ -32,7 +34,7 @@ class MapTable(Table[ArrayT]):
         seed: int | None,
     ) -> None:
         """`_create` from the (dtype, element shape) of one value column, or of several."""
-        self._create(rows, key, _value_columns(one, several), device, seed)
+        self._create(rows, key, _value_columns(one, several, self._without_values), device, seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
         super()._hold(table, home)
@@ -150,7 +152,9 @@ def one_or_tuple(
     return give(values[0]) if len(values) == 1 else tuple(give(value) for value in values)
 
 
-def _value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple[Any, Any]]:
+def _value_columns(
+    one: tuple[Any, Any], several: tuple[Any, Any], without: str
+) -> list[tuple[Any, Any]]:
     """(dtype, element shape) of each value column, from one of each or from several."""
     if isinstance(one[0], (list, tuple)) and several[0] is None:
         # Open3D also takes several columns in the place of one.
@@ -162,7 +166,7 @@ def _value_columns(one: tuple[Any, Any], several: tuple[Any, Any]) -> list[tuple
         if one[0] is None or one[1] is None:
             raise TypeError(
                 "value_dtype: expected value_dtype and value_element_shape, "
-                "or value_dtypes and value_element_shapes; for keys without values use HashSet"
+                f"or value_dtypes and value_element_shapes; for keys without values {without}"
             )
         return [one]
     if one[0] is not None or one[1] is not None or None in several:

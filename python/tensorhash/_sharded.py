@@ -38,6 +38,7 @@ class ShardedTable(MapTable[ArrayT]):
     _table: _core.ShardedMap  # type: ignore[assignment]
     _policy: Policy
     _bounded: ClassVar[bool]
+    _without_values = MapTable._without_values  # not HashMap's: a HashSet has no shards
 
     @classmethod
     def _with_policy(cls, table: Any, home: Framework, policy: Policy | None) -> Self:

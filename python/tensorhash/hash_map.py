@@ -37,6 +37,8 @@ class HashMap(MapTable[ArrayT]):
     In annotations, `HashMap[torch.Tensor]` says which arrays the results are.
     """
 
+    _without_values = "use HashSet"
+
     def __init__(
         self,
         init_capacity: int,

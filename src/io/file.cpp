@@ -31,9 +31,12 @@ void fail(std::string const& name, char const* doing, char const* then) {
 }
 
 void require_whole_name(std::string const& name) {
-    if (name.empty() || name.find('\0') != std::string::npos) {
+    if (name.empty()) {
+        throw ValueError("file_name: expected the name of a file, got \"\"");
+    }
+    if (name.find('\0') != std::string::npos) {
         throw ValueError("file_name: expected a name without zero bytes, got \"" +
-                         std::string(name.c_str()) + (name.empty() ? "\"" : "\\0...\""));
+                         std::string(name.c_str()) + "\\0...\"");
     }
 }
 

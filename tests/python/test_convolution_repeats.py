@@ -175,3 +175,23 @@ def test_no_rows():
     for options, duplicates in itertools.product(MODES, ("error", "first")):
         conv = SparseConv3d(2, 3, 3, **options, duplicates=duplicates)
         assert conv(torch.empty(0, 2), nothing)[0].shape == (0, 3)
+
+
+def test_rows_that_change_during_the_call_are_never_told_to_pass_what_they_did(monkeypatch):
+    """A writer between the two passes of `unique`, in the place of another thread."""
+    from tensorhash.coords import _repeats
+
+    rows = np.zeros((4, 4), np.int32)
+    rows[:, 1] = np.arange(4)
+    unique = _repeats._core.unique
+
+    class Core:
+        @staticmethod
+        def unique(array, *options):
+            assert not np.shares_memory(array, rows)
+            rows[:] = 0
+            return unique(array, *options)
+
+    monkeypatch.setattr(_repeats, "_core", Core)
+    with pytest.raises(ValueError, match="^coords: .*written to during this call; pass a copy$"):
+        thc.convolution_map(rows, 3, duplicates="first")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorhash
+import tensorhash.coords as thc
 from tensorhash.coords import IntCoords, expand_coords, stride_coords, unique_coords
 
 
@@ -403,3 +404,17 @@ def test_the_examples_in_docstrings_are_true(module):
     imported = importlib.import_module("tensorhash.coords" + module)
     failed, tried = doctest.testmod(imported, extraglobs={"np": np})
     assert failed == 0 and tried > 0
+
+
+def test_rows_without_a_batch_column_are_blamed_not_the_kernel():
+    rows = np.zeros((1, 3), np.int32)
+    pad = r"there is no batch column; np\.pad\({0}, .* adds batch 0$"
+    with pytest.raises(ValueError, match="^coords: .*axes of kernel_size.*" + pad.format("coords")):
+        thc.expand_coords(rows, (3, 3, 3))
+    offsets = np.zeros((1, 4), np.int32)
+    padded = np.pad(rows, ((0, 0), (1, 0)))
+    for argument, given in (("in_coords", (rows, padded)), ("out_coords", (padded, rows))):
+        text = f"^{argument}: .*axes of kernel_offsets.*" + pad.format(argument)
+        with pytest.raises(ValueError, match=text):
+            thc.kernel_map_from_offsets(*given, offsets)
+    assert len(thc.kernel_map_from_offsets(padded, padded, offsets).in_maps) == 1

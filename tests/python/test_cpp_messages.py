@@ -12,7 +12,9 @@ import tensorhash
 
 TOP = Path(__file__).resolve().parents[2]
 TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-PYTHON = re.compile(r"\bPython\b|\bnumpy\b|\b(np|th|tf|pd|pl|pa)\.|\btorch\b|astype|\w=\\\"|\bNone\b|\bimport\b")
+PYTHON = re.compile(
+    r"\bPython\b|\bnumpy\b|\b(np|th|tf|pd|pl|pa)\.|\btorch\b|astype|\w=\\\"|\bNone\b|\bimport\b"
+)
 
 
 def texts(path: Path):

@@ -194,3 +194,33 @@ def test_values_of_several_columns_are_named_by_number():
 def test_a_bad_key_is_found_behind_many_good_ones():
     with pytest.raises(ValueError, match="row 999"):
         table().find([[i] for i in range(999)] + [[-(2**63) - 1]])
+
+
+def test_a_table_without_values_is_told_what_works_for_its_kind():
+    from tensorhash import BoundedHashMap, HashMap, ShardedBoundedHashMap, ShardedHashMap
+
+    with pytest.raises(TypeError, match="for keys without values use HashSet$"):
+        HashMap(4, "int64", ())
+    for cls, options in (
+        (BoundedHashMap, {}),
+        (ShardedHashMap, {"devices": ["cpu:0"]}),
+        (ShardedBoundedHashMap, {"devices": ["cpu:0"]}),
+    ):
+        with pytest.raises(
+            TypeError, match="without values pass .*=.. and value_element_shapes=..$"
+        ):
+            cls(4, "int64", (), **options)
+        table = cls(4, "int64", (), value_dtypes=[], value_element_shapes=[], **options)
+        assert table.activate([1, 2, 1])[1].tolist() == [True, True, False]
+
+
+def test_an_empty_file_name_is_named_as_such(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call in (
+        lambda: o3c.Tensor([1]).save(""),
+        lambda: tensorhash.BoundedHashMap.load(b""),
+        lambda: tensorhash.HashMap.load(""),
+    ):
+        with pytest.raises((ValueError, OSError)) as error:
+            call()
+        assert "zero bytes" not in str(error.value)

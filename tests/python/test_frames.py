@@ -450,3 +450,20 @@ def test_a_distributed_table_reads_columns_exactly_and_refuses_nulls(run_program
         dist.destroy_process_group()
         """
     )
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow", "arrow chunks"])
+def test_a_null_inside_a_row_is_named_by_its_row_and_dropped_as_advised(kind):
+    rows = [[1, 2], [3, None], [5, 6]]
+    if kind == "polars":
+        keys = _polars().Series(rows, dtype=_polars().Array(_polars().Int64, 2))
+    else:
+        pa = _arrow()
+        keys = pa.array(rows, pa.list_(pa.int64(), 2))
+        keys = pa.chunked_array([keys[:1], keys[1:]]) if "chunks" in kind else keys
+    with pytest.raises(
+        ValueError, match="array: expected no nulls, got 1 inside rows, the first in row 1; drop"
+    ) as error:
+        th.unique(keys)
+    way = str(error.value).rpartition(" with ")[2]
+    assert th.unique(eval(way, {"array": keys})).tolist() == [[1, 2], [5, 6]]

@@ -36,16 +36,22 @@ def axes_of(rows: Any) -> int:
     return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
 
-def require_batch_column(rows: Any, kernel_size: Any, argument: str, source: Framework) -> None:
-    """ValueError if the rows have a column for each axis of the kernel, and none for the batch."""
+def require_batch_column(
+    rows: Any,
+    per_axis: Any,
+    argument: str,
+    source: Framework,
+    axes_are: str = "axes of kernel_size",
+) -> None:
+    """ValueError if the rows have a column for each number in `per_axis`, and none for the batch."""
     shape = tuple(getattr(rows, "shape", ()))
-    if len(shape) != 2 or not is_sequence(kernel_size) or len(kernel_size) != shape[1]:
+    if len(shape) != 2 or not is_sequence(per_axis) or len(per_axis) != shape[1]:
         return
     pad = "torch.nn.functional.pad({}, (1, 0))" if source.name == "torch" else ""
     pad = pad or "np.pad({}, ((0, 0), (1, 0)))"
     raise ValueError(
         f"{argument}: expected shape (N, {shape[1] + 1}), the batch in column 0 and then the "
-        f"{shape[1]} axes of kernel_size, got {shape}: there is no batch column; "
+        f"{shape[1]} {axes_are}, got {shape}: there is no batch column; "
         f"{pad.format(argument)} adds batch 0"
     )
 

@@ -17,7 +17,8 @@ class _Distinct:
 
     def __init__(self, rows: Any) -> None:
         self.all = rows
-        parts = (as_numpy(part) for part in _core.unique(rows, True, True, False))
+        # Of a copy: if another thread writes to the rows, those found are distinct all the same.
+        parts = (as_numpy(part) for part in _core.unique(rows.copy(), True, True, False))
         self.rows, self.first, self.which = parts
 
     @property

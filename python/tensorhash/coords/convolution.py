@@ -120,8 +120,16 @@ def _convolve_all(
 ) -> tuple[Any, Any, KernelMap]:
     """`_convolve`, also of rows that repeat."""
     how = generative, transposed, reduces
-    if repeats is None or not repeats.any:
+    if repeats is None:
         return _convolve(layer, rows, given, *how)
+    if not repeats.any:
+        try:
+            return _convolve(layer, rows, given, *how)
+        except _Repeated as error:  # they were distinct a moment ago
+            raise ValueError(
+                f"{error.argument}: expected rows that stay as they are, but some were written to "
+                f"during this call; pass a copy"
+            ) from None
     out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
     if reduces and max(layer.stride) > 1:  # then the in rows are voxels, which are distinct
         return out, offsets, made
@@ -235,6 +243,17 @@ def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
         ) from None
 
 
+class _Repeated(ValueError):
+    """Rows of an argument that must be distinct, and are not."""
+
+    def __init__(self, argument: str, row: int, first: int) -> None:
+        self.argument = argument
+        super().__init__(
+            f"{argument}: row {row} repeats row {first}; drop repeated rows, for example "
+            f'with unique_coords, or pass duplicates="first"'
+        )
+
+
 def _require_distinct(rows: Any, argument: str) -> None:
     if rows is None or not len(rows):
         return
@@ -242,10 +261,7 @@ def _require_distinct(rows: Any, argument: str) -> None:
         return
     _, first, which = (as_numpy(part) for part in _core.unique(rows, True, True, False))
     row = int(np.flatnonzero(first[which] != np.arange(len(rows)))[0])
-    raise ValueError(
-        f"{argument}: row {row} repeats row {first[which[row]]}; drop repeated rows, for example "
-        f'with unique_coords, or pass duplicates="first"'
-    )
+    raise _Repeated(argument, row, int(first[which[row]]))
 
 
 def _moved(rows: Any, factors: Any, back: Any) -> Any:

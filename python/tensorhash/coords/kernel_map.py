@@ -320,6 +320,9 @@ def kernel_map_from_offsets(
     wanted = (in_to_out_stride_ratio, [0] * axes_of(offsets))
     rows_in, rows_out, source = take_both(in_coords, out_coords, wanted, home)
     require_duplicates(duplicates)
+    columns = [0] * axes_of(offsets)
+    for rows, argument in ((rows_in, "in_coords"), (rows_out, "out_coords")):
+        require_batch_column(rows, columns, argument, source, "axes of kernel_offsets")
     axes = axes_of(rows_in)
     stride = numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio")
     made = _core.kernel_map_from_offsets(

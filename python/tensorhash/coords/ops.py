@@ -12,6 +12,7 @@ from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer
 from tensorhash._frameworks import NUMPY, to_numpy
 from tensorhash._types import Array, ArrayLike
+from tensorhash.coords._kernel_arguments import require_batch_column
 from tensorhash.coords._names import also_named
 from tensorhash.coords._rows import take_rows, with_axes
 from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
@@ -114,6 +115,7 @@ def expand_coords(
     """
     rows, source = take_rows(coords, "coords", NUMPY)
     rows = with_axes(rows, kernel_size)
+    require_batch_column(rows, kernel_size, "coords", source)
     axes = _axes(rows)
     offsets = _kernel_offsets(
         axis_ints(kernel_size, axes, "kernel_size"),
