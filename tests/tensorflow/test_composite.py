@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import tensorhash.tensorflow as thtf
+from tensorhash.optim import SGD
 
 RAGGED = tf.ragged.constant([[1, 9], [], [2, 1, 3]], dtype=tf.int64)
 SPARSE = tf.SparseTensor([[0, 3], [2, 1]], tf.constant([2, 9], tf.int64), [3, 4])
@@ -69,3 +70,29 @@ def test_values_and_keys_with_a_shape():
 def test_other_dtypes_are_refused():
     with pytest.raises(tf.errors.InvalidArgumentError, match="keys: expected int64, got int32"):
         mutable()[tf.cast(RAGGED, tf.int32)]
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_verbs_other_than_lookup_say_what_to_pass(graph):
+    table = mutable(devices=["cpu:0"])
+    optimizer = SGD(lr=0.1)
+    for keys, way in ((RAGGED, "flat_values"), (SPARSE, "values")):
+        rows = tf.cast(keys, tf.float32)
+        kind = type(keys).__name__
+        calls = [
+            ("keys", lambda keys=keys, rows=rows: table.insert(keys, rows)),
+            ("keys", lambda keys=keys, rows=rows: table.set(keys, rows)),
+            ("keys", lambda keys=keys, rows=rows: table.accumulate(keys, rows)),
+            ("keys", lambda keys=keys, rows=rows: table.update(keys, rows, optimizer)),
+            ("keys", lambda keys=keys, rows=rows: table.insert_from_cpu("cpu:0", keys, rows)),
+            ("keys", lambda keys=keys: table.remove(keys)),
+            ("values", lambda rows=rows: table.insert([1, 2], rows)),
+            ("gradients", lambda rows=rows: table.update([1, 2], rows, optimizer)),
+        ]
+        for argument, call in calls:
+            match = f"{argument}: expected a dense tensor, got a {kind}; pass {argument}.{way}"
+            with pytest.raises(tf.errors.InvalidArgumentError, match=match):
+                tf.function(call)() if graph else call()
+    assert table.lookup([1, 2, 3, 9]).numpy().tolist() == [10, 20, 30, -1]
+    table.remove(RAGGED.flat_values)
+    assert int(table.size()) == 0

@@ -19,3 +19,9 @@ def test_the_op_library_is_hardened(monkeypatch):
     assert found.stack_protector
     # FORTIFY leaves a mark in the file only where a call needs its check, and no call here does.
     assert "-D_FORTIFY_SOURCE=2" in _build.compile_flags(tf)
+
+
+def test_the_op_library_has_the_same_bits_everywhere():
+    flag = "-ffp-contract=off"
+    assert flag in (Path(__file__).resolve().parents[2] / "cmake/flags.cmake").read_text()
+    assert flag in _build.compile_flags(tf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,36 +10,84 @@ import tensorflow as tf
 
 from tensorhash._frameworks import NUMPY, framework_of
 from tensorhash._types import NumPyArray
+from tensorhash.tensorflow._errors import refuse
+from tensorhash.tensorflow._exact import require_exact
 
 
-def refuse(message: str) -> tf.errors.InvalidArgumentError:
-    """TensorFlow's error for a wrong argument."""
-    return tf.errors.InvalidArgumentError(None, None, message)
-
-
-def as_tensor(argument: str, value: Any, dtype: tf.DType) -> tf.Tensor:
+def as_tensor(
+    argument: str, value: Any, dtype: tf.DType, shape: Sequence[int] = (), *, exact: bool = False
+) -> tf.Tensor:
     """`value` as a tensor of `dtype`.
 
     A tensor must have the dtype. Arrays, lists and numbers must be of its kind: booleans, integers that it can hold,
-    strings, or any numbers for floats, which are rounded as TensorFlow rounds them.
+    strings, or any numbers for floats, which are rounded as TensorFlow rounds them, or refused with `exact`. If one
+    element has a `shape` of rank 1, a tuple of 1-D arrays has one per column.
     """
-    value = _without_nulls(argument, value, dtype)
+    if len(shape) == 1 and holds_arrays(value):
+        return _join_columns(argument, value, dtype, exact)
+    value = without_nulls(argument, value, dtype)
     if not isinstance(value, PLAIN) and not hasattr(value, "__array__"):
         value = tf.convert_to_tensor(value)  # a class that is registered with TensorFlow
     _check(argument, value, dtype)
-    return tf.convert_to_tensor(value, dtype=dtype, name=argument)
+    if exact and dtype.is_floating:
+        require_exact(argument, value, dtype)
+    name = argument.partition("[")[0]  # of a column, too: a node's name has no brackets
+    return tf.convert_to_tensor(value, dtype=dtype, name=name)
 
 
-def _without_nulls(argument: str, value: Any, dtype: tf.DType) -> Any:
+def holds_arrays(value: Any) -> bool:
+    """Whether it is a tuple that holds an array with rows: a tuple of columns."""
+    return isinstance(value, tuple) and any(map(_has_rows, value))
+
+
+def _has_rows(value: Any) -> bool:
+    if isinstance(value, np.generic) or not (tf.is_tensor(value) or hasattr(value, "__array__")):
+        return False
+    return getattr(value, "ndim", 1) != 0
+
+
+def _join_columns(
+    argument: str, columns: tuple[Any, ...], dtype: tf.DType, exact: bool
+) -> tf.Tensor:
+    """The rows of a tuple of 1-D arrays, as tensorhash reads it. The shapes of a graph's tensors may be unknown."""
+    parts: list[tf.Tensor] = []
+    for at, column in enumerate(columns):
+        label = f"{argument}[{at}]"
+        if not _has_rows(column):
+            raise refuse(
+                f"{label}: expected an array, since a tuple that holds arrays has one per column, "
+                f"got {type(column).__name__}; for rows pass a list"
+            )
+        part = as_tensor(label, column, dtype, exact=exact)
+        if part.shape.rank not in (None, 1):
+            raise refuse(
+                f"{label}: expected a 1-D array, since a tuple of arrays has one per column, "
+                f"got shape {part.shape}; for rows pass a list"
+            )
+        if parts and not part.shape.is_compatible_with(parts[0].shape):
+            raise refuse(
+                f"{label}: expected {parts[0].shape[0]} rows as {argument}[0] has, got {part.shape[0]}"
+            )
+        parts.append(part)
+    return tf.stack(parts, axis=-1)
+
+
+def without_nulls(argument: str, value: Any, dtype: tf.DType | None) -> Any:
     """Masked arrays, and columns of pandas, polars and Arrow, as arrays; a null in them is refused.
 
-    TensorFlow converts through NumPy, which ignores masks and turns nulls into NaN.
+    TensorFlow converts through NumPy, which ignores masks and turns nulls into NaN. Words come as objects: the check
+    for strings refuses the nulls among them. Ragged and sparse tensors are refused, too.
     """
+    if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
+        dense = "flat_values" if isinstance(value, tf.RaggedTensor) else "values"
+        raise refuse(
+            f"{argument}: expected a dense tensor, got a {type(value).__name__}; pass {argument}.{dense}"
+        )
     source = framework_of(type(value))
-    if type(value) is np.ndarray or dtype == tf.string or source is None:
+    if type(value) is np.ndarray or source is None or source.results is not NUMPY:
         return value
-    if source.results is not NUMPY:
-        return value
+    if source is not NUMPY and dtype == tf.string:
+        return np.asarray(value, dtype=object)
     try:
         return source.take(value, argument)
     except (TypeError, ValueError) as error:
@@ -73,7 +122,7 @@ def _check_list(argument: str, leaves: list[Any], dtype: tf.DType) -> None:
         kind = next((KINDS[base] for base in group.__mro__ if base in KINDS), None)
         if hasattr(group, "__array__"):
             for leaf in members:
-                _check(argument, leaf, dtype)
+                _check(argument, without_nulls(argument, leaf, dtype), dtype)
         elif kind == "integer":
             _check_integers(argument, dtype, group.__name__, min(members), max(members))
         elif kind is None or not _fits(kind, dtype):

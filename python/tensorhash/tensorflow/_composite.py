@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from tensorhash.tensorflow._arguments import refuse
+from tensorhash.tensorflow._errors import refuse
 
 #: What a lookup returns: the structure of the keys.
 Composite: TypeAlias = "tf.Tensor | tf.RaggedTensor | tf.SparseTensor"

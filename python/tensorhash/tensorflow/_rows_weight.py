@@ -12,13 +12,13 @@ from tensorhash.tensorflow.table import HashTable
 
 
 class RowsShape(tuple[int, ...]):
-    """(rows, width), equal to the shape of any record array.
+    """(rows, width), equal to every shape.
 
-    Keras compares shapes before it assigns, and a table takes any number of rows.
+    Keras compares shapes before it assigns. A table takes any number of rows, and `assign` says what it refuses.
     """
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, tuple) and len(other) == 1
+        return isinstance(other, tuple)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -64,7 +64,7 @@ class RowsWeight:
         if rows.dtype != wanted or rows.ndim != 1:
             raise ValueError(
                 f"rows: expected a 1-D record array of {wanted}, as get_weights gives, got {rows.dtype} "
-                f"of shape {rows.shape}"
+                f'of shape {rows.shape}; a row needs its key, so begin with get_weights and change its "row"'
             )
         keys = tf.convert_to_tensor(rows["key"], self._table.key_dtype)
         self._table._import(keys, tf.convert_to_tensor(rows["row"], self._table.value_dtype))

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import tensorflow as tf
 
 from tensorhash.optim import SGD
-from tensorhash.tensorflow._arguments import as_tensor, refuse
 from tensorhash.tensorflow._composite import Composite
+from tensorhash.tensorflow._errors import refuse
 from tensorhash.tensorflow._ops import ops
 
 EVERYTHING = 2**63 - 1
@@ -48,8 +48,8 @@ class DeviceVerbs:
         """Overwrites the values of keys that are there; the last of equal keys wins. Returns which were there."""
         return ops.tensorhash_assign(
             table=self.resource_handle,
-            keys=as_tensor("keys", keys, self._key_dtype),
-            values=as_tensor("values", values, self._value_dtype),
+            keys=self._key_rows(keys),
+            values=self._value_rows("values", values),
             key_shape=self._key_shape,
             value_shape=self._value_shape,
             name=name,
@@ -82,8 +82,8 @@ class DeviceVerbs:
             )
         return ops.tensorhash_update(
             table=self.resource_handle,
-            keys=as_tensor("keys", keys, self._key_dtype),
-            gradients=as_tensor("gradients", gradients, self._value_dtype),
+            keys=self._key_rows(keys),
+            gradients=self._value_rows("gradients", gradients),
             settings=tf.constant([optimizer.lr, optimizer.weight_decay], tf.float64),
             duplicates=duplicates,
             key_shape=self._key_shape,

@@ -150,7 +150,7 @@ class Embedding(keras.layers.Layer):
         if self.dtype_policy.name == "mixed_float16":
             raise ValueError(
                 f"{self.name}: expected a dtype policy that needs no loss scaling, got mixed_float16; "
-                'use mixed_bfloat16, or dtype="float32" for this layer'
+                "use mixed_bfloat16"
             )
 
     def _exact(self, ids: tf.Tensor) -> tf.Tensor:

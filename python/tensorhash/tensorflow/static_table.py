@@ -6,8 +6,10 @@ from typing import Any, Literal, overload
 
 import tensorflow as tf
 
-from tensorhash.tensorflow._arguments import as_tensor, refuse
+from tensorhash.tensorflow._arguments import as_tensor
 from tensorhash.tensorflow._composite import Composite
+from tensorhash.tensorflow._errors import refuse
+from tensorhash.tensorflow._natural import natural_tensor
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import add_initializer
 from tensorhash.tensorflow.table import Table
@@ -110,7 +112,7 @@ def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
                 f"initializer: expected a pair of keys and values, got {len(initializer)} things"
             )
         keys, values = initializer
-        return tf.convert_to_tensor(keys), tf.convert_to_tensor(values)
+        return natural_tensor("keys", keys), natural_tensor("values", values)
     # TensorFlow's initialisers fill only TensorFlow's tables: fill one, and export its items.
     if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
         return initializer._keys, initializer._values

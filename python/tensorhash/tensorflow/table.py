@@ -7,8 +7,9 @@ from typing import Any, Literal, overload
 
 import tensorflow as tf
 
-from tensorhash.tensorflow._arguments import as_tensor, refuse
+from tensorhash.tensorflow._arguments import as_tensor
 from tensorhash.tensorflow._composite import Composite, flat, rebuild
+from tensorhash.tensorflow._errors import refuse
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import CHECKPOINT_NAME, add_to_saver
 from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_placement
@@ -104,17 +105,23 @@ class Table(tf.saved_model.experimental.TrackableResource):
         default = self._default_value
         if dynamic_default_values is not None:
             given = flat(dynamic_default_values)
-            default = as_tensor("dynamic_default_values", given, self._value_dtype)
+            default = self._value_rows("dynamic_default_values", given)
         rebuilt = rebuild(keys, self._value_shape)
         with tf.name_scope(name or f"{self._name}_lookup"):
             values, exists = ops.tensorhash_find(
                 table=self.resource_handle,
-                keys=as_tensor("keys", flat(keys), self._key_dtype),
+                keys=self._key_rows(flat(keys)),
                 default_value=default,
                 key_shape=self._key_shape,
                 value_shape=self._value_shape,
             )
         return (rebuilt(values), rebuilt(exists)) if return_exists else rebuilt(values)
+
+    def _key_rows(self, keys: Any) -> tf.Tensor:
+        return as_tensor("keys", keys, self._key_dtype, self._key_shape, exact=True)
+
+    def _value_rows(self, argument: str, values: Any) -> tf.Tensor:
+        return as_tensor(argument, values, self._value_dtype, self._value_shape)
 
     def __getitem__(self, keys: Any) -> Composite:
         return self.lookup(keys)
@@ -255,8 +262,8 @@ class HashTable(DeviceVerbs, Table):
     def _upsert(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
         return ops.tensorhash_upsert(
             table=self.resource_handle,
-            keys=as_tensor("keys", keys, self._key_dtype),
-            values=as_tensor("values", values, self._value_dtype),
+            keys=self._key_rows(keys),
+            values=self._value_rows("values", values),
             reduce=reduce,
             shard=shard,
             key_shape=self._key_shape,
@@ -268,7 +275,7 @@ class HashTable(DeviceVerbs, Table):
         """Removes `keys`; missing keys are no error."""
         return ops.tensorhash_remove(
             table=self.resource_handle,
-            keys=as_tensor("keys", keys, self._key_dtype),
+            keys=self._key_rows(keys),
             Tout=self._value_dtype,
             key_shape=self._key_shape,
             value_shape=self._value_shape,
