@@ -40,11 +40,11 @@ def read_npy(file: IO[bytes], file_bytes: int, name: str) -> Any:
 def _read_bytes(file: IO[bytes], size: int, name: str) -> Any:
     data = np.empty(size, np.uint8)
     for start in range(0, size, _PIECE_BYTES):
-        room = memoryview(data)[start : start + _PIECE_BYTES]
+        room = data[start : start + _PIECE_BYTES]
         piece = file.read(len(room))
         if len(piece) != len(room):
             raise ValueError(f"{name}: expected {size} bytes of data, it ends before")
-        room[:] = piece
+        room[:] = np.frombuffer(piece, np.uint8)
     if file.read(1):
         raise ValueError(f"{name}: expected {size} bytes of data, it has more")
     return data
