@@ -9,7 +9,7 @@ TEST = re.compile(r"^(?:TYPED_)?TEST(_F|_P)?\((\w+),\s*(\w+)\)", re.M)
 
 
 def all_tests():
-    for file in sorted((TOP / "tests").glob("*/*.cpp")):
+    for file in sorted((TOP / "tests").rglob("*.cpp")):
         for kind, suite, name in TEST.findall(file.read_text()):
             # With parameters: "Threads/Rule01.name/0".
             yield file.parent.name, f"X/{suite}.{name}/0" if kind == "_P" else f"{suite}.{name}"
