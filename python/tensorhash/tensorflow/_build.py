@@ -141,7 +141,7 @@ def fingerprint(tf: ModuleType) -> str:
         *link_flags(tf),
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
-    headers = [HEADERS / "tensorhash" / "c.h", *(HEADERS / "tensorhash" / "kernel").iterdir()]
+    headers = [HEADERS / "tensorhash" / "c.h", *(HEADERS / "tensorhash" / "step").iterdir()]
     for file in sorted([*SOURCES.iterdir(), *headers]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
