@@ -12,7 +12,7 @@ from tensorhash._lists import natural_array
 
 
 def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[Any, Framework]:
-    """(what the core reads, the framework it came from); lists become NumPy arrays of `home`."""
+    """(the array as the core reads it, its framework); a list becomes an array of `home`."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
@@ -20,7 +20,7 @@ def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[An
 
 
 def take_optional(array: Any, argument: str) -> Any:
-    """What the core reads of an array that may be None."""
+    """The array as the core reads it, or None."""
     return None if array is None else take_numbers(array, argument)[0]
 
 
@@ -28,7 +28,7 @@ def rows_and_columns(rows: Any, argument: str) -> tuple[int, int]:
     """The shape of a matrix."""
     shape = tuple(rows.shape) if hasattr(rows, "shape") else np.asarray(rows).shape
     if len(shape) != 2:
-        raise ValueError(f"{argument}: expected shape (N, D), a row a point, got {shape}")
+        raise ValueError(f"{argument}: expected shape (N, D), one row per point, got {shape}")
     return shape[0], shape[1]
 
 

@@ -1,4 +1,4 @@
-"""Kernel maps: for every offset of a kernel, the pairs (in row, out row) that the offset joins."""
+"""Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KernelMap:
         self.in_maps: Array = source.give(made.in_maps)
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
-        # Ours alone: what a user writes into `offsets` must not lead a slice astray.
+        # A private copy: a user may write into `offsets`, and slices must stay right.
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
         self._mask: Array | None = None
@@ -73,12 +73,12 @@ class KernelMap:
         self.__dict__.update(KernelMap._of_parts(**state).__dict__)
 
     def clone(self) -> KernelMap:
-        """A copy with arrays of its own."""
+        """A copy with its own arrays."""
         return KernelMap._of_parts(**self.__getstate__())
 
     @property
     def device(self) -> Any:
-        """Where the arrays lie: "cpu:0", or torch's device where they are torch's."""
+        """The device of the arrays: "cpu:0", or a torch device for torch arrays."""
         return device_in(self._source)
 
     @property
@@ -88,7 +88,7 @@ class KernelMap:
 
     @property
     def strategy(self) -> str:
-        """The path that was taken: "blocks", "flat", "hierarchical" or "merge"."""
+        """The path that was used: "blocks", "flat", "hierarchical" or "merge"."""
         return self._made.strategy
 
     @property
@@ -103,7 +103,7 @@ class KernelMap:
 
     @property
     def probes(self) -> tuple[int, int]:
-        """Lookups that were made: (of coarse cells, of coordinates); "blocks" and "merge" make none."""
+        """Lookups (of coarse cells, of coordinates); "blocks" and "merge" make none."""
         return self._made.coarse_probes, self._made.fine_probes
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class KernelMap:
         return index % len(self)
 
     def numel(self, k: int) -> int:
-        """How many pairs offset k has."""
+        """The number of pairs of offset k."""
         group = self._group(k)
         return int(self._bounds[group + 1] - self._bounds[group])
 
@@ -135,7 +135,7 @@ class KernelMap:
     @also_named(start_idx="start", end_idx="end")
     def get_batch(self, start: int, end: int, out_format: str = "list") -> tuple[Any, Any]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
-        arrays [end - start, most pairs], filled up with -1."""
+        arrays [end - start, most pairs], padded with -1."""
         first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
             raise ValueError(
@@ -165,14 +165,14 @@ class KernelMap:
         return self.pair_table()
 
     def pair_mask(self) -> Array:
-        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there.
+        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32 is set if offset k has a pair.
         Made on first access."""
         if self._mask is None:
             self._mask = self._source.give(self._made.pair_mask())
         return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
-        """The pairs by out row: (in rows, out rows that have any, int64 offsets [U + 1])."""
+        """The pairs by out row: (in rows, out rows with pairs, int64 offsets [U + 1])."""
         ins, rows, offsets = self._made.to_csr()
         give = self._source.give
         return give(ins), give(rows), give(offsets)
@@ -221,7 +221,7 @@ def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
 
 
 def axes_of(rows: Any) -> int:
-    """The spatial axes of coordinates, 0 if they are none; what is wrong with them the core says."""
+    """The number of spatial axes, or 0 if these are no coordinates; the core reports errors."""
     shape = tuple(getattr(rows, "shape", ()))
     return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
@@ -280,9 +280,9 @@ def generate_kernel_map(
     Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
     Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
     With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
-    mirror them. `strategy` forces a path ("blocks", "flat", "hierarchical", "merge"; "seed" for the
-    rule of size); None takes the fastest, and all give the same map. Repeated rows of in_coords
-    are an error, unless `duplicates="first"`.
+    mirror them. `strategy` names a path: "blocks", "flat", "hierarchical", "merge", or
+    "warpconvnet", which chooses by the kernel's size as WarpConvNet does. None takes the fastest.
+    All give the same map. Repeated rows of in_coords are an error, unless `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -349,7 +349,7 @@ def kernel_map_from_offsets(
 def _take_both(
     in_coords: ArrayLike, out_coords: ArrayLike, wanted: Iterable[Any], home: Framework = NUMPY
 ) -> tuple[Any, Any, Framework]:
-    """(in rows, out rows, the framework of the results: the first that is no list's)."""
+    """(in rows, out rows, the framework of the results: that of the first argument that is no list)."""
     rows_out, home = take_rows(out_coords, "out_coords", home)
     rows_in, source = take_rows(in_coords, "in_coords", home)
     # An empty list has the axes of the other rows, or of the numbers per axis.
@@ -359,7 +359,7 @@ def _take_both(
 
 
 def require_duplicates(duplicates: Any) -> None:
-    """ValueError unless there is such a word."""
+    """ValueError unless the word is a known one."""
     if duplicates not in ("error", "first"):
         raise ValueError(f'duplicates: expected "error" or "first", got {duplicates!r}')
 
@@ -371,7 +371,7 @@ def kernel_map_from_size_hierarchical(
     stride: int = 4,
     identity_map_index: int | None = None,
 ) -> KernelMap:
-    """The map from the rows of a table, of equal ones the first, to `query_coords`.
+    """The map from the rows of a table to `query_coords`; the first of equal rows counts.
 
     The table itself is probed, and only where a coarse cell, `stride` voxels wide, holds anything;
     `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with a number

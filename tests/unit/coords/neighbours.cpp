@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "coords/neighbours/cells.hpp"
+#include "coords/neighbours/cell_grid.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/error.hpp"
 
