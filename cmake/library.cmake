@@ -3,37 +3,45 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/backend/loader.cpp
+    src/backend/kernel_map_request.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
+    src/coords/api/arguments.cpp
     src/coords/api/kernel_map.cpp
+    src/coords/api/kernel_map_arguments.cpp
+    src/coords/api/kernel_map_forms.cpp
+    src/coords/api/neighbours.cpp
     src/coords/api/ops.cpp
     src/coords/api/packed_hash_table.cpp
     src/coords/api/torch_hash_table.cpp
+    src/coords/api/voxels.cpp
+    src/coords/cpu_coords.cpp
     src/coords/kernel_map/blocks.cpp
+    src/coords/kernel_map/find_pairs.cpp
     src/coords/kernel_map/finish_groups.cpp
+    src/coords/kernel_map/flat.cpp
     src/coords/kernel_map/forms.cpp
+    src/coords/kernel_map/grid_keys.cpp
     src/coords/kernel_map/hierarchical.cpp
     src/coords/kernel_map/merge.cpp
-    src/coords/kernel_map/pieces.cpp
+    src/coords/kernel_map/partial_maps.cpp
     src/coords/kernel_map/plane_sweeps.cpp
-    src/coords/kernel_map/probe.cpp
-    src/coords/kernel_map/question.cpp
     src/coords/kernel_map/voxel_blocks.cpp
-    src/coords/neighbours/cells.cpp
+    src/coords/neighbours/cell_grid.cpp
+    src/coords/neighbours/kd_tree.cpp
     src/coords/neighbours/knn_search.cpp
     src/coords/neighbours/points.cpp
     src/coords/neighbours/radius_search.cpp
     src/coords/neighbours/search_space.cpp
-    src/coords/neighbours/tree.cpp
-    src/coords/rows/distinct.cpp
-    src/coords/rows/grid_keys.cpp
-    src/coords/rows/groups.cpp
+    src/coords/rows/distinct_rows.cpp
+    src/coords/rows/expand_rows.cpp
     src/coords/rows/row_buffer.cpp
+    src/coords/rows/row_groups.cpp
     src/coords/rows/rows.cpp
     src/coords/rows/sort.cpp
     src/coords/tables/coord_index.cpp
-    src/coords/tables/coord_store.cpp
+    src/coords/tables/cpu_coord_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
     src/coords/voxels/voxel_reduce.cpp

@@ -1,14 +1,16 @@
 // The exceptions the library throws. Each message names the argument, what was expected and what came.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
 
 namespace tensorhash {
+
+enum class Dtype : std::uint8_t;
 
 /// Base of every error below. Running out of memory is std::bad_alloc, as everywhere.
 class TH_API Error : public std::runtime_error {

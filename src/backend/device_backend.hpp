@@ -50,6 +50,7 @@ public:
     virtual void synchronize(Stream stream) = 0;
 
     virtual std::unique_ptr<TableBackend> make_table(TableSpec const& spec, Device device) = 0;
+    virtual CoordsBackend const& coords() = 0;
     /// The bytes that a new table takes; the largest number if they are more.
     virtual std::uint64_t memory_for(TableSpec const& spec) const = 0;
     /// The distinct rows of an array of at least one element per row.

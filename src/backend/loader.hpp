@@ -12,5 +12,7 @@ DeviceBackend& backend_for(Device device, std::string_view argument);
 
 /// The CPU's, which is always there. src/table/ defines it.
 DeviceBackend& cpu_backend() noexcept;
+/// The coordinates of the CPU. src/coords/ defines it.
+CoordsBackend const& cpu_coords();
 
 }  // namespace tensorhash::backend

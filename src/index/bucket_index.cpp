@@ -5,6 +5,9 @@
 #include <atomic>
 #include <bit>
 #include <initializer_list>
+#include <span>
+
+#include "runtime/scan.hpp"
 
 namespace tensorhash::table {
 
@@ -117,13 +120,11 @@ void Index::release_claims(unsigned char const* key_buffer, Batch const& batch,
 void Index::settle(unsigned char const* key_buffer, Batch const& batch, Chunks const& chunks,
                    Ranks& ranks) const noexcept {
     auto const index = view(key_buffer);
-    ranks[0] = 0;
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        ranks[chunk + 1] = kernels_->settle(index, batch, begin, end);
+        ranks[chunk] = kernels_->settle(index, batch, begin, end);
     });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        ranks[chunk + 1] += ranks[chunk];
-    }
+    ranks[chunks.count] = 0;
+    runtime::scan(std::span(ranks).first(chunks.count + 1));
 }
 
 void Index::publish(unsigned char const* key_buffer, Batch const& batch, std::size_t rows,

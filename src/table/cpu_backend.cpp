@@ -29,6 +29,7 @@ public:
     std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec, Device) override {
         return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed));
     }
+    backend::CoordsBackend const& coords() override { return backend::cpu_coords(); }
     std::uint64_t memory_for(TableSpec const& spec) const override {
         return Table::memory_for(spec.key, spec.values, spec.capacity);
     }

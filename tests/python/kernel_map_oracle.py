@@ -49,7 +49,11 @@ def strategies_for(ins, size, dilation=None, center=None):
     near = len(ins) == 0 or bool(np.ptp(np.asarray(ins, np.int64), axis=0).max() < 256)
     hierarchical = plain and center is None and odd and len(size) == 3
     blocks = plain and near and len(size) <= 3 and max(size) <= 16
-    return ["merge", "flat", None, "seed"] + ["hierarchical"] * hierarchical + ["blocks"] * blocks
+    return (
+        ["merge", "flat", None, "warpconvnet"]
+        + ["hierarchical"] * hierarchical
+        + ["blocks"] * blocks
+    )
 
 
 def check_all(ins, outs, stride, size, dilation=None, center=None, **options):

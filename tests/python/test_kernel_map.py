@@ -213,7 +213,9 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
     full = pairs_of(coords, coords, [1] * axes, size)
     half = len(offsets_of(size)) // 2
     pairs = full[2][half]
-    for strategy in ["merge", "flat", "seed", "blocks", None] + ["hierarchical"] * (axes == 3):
+    for strategy in ["merge", "flat", "warpconvnet", "blocks", None] + ["hierarchical"] * (
+        axes == 3
+    ):
         made = thc.generate_kernel_map(
             coords, coords, 1, size, skip_symmetric_kernel_map=True, strategy=strategy
         )

@@ -54,10 +54,10 @@ def test_it_takes_three_axes():
         thc.generate_kernel_map(coords, coords, 1, 3, strategy="hierarchical")
 
 
-def test_the_rule_of_size_goes_hierarchical_from_125_offsets_on():
+def test_the_warpconvnet_strategy_goes_hierarchical_from_125_offsets_on():
     coords = random_coords(np.random.default_rng(4), 50, 3)
     path = lambda size, **k: (  # noqa: E731
-        thc.generate_kernel_map(coords, coords, 1, size, strategy="seed", **k).strategy
+        thc.generate_kernel_map(coords, coords, 1, size, strategy="warpconvnet", **k).strategy
     )
     assert path((3, 3, 3)) == path((3, 3, 5)) == path((2, 2, 2)) == path((6, 6, 6)) == "flat"
     assert path((5, 5, 5)) == path((7, 7, 7)) == path((1, 13, 13)) == "hierarchical"

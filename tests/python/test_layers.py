@@ -13,13 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# Includes that break the rule: file and what it includes. Remove the line with the include; add none.
-KNOWN_VIOLATIONS = {
-    ("include/tensorhash/error.hpp", "include/tensorhash/dtype.hpp"),
-    ("src/coords/rows/rows.cpp", "include/tensorhash/coords/packed_hash_table.hpp"),
-    ("src/coords/tables/coord_index.hpp", "include/tensorhash/coords/packed_hash_table.hpp"),
-}
-
 
 class Layer(NamedTuple):
     name: str
@@ -105,18 +98,8 @@ def test_a_layer_includes_only_what_it_knows(layer):
         for file, target in INCLUDES
         if layer_of(file) is layer
         and layer_of(target).name not in layer.knows | {layer.name}
-        and (file, target) not in KNOWN_VIOLATIONS
     ]
     assert not broken, "\n".join(broken)
-
-
-def test_known_violations_still_occur():
-    def is_violation(file, target):
-        layer, other = layer_of(file), layer_of(target)
-        return other is not layer and other.name not in layer.knows
-
-    gone = KNOWN_VIOLATIONS - {pair for pair in INCLUDES if is_violation(*pair)}
-    assert not gone, f"no longer violations, remove them from the list: {sorted(gone)}"
 
 
 def test_of_the_public_headers_only_packed_key_includes_steps():

@@ -1,4 +1,5 @@
-// TorchHashTable: keys are rows of integers of any width, hashed with Murmur and compared number by number.
+// TorchHashTable: keys are rows of integers of any width, hashed with Murmur and compared number by
+// number.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,17 @@
 
 namespace tensorhash::coords {
 
-/// Rows are numbered as they come, duplicates too; `search` gives the first row of equal ones. Keys are int32 or int64
-/// [N, key_dim] within int32. A call that throws changes nothing; many threads may search at once. For coordinates
-/// PackedHashTable and CoordTable are faster.
+/// Rows are numbered in the order of insertion, duplicates included; `search` gives the first of
+/// equal rows. Keys are int32 or int64 [N, key_dim] within int32. A call that throws changes
+/// nothing; many threads may search at once. For coordinates PackedHashTable and CoordTable are
+/// faster.
 class TH_API TorchHashTable {
 public:
     /// Takes `capacity` distinct keys, rounded up to a power of two, and refuses more (TableFull).
     explicit TorchHashTable(Capacity capacity, Device device = {});
-    /// Without a capacity the table grows, and stays at most half full.
+    /// Without a capacity the table grows and stays at most half full.
     static TorchHashTable from_keys(Tensor const& vec_keys, std::optional<Capacity> capacity = {});
-    /// A table again from what vector_keys(), capacity() and grows() gave.
+    /// Rebuilds a table from its vector_keys(), capacity() and grows().
     static TorchHashTable restore(Tensor const& vec_keys, Capacity capacity, bool grows);
 
     TorchHashTable(TorchHashTable&&) noexcept;
@@ -41,7 +43,7 @@ public:
     std::int64_t capacity() const;
     std::int64_t num_entries() const;
     std::int64_t num_distinct() const;
-    /// -1 as long as no batch came, not even one [0, key_dim].
+    /// -1 until the first batch, which may be an empty one, sets it.
     int key_dim() const;
     Device device() const noexcept { return {}; }
 

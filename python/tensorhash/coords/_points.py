@@ -13,7 +13,7 @@ from tensorhash._lists import natural_array
 
 
 def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[Any, Framework]:
-    """(what the core reads, the framework it came from); lists become NumPy arrays of `home`."""
+    """(the array as the core reads it, its framework); a list becomes an array of `home`."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken

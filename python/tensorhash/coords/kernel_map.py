@@ -1,4 +1,4 @@
-"""Kernel maps: for every offset of a kernel, the pairs (in row, out row) that the offset joins."""
+"""Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class KernelMap:
         self.__dict__.update(KernelMap._of_parts(**state).__dict__)
 
     def clone(self) -> KernelMap:
-        """A copy with arrays of its own."""
+        """A copy with its own arrays."""
         return KernelMap._of_parts(**self.__getstate__())
 
     @property
@@ -120,7 +120,7 @@ class KernelMap:
 
     @property
     def probes(self) -> tuple[int, int]:
-        """Lookups that were made: (of coarse cells, of coordinates); "blocks" and "merge" make none."""
+        """Lookups (of coarse cells, of coordinates); "blocks" and "merge" make none."""
         return self._made.coarse_probes, self._made.fine_probes
 
     def __len__(self) -> int:
@@ -155,7 +155,7 @@ class KernelMap:
         self, start: int, end: int, out_format: str = "list"
     ) -> tuple[list[Array], list[Array]] | tuple[Array, Array]:
         """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
-        arrays [end - start, most pairs], filled up with -1."""
+        arrays [end - start, most pairs], padded with -1."""
         first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
             raise ValueError(
@@ -184,14 +184,14 @@ class KernelMap:
         return self.pair_table()
 
     def pair_mask(self) -> Array:
-        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32: offset k has a pair there.
+        """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32 is set if offset k has a pair.
         Made on first access."""
         if self._mask is None:
             self._mask = self._source.give(self._made.pair_mask())
         return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
-        """The pairs by out row: (in rows, out rows that have any, int64 offsets [U + 1])."""
+        """The pairs by out row: (in rows, out rows with pairs, int64 offsets [U + 1])."""
         ins, rows, offsets = self._made.to_csr()
         give = self._source.give
         return give(ins), give(rows), give(offsets)
@@ -264,9 +264,9 @@ def generate_kernel_map(
     Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
     Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
     With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
-    mirror them. `strategy` chooses the algorithm ("blocks", "flat", "hierarchical", "merge"; "seed"
-    decides by size); None takes the fastest. All give the same map. Repeated rows of in_coords
-    are an error, unless `duplicates="first"`.
+    mirror them. `strategy` names a path: "blocks", "flat", "hierarchical", "merge", or
+    "warpconvnet", which chooses by the kernel's size as WarpConvNet does. None takes the fastest.
+    All give the same map. Repeated rows of in_coords are an error, unless `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -338,7 +338,7 @@ def kernel_map_from_size_hierarchical(
     stride: int = 4,
     identity_map_index: int | None = None,
 ) -> KernelMap:
-    """The map from the rows of a table, of equal rows the first, to `query_coords`.
+    """The map from the rows of a table to `query_coords`; the first of equal rows counts.
 
     Probes the table, and only where a coarse cell, `stride` voxels wide, holds a coordinate;
     `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with

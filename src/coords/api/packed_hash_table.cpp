@@ -1,85 +1,150 @@
-// The public tables: arguments are checked here, the work is the store's.
+// The public coordinate tables: arguments, locks, results. A store on the table's device does the
+// work.
 #include "tensorhash/coords/packed_hash_table.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <string>
 #include <utility>
 
-#include "coords/tables/coord_store.hpp"
-#include "map/arguments.hpp"
+#include "coords/api/arguments.hpp"
+#include "coords/api/table_impl.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
-    if (!capacity) {
-        return {};
-    }
-    std::uint64_t const keys = map::check_capacity(*capacity, "capacity");
-    return std::bit_ceil(std::max<std::uint64_t>(keys, 1));
-}
-
-std::unique_ptr<CoordStore> make_store(Device device, StoreRules const& rules,
-                                       std::uint32_t columns) {
-    require_usable(device, "device");
-    return std::make_unique<CoordStore>(rules, columns);
-}
+using backend::CoordRows;
+using backend::kMaxCoordColumns;
+using backend::RowRange;
 
 std::uint32_t check_key_dim(std::optional<int> key_dim) {
-    if (key_dim && (*key_dim < 1 || *key_dim > static_cast<int>(kMaxColumns))) {
-        throw ValueError("key_dim: expected 1 to " + std::to_string(kMaxColumns) + ", got " +
+    if (key_dim && (*key_dim < 1 || *key_dim > static_cast<int>(kMaxCoordColumns))) {
+        throw ValueError("key_dim: expected 1 to " + std::to_string(kMaxCoordColumns) + ", got " +
                          std::to_string(*key_dim));
     }
     return static_cast<std::uint32_t>(key_dim.value_or(0));
 }
 
+/// Rows with the columns of the store, or with any number of columns if it has none yet.
+CoordRows check_rows_for(backend::CoordStore const& store, Tensor const& tensor,
+                         std::string_view argument) {
+    std::uint32_t const columns = store.info().columns;
+    return check_rows(tensor, argument,
+                      columns == 0 ? Columns{1, kMaxCoordColumns} : Columns{columns, columns});
+}
+
+/// Offsets with the columns of `rows`. An empty list of rows has no columns to compare with.
+CoordRows check_offsets_for(backend::CoordStore const& store, CoordRows const& rows,
+                            Tensor const& offsets) {
+    return rows.rows == 0 ? check_rows_for(store, offsets, "offsets")
+                          : check_rows(offsets, "offsets", rows.columns);
+}
+
+[[noreturn]] void fail_wide_keys(std::string const& member) {
+    throw ValueError(member +
+                     ": expected a table of 64-bit keys, with slots that hold them, got wider "
+                     "keys; vector_keys and unique_index list the keys of any table");
+}
+
 }  // namespace
 
-CoordTableBase::CoordTableBase(std::unique_ptr<CoordStore> store) : store_(std::move(store)) {}
 CoordTableBase::CoordTableBase(CoordTableBase&&) noexcept = default;
 CoordTableBase& CoordTableBase::operator=(CoordTableBase&&) noexcept = default;
 CoordTableBase::~CoordTableBase() = default;
 
-void CoordTableBase::insert(Tensor const& coords) { store_->insert(coords, "coords"); }
+CoordTableBase::CoordTableBase(Device device, backend::CoordStoreRules const& rules,
+                               std::uint32_t columns) {
+    require_usable(device, "device");
+    impl_ = std::make_unique<Impl>(coords_backend(device).make_store(rules, columns),
+                                   rules.double_hash);
+}
+
+void CoordTableBase::insert(Tensor const& coords) {
+    Writing const guard(impl_->lock);
+    backend::CoordStore& store = *impl_->store;
+    CoordRows const rows = check_rows_for(store, coords, "coords");
+    if (rows.rows > 0) {
+        store.insert(rows, "coords");
+    } else if (store.info().columns == 0 && coords.shape().size() == 2) {
+        store.set_columns(rows.columns);  // an empty list, shape (0,), has no columns
+    }
+}
 
 Tensor CoordTableBase::search(Tensor const& query, SearchMode mode) const {
     if (mode < SearchMode::Linear || mode > SearchMode::WarpCoop) {
         throw ValueError("mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got " +
                          std::to_string(static_cast<int>(mode)));
     }
-    return store_->search(
-        query, mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines : cpu::FlatWindow::Line);
+    Reading const guard(impl_->lock);
+    return impl_->store->search(check_rows_for(*impl_->store, query, "query"), mode);
 }
 
 Tensor CoordTableBase::batched_search(Tensor const& queries, Tensor const& offsets) const {
-    return store_->batched_search(queries, offsets);
+    Reading const guard(impl_->lock);
+    CoordRows const rows = check_rows_for(*impl_->store, queries, "queries");
+    return impl_->store->search(rows, check_offsets_for(*impl_->store, rows, offsets));
 }
-
-void CoordTableBase::clear() { store_->clear(); }
-void CoordTableBase::grow_on_demand() { store_->grow_on_demand(); }
-bool CoordTableBase::grows() const { return store_->grows(); }
 
 void CoordTableBase::expand_with_offsets(Tensor const& base, Tensor const& offsets) {
-    store_->expand(base, offsets);
+    Writing const guard(impl_->lock);
+    CoordRows const from = check_rows_for(*impl_->store, base, "base");
+    CoordRows const by = check_offsets_for(*impl_->store, from, offsets);
+    if (from.rows > 0 && by.rows > 0) {
+        impl_->store->expand(from, by);
+    }
 }
 
-Tensor CoordTableBase::vector_keys() const { return store_->vector_keys(); }
-Tensor CoordTableBase::unique_index() const { return store_->unique_index(); }
-Tensor CoordTableBase::keys_tensor() const { return store_->keys_tensor(); }
-Tensor CoordTableBase::values_tensor() const { return store_->values_tensor(); }
-std::int64_t CoordTableBase::capacity() const { return store_->capacity(); }
-std::int64_t CoordTableBase::num_entries() const { return store_->num_entries(); }
-std::int64_t CoordTableBase::num_distinct() const { return store_->num_distinct(); }
-int CoordTableBase::key_dim() const { return static_cast<int>(store_->columns()); }
-bool CoordTableBase::use_double_hash() const noexcept { return store_->double_hash(); }
-CoordKey CoordTableBase::key() const { return store_->key(); }
+void CoordTableBase::clear() {
+    Writing const guard(impl_->lock);
+    impl_->store->clear();
+}
+
+void CoordTableBase::grow_on_demand() {
+    Writing const guard(impl_->lock);
+    impl_->store->grow_on_demand();
+}
+
+Tensor CoordTableBase::vector_keys() const {
+    Reading const guard(impl_->lock);
+    return impl_->store->rows();
+}
+
+Tensor CoordTableBase::unique_index() const {
+    Reading const guard(impl_->lock);
+    return impl_->store->unique();
+}
+
+Tensor CoordTableBase::keys_tensor() const {
+    Reading const guard(impl_->lock);
+    auto slots = impl_->store->slots();
+    if (!slots) fail_wide_keys("keys_tensor");
+    return std::move(slots->keys);
+}
+
+Tensor CoordTableBase::values_tensor() const {
+    Reading const guard(impl_->lock);
+    auto slots = impl_->store->slots();
+    if (!slots) fail_wide_keys("values_tensor");
+    return std::move(slots->rows);
+}
+
+bool CoordTableBase::grows() const { return impl_->info().grows; }
+std::int64_t CoordTableBase::capacity() const {
+    return static_cast<std::int64_t>(impl_->info().slots);
+}
+std::int64_t CoordTableBase::num_entries() const {
+    return static_cast<std::int64_t>(impl_->info().entries);
+}
+std::int64_t CoordTableBase::num_distinct() const {
+    return static_cast<std::int64_t>(impl_->info().distinct);
+}
+int CoordTableBase::key_dim() const { return static_cast<int>(impl_->info().columns); }
+bool CoordTableBase::use_double_hash() const noexcept { return impl_->double_hash; }
+CoordKey CoordTableBase::key() const { return impl_->info().key; }
 
 PackedHashTable::PackedHashTable(std::optional<Capacity> capacity, Device device,
                                  bool use_double_hash)
-    : CoordTableBase(make_store(
-          device, {{use_double_hash, slots_for(capacity), true, {}}, RowRange::Packed64}, 4)) {}
+    : CoordTableBase(device, {use_double_hash, slots_for(capacity), true, {}, RowRange::Packed64},
+                     4) {}
 
 PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                              bool use_double_hash) {
@@ -90,9 +155,8 @@ PackedHashTable PackedHashTable::from_coords(Tensor const& coords, std::optional
 
 CoordTable::CoordTable(std::optional<Capacity> capacity, Device device, bool use_double_hash,
                        std::optional<int> key_dim, std::optional<std::uint64_t> seed)
-    : CoordTableBase(
-          make_store(device, {{use_double_hash, slots_for(capacity), false, seed}, RowRange::Int32},
-                     check_key_dim(key_dim))) {}
+    : CoordTableBase(device, {use_double_hash, slots_for(capacity), false, seed, RowRange::Int32},
+                     check_key_dim(key_dim)) {}
 
 CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity> capacity,
                                    bool use_double_hash, std::optional<std::uint64_t> seed) {
@@ -103,9 +167,8 @@ CoordTable CoordTable::from_coords(Tensor const& coords, std::optional<Capacity>
 
 PackedHashTable128::PackedHashTable128(std::optional<Capacity> capacity, Device device,
                                        std::optional<int> key_dim)
-    : CoordTableBase(make_store(device,
-                                {{false, slots_for(capacity), false, {}}, RowRange::Packed128},
-                                check_key_dim(key_dim))) {}
+    : CoordTableBase(device, {false, slots_for(capacity), false, {}, RowRange::Packed128},
+                     check_key_dim(key_dim)) {}
 
 PackedHashTable128 PackedHashTable128::from_keys(Tensor const& coords,
                                                  std::optional<Capacity> capacity) {

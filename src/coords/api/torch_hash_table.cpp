@@ -1,17 +1,17 @@
-// TorchHashTable: arguments are checked, locks taken and rows kept here; the work is the index's.
+// TorchHashTable: arguments, locks, rows. It uses the CPU index directly, without CoordsBackend,
+// because no device will have this table.
 #include "tensorhash/coords/torch_hash_table.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <utility>
 
+#include "coords/api/arguments.hpp"
 #include "coords/rows/row_buffer.hpp"
 #include "index/flat_index.hpp"
 #include "index/vector_index.hpp"
-#include "map/arguments.hpp"
 #include "runtime/lock.hpp"
 #include "tensorhash/error.hpp"
 
@@ -34,7 +34,7 @@ namespace {
 using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
-// No limit but that a row's bytes are few beside the memory of a machine.
+// The only limit: the bytes of one row are few compared with the memory of a machine.
 constexpr Columns kAnyColumns{1, 1u << 16};
 
 Columns columns_of(std::optional<VectorIndex> const& index) {
@@ -42,13 +42,6 @@ Columns columns_of(std::optional<VectorIndex> const& index) {
 }
 
 Tensor int32_tensor(Shape shape) { return Tensor::empty(std::move(shape), Dtype::Int32); }
-
-std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
-    if (!capacity) {
-        return {};
-    }
-    return std::bit_ceil(std::max<std::uint64_t>(map::check_capacity(*capacity, "capacity"), 1));
-}
 
 [[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
     throw TableFull("capacity: this table takes " + std::to_string(capacity) +
@@ -89,7 +82,7 @@ void TorchHashTable::insert(Tensor const& vec_keys) {
     CoordRows const fresh =
         narrowed(check_rows(vec_keys, "vec_keys", columns_of(impl_->index)), "vec_keys");
     if (fresh.rows == 0) {
-        if (!impl_->index && vec_keys.shape().size() == 2) {  // an empty list does not say
+        if (!impl_->index && vec_keys.shape().size() == 2) {  // shape (0,) has no columns
             RowBuffer none(fresh.columns);
             impl_->index.emplace(impl_->slots(), fresh.columns);
             impl_->buffer = std::move(none);

@@ -1,4 +1,4 @@
-// Counting, for each bit of a word, how many words have it.
+// For each bit of a word, counts the words that have it set.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tensorhash::coords {
 
-/// Counts, for each of 64 bits, the words that have it: sixteen words cost about five operations each.
+/// Adds sixteen words at a time, at about five operations per word.
 class BitCounts {
 public:
     void add(std::uint64_t const (&w)[16]) {
@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    /// sum + a + b by bit: sum keeps the low digit, the carry is returned.
+    /// sum + a + b for each bit: sum keeps the low digit, the carry is returned.
     static std::uint64_t add_up(std::uint64_t& sum, std::uint64_t a, std::uint64_t b) {
         std::uint64_t const half = sum ^ a;
         std::uint64_t const carry = (sum & a) | (half & b);

@@ -1,4 +1,4 @@
-// What the kernels of rows meet in blocks of bits: words whose bits are offsets, and the pairs behind them.
+// What the kernels of rows meet in blocks of bits: words with one bit per offset, and their pairs.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tensorhash::coords {
 
-/// Rows are asked in batches of so many.
+/// Rows that are looked up at once.
 inline constexpr std::size_t kRowsAtOnce = 16;
 
 /// Up to 8 x 8 offsets of the last two axes; bit 8 * y + z.
@@ -20,7 +20,7 @@ struct Tile {
     std::size_t y = 0;       // blocks
     std::size_t z = 0;       // blocks
     std::size_t group = 0;   // of bit 0
-    std::uint64_t mask = 0;  // the offsets that are wanted
+    std::uint64_t mask = 0;  // the wanted offsets
 };
 
 using Sizes = std::array<std::size_t, 3>;
@@ -44,63 +44,63 @@ inline std::vector<Tile> tiles_of(Sizes const& size, std::size_t groups) {
     return tiles;
 }
 
-/// The blocks that kernels of one block's queries meet. Where nothing is filled in, nothing is wanted.
+/// The blocks that the kernels of one block's queries meet. Only wanted places are filled in.
 struct Around {
     std::uint64_t number = ~std::uint64_t{0};
     std::uint32_t block[3][4][4] = {};
 };
 inline constexpr Around kNothing{};
 
-/// What all queries have in common.
-struct Plan {
+/// What all queries share.
+struct WindowPlan {
     BlockFrame const& frame;
     VoxelBlocks const& blocks;
     RowsByBlock const& queries;
-    std::array<std::uint64_t, 3>
-        begin{};             // of the kernel of cell 0, in cells of the first block around
+    // Where the kernel of cell 0 begins, in cells of the first block around.
+    std::array<std::uint64_t, 3> begin{};
     Sizes met{};             // blocks around, per axis
-    std::uint64_t back = 0;  // from a query's block to the first one around
+    std::uint64_t back = 0;  // from a query's block to the first block around
     std::size_t length = 1;  // of the kernel's last axis
     std::vector<Tile> tiles{};
 
-    /// `own`: the queries are the in rows themselves; else a query's key is where its kernel begins.
-    Plan(Question const& question, BlockFrame const& in_frame, VoxelBlocks const& in,
-         RowsByBlock const& asked, bool own, std::size_t groups)
+    /// `own`: the queries are the in rows. Otherwise a query's key is where its kernel begins.
+    WindowPlan(KernelMapRequest const& request, BlockFrame const& in_frame, VoxelBlocks const& in,
+               RowsByBlock const& asked, bool own, std::size_t groups)
         : frame(in_frame), blocks(in), queries(asked),
-          length(static_cast<std::size_t>(question.size.back())) {
+          length(static_cast<std::size_t>(request.size.back())) {
         Sizes size{1, 1, 1};
-        for (std::size_t axis = 0; axis < question.axes; ++axis) {
-            std::size_t const a = axis + 3 - question.axes;
-            size[a] = static_cast<std::size_t>(question.size[axis]);
+        for (std::size_t axis = 0; axis < request.axes; ++axis) {
+            std::size_t const a = axis + 3 - request.axes;
+            size[a] = static_cast<std::size_t>(request.size[axis]);
             if (!own) continue;
-            begin[a] = kBlockSide + static_cast<std::uint64_t>(question.offset(0)[axis]);
+            begin[a] = kBlockSide + static_cast<std::uint64_t>(request.offset(0)[axis]);
             back += frame.axis[a].weight;
         }
         tiles = tiles_of(size, groups);
         if (!tiles.empty()) size[0] = tiles.back().x + 1;
         for (std::size_t a = 0; a < 3; ++a) met[a] = (begin[a] + 7 + size[a] - 1) / kBlockSide + 1;
     }
-    /// Behind a tile's first group.
+    /// The group of a bit, counted from the tile's first group.
     std::size_t place(std::size_t bit) const noexcept { return bit / 8 * length + bit % 8; }
 };
 
-/// A query and a tile that meet something.
-struct Found {
-    std::uint64_t word;  // the offsets that do
+/// A query and a tile that meet in rows.
+struct TileMatch {
+    std::uint64_t word;  // one bit per offset that leads to an in row
     std::uint32_t const* blocks;
-    std::int64_t* next;  // where the tile's groups go on
+    std::int64_t* next;  // the next place of each group of the tile
     std::uint32_t out_row;
     std::uint16_t x;
     std::uint16_t corner;  // 16 * y + z in the first block
 };
 
-/// Some queries at once, and what lies around them.
+/// Some queries at once, and the blocks around them.
 class Windows {
 public:
-    explicit Windows(Plan const& plan) : plan_(plan) {}
+    explicit Windows(WindowPlan const& plan) : plan_(plan) {}
 
-    /// Queries [begin, end) of the plan's list, sixteen of them at most.
-    void ask(std::size_t begin, std::size_t end) {
+    /// Loads queries [begin, end) of the plan's list, at most sixteen.
+    void load(std::size_t begin, std::size_t end) {
         Around const* at = &around_[last_];
         for (std::size_t i = 0; i < kRowsAtOnce; ++i) {
             Query& query = query_[i];
@@ -117,7 +117,7 @@ public:
         }
     }
 
-    /// Which of a tile's offsets lead to an in row.
+    /// The offsets of a tile that lead to an in row.
     std::uint64_t word(Tile const& tile, std::size_t i) const noexcept {
         Query const& query = query_[i];
         std::size_t const x = query.x + tile.x;
@@ -131,8 +131,8 @@ public:
         return (low >> 8 * y | high << 1 << (63 - 8 * y)) & tile.mask;
     }
 
-    Found found(Tile const& tile, std::size_t i, std::uint64_t word,
-                std::int64_t* next) const noexcept {
+    TileMatch match(Tile const& tile, std::size_t i, std::uint64_t word,
+                    std::int64_t* next) const noexcept {
         Query const& query = query_[i];
         return {word,
                 first_block(query, tile),
@@ -165,27 +165,27 @@ private:
         }
     }
 
-    Plan const& plan_;
+    WindowPlan const& plan_;
     std::size_t last_ = 0;
-    std::array<Around, kRowsAtOnce + 1> around_{};  // of these queries, and of the last one before
+    std::array<Around, kRowsAtOnce + 1> around_{};  // for these queries and the last one before
     std::array<Query, kRowsAtOnce> query_{};
 };
 
-/// The pairs behind what windows found.
+/// The pairs of a match.
 class WindowPairs {
 public:
-    using Found = coords::Found;
+    using Match = TileMatch;
 
-    explicit WindowPairs(Plan const& plan) : blocks_(plan.blocks) {
+    explicit WindowPairs(WindowPlan const& plan) : blocks_(plan.blocks) {
         for (std::size_t bit = 0; bit < 64; ++bit) {
             place_[bit] = static_cast<std::uint16_t>(plan.place(bit));
         }
     }
-    Pair operator()(Found const& found, std::size_t bit) const noexcept {
-        std::size_t const cell = found.corner + bit + (bit & 0x38);  // four bits for y, four for z
-        std::uint32_t const block = found.blocks[(cell >> 5 & 4) | (cell >> 3 & 1)];
-        return {&found.next[place_[bit]],
-                blocks_.row(block, found.x, (cell >> 1 & 0x38) | (cell & 7)), found.out_row};
+    Pair operator()(Match const& match, std::size_t bit) const noexcept {
+        std::size_t const cell = match.corner + bit + (bit & 0x38);  // four bits for y, four for z
+        std::uint32_t const block = match.blocks[(cell >> 5 & 4) | (cell >> 3 & 1)];
+        return {&match.next[place_[bit]],
+                blocks_.row(block, match.x, (cell >> 1 & 0x38) | (cell & 7)), match.out_row};
     }
 
 private:

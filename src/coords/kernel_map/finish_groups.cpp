@@ -1,22 +1,23 @@
-// One pass per group: a place for every row sorts the pairs without comparing them.
+// One pass per group: one place per row sorts the pairs without comparing them.
 #include "coords/kernel_map/finish_groups.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 #include "tensorhash/threads.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-/// Brings groups into row order, and makes the mirrored half of a symmetric map.
-class Finish {
+/// Sorts groups by row, and makes the mirrored half of a symmetric map.
+class GroupFinisher {
 public:
-    Finish(Answer& answer, std::size_t out_rows, bool in_order)
-        : offsets_(answer.offsets.as<std::int64_t>()),
-          in_(answer.in_maps.as_mutable<std::int32_t>().data()),
-          out_(answer.out_maps.as_mutable<std::int32_t>().data()), out_rows_(out_rows),
+    GroupFinisher(KernelMapPairs& pairs, std::size_t out_rows, bool in_order)
+        : offsets_(pairs.offsets.as<std::int64_t>()),
+          in_(pairs.in_maps.as_mutable<std::int32_t>().data()),
+          out_(pairs.out_maps.as_mutable<std::int32_t>().data()), out_rows_(out_rows),
           in_order_(in_order) {}
 
     void run(Swept swept) {
@@ -26,7 +27,7 @@ public:
         bool const small = offsets_.back() < std::int64_t{kSerialWork};
         std::size_t const tasks = small ? 1 : std::min(swept.groups, threads * 4);
         runtime::run_tasks(tasks, [&](std::size_t task) {
-            std::optional<RowOrder> order;
+            std::optional<PairSorter> order;
             if (!in_order_) order.emplace(out_rows_);
             for (std::size_t k = task; k < swept.groups; k += tasks) {
                 if (swept.mirror) exchange(k, 2 * swept.groups - k, order);
@@ -46,10 +47,10 @@ private:
         });
     }
 
-    void exchange(std::size_t from, std::size_t to, std::optional<RowOrder>& order) {
+    void exchange(std::size_t from, std::size_t to, std::optional<PairSorter>& order) {
         std::int64_t const count = offsets_[from + 1] - offsets_[from];
-        // Out rows in order say nothing of the in rows, which lead here: rows that ascend by block need not do so when
-        // they are shifted.
+        // The mirrored group is sorted by in row. In rows need not ascend where out rows do: rows
+        // that ascend by block need not ascend after a shift.
         if (in_order_ && std::is_sorted(in_ + offsets_[from], in_ + offsets_[from + 1])) {
             std::copy_n(in_ + offsets_[from], count, out_ + offsets_[to]);
             std::copy_n(out_ + offsets_[from], count, in_ + offsets_[to]);
@@ -62,7 +63,7 @@ private:
         order->flush(out_ + offsets_[to], in_ + offsets_[to]);
     }
 
-    void reorder(std::size_t group, RowOrder& order) {
+    void reorder(std::size_t group, PairSorter& order) {
         for (std::int64_t at = offsets_[group]; at < offsets_[group + 1]; ++at) {
             order.add(out_[at], in_[at]);
         }
@@ -78,24 +79,26 @@ private:
 
 }  // namespace
 
-Answer make_room(Question const& question, Swept swept, std::vector<std::int64_t> const& totals) {
-    Answer answer;
-    answer.offsets = Tensor::zeros({static_cast<std::int64_t>(question.groups) + 1}, Dtype::Int64);
-    auto const offsets = answer.offsets.as_mutable<std::int64_t>();
-    auto const rows = static_cast<std::int64_t>(question.out.rows);
-    for (std::size_t k = 0; k < question.groups; ++k) {
+KernelMapPairs allocate_pairs(KernelMapRequest const& request, Swept swept,
+                              std::vector<std::int64_t> const& totals) {
+    KernelMapPairs pairs;
+    pairs.offsets = Tensor::zeros({static_cast<std::int64_t>(request.groups) + 1}, Dtype::Int64);
+    auto const offsets = pairs.offsets.as_mutable<std::int64_t>();
+    auto const rows = static_cast<std::int64_t>(request.out.rows);
+    for (std::size_t k = 0; k < request.groups; ++k) {
         std::int64_t const own = k < swept.groups    ? totals[k]
                                  : k == swept.groups ? rows
                                                      : totals[2 * swept.groups - k];
-        offsets[k + 1] = offsets[k] + own;
+        offsets[k] = own;
     }
-    answer.in_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    answer.out_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
-    return answer;
+    runtime::scan(offsets);
+    pairs.in_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
+    pairs.out_maps = Tensor::empty({offsets.back()}, Dtype::Int32);
+    return pairs;
 }
 
-void finish_groups(Answer& answer, std::size_t out_rows, Swept swept, bool in_order) {
-    Finish(answer, out_rows, in_order).run(swept);
+void finish_groups(KernelMapPairs& pairs, std::size_t out_rows, Swept swept, bool in_order) {
+    GroupFinisher(pairs, out_rows, in_order).run(swept);
 }
 
 }  // namespace tensorhash::coords

@@ -1,14 +1,12 @@
-// The hierarchical path: which coarse cells around a query hold anything is asked first, and only offsets that fall into
-// such a cell are looked up.
+// The hierarchical path: finds the coarse cells around a query that have rows, and then looks up
+// only the offsets that fall into such a cell.
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
-#include <string>
+#include <vector>
 
-#include "coords/kernel_map/pieces.hpp"
+#include "coords/kernel_map/partial_maps.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -16,12 +14,13 @@ namespace {
 constexpr std::size_t kAxes = 3;
 constexpr std::uint32_t kWidth = kAxes + 1;  // columns, the batch among them
 
-/// Bytes that a task may take to remember which cells are occupied; a single query takes a byte a cell.
+/// Most bytes of a task for its occupied cells. One query takes one byte per cell.
 constexpr std::size_t kOccupiedBytes = std::size_t{2} << 20;
 
 using Numbers = std::array<std::int64_t, kAxes>;
 
-/// The coarse grid: cell = coordinate >> bits, and the box of cells that a kernel can reach from its center's.
+/// The coarse grid: cell = coordinate >> bits, and the box of cells that a kernel reaches from the
+/// cell of its center.
 struct Footprint {
     int bits = 0;
     Numbers half{};   // of the kernel
@@ -29,78 +28,77 @@ struct Footprint {
     Numbers box{};    // 2 * reach + 1
     std::size_t cells = 1;
 
-    Footprint(Question const& question, std::int64_t coarse_stride)
-        : bits(std::countr_zero(static_cast<std::uint64_t>(coarse_stride))) {
+    explicit Footprint(KernelMapRequest const& request)
+        : bits(std::countr_zero(static_cast<std::uint64_t>(request.coarse_stride))) {
+        std::int64_t const coarse_stride = request.coarse_stride;
         for (std::size_t axis = 0; axis < kAxes; ++axis) {
-            half[axis] = question.size[axis] / 2;
+            half[axis] = request.size[axis] / 2;
             reach[axis] = (half[axis] + coarse_stride - 1) / coarse_stride;
             box[axis] = 2 * reach[axis] + 1;
             cells *= static_cast<std::size_t>(box[axis]);
         }
     }
 
-    /// How many queries a task asks for at once.
+    /// Queries of one task.
     std::size_t rows() const noexcept {
-        return std::clamp<std::size_t>(kOccupiedBytes / cells, 1, kPieceRows);
+        return std::clamp<std::size_t>(kOccupiedBytes / cells, 1, kPartRows);
     }
 };
 
-bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
-
-/// The queries of one piece, and what is known of the cells around them.
-class Search {
+/// The queries of one part, and which cells around them have rows.
+class CoarseSearch {
 public:
-    Search(Question const& question, CoordIndex const& fine, CoordIndex const& coarse,
-           Footprint const& footprint, std::size_t begin, std::size_t end)
-        : question_(question), fine_(fine), coarse_(coarse), footprint_(footprint),
-          queries_(question.out.data() + begin * kWidth), count_(end - begin), centers_(count_),
+    CoarseSearch(KernelMapRequest const& request, CoordIndex const& fine, CoordIndex const& coarse,
+                 Footprint const& footprint, std::size_t begin, std::size_t end)
+        : request_(request), fine_(fine), coarse_(coarse), footprint_(footprint),
+          queries_(request.out.data() + begin * kWidth), count_(end - begin), centers_(count_),
           occupied_(footprint.cells * count_, 0), inside_(kAxes * count_), cell_(count_),
-          chosen_(count_ + 1), asked_(count_ * kWidth) {
+          chosen_(count_ + 1), keys_(count_ * kWidth) {
         std::int64_t const last = (std::int64_t{1} << footprint.bits) - 1;
         for (std::size_t i = 0; i < count_; ++i) {
             for (std::size_t axis = 0; axis < kAxes; ++axis) {
-                centers_[i][axis] = queries_[i * kWidth + axis + 1] * question.stride[axis];
+                centers_[i][axis] = queries_[i * kWidth + axis + 1] * request.stride[axis];
                 inside_[axis * count_ + i] = static_cast<std::int32_t>(centers_[i][axis] & last);
             }
         }
     }
 
-    void run(Piece& piece) {
+    void run(PartialMap& part) {
         for (std::size_t cell = 0; cell < footprint_.cells; ++cell) {
-            probe_cell(cell, piece);
+            probe_cell(cell, part);
         }
-        for (std::size_t k = 0; k < question_.groups; ++k) {
-            probe_offset(k, piece);
-            piece.end_group(k);
+        for (std::size_t k = 0; k < request_.groups; ++k) {
+            probe_offset(k, part);
+            part.end_group(k);
         }
     }
 
 private:
-    /// Pass 1: one cell of the box, for every query whose kernel reaches into it.
-    void probe_cell(std::size_t cell, Piece& piece) {
+    /// Pass 1: one cell of the box, for every query with a kernel that reaches it.
+    void probe_cell(std::size_t cell, PartialMap& part) {
         Numbers step{};
         auto rest = static_cast<std::int64_t>(cell);
         for (std::size_t axis = kAxes; axis-- > 0;) {
             step[axis] = rest % footprint_.box[axis] - footprint_.reach[axis];
             rest /= footprint_.box[axis];
         }
-        std::size_t asked = 0;
+        std::size_t count = 0;
         for (std::size_t i = 0; i < count_; ++i) {
-            std::int32_t* const row = asked_.data() + asked * kWidth;
+            std::int32_t* const row = keys_.data() + count * kWidth;
             if (reaches(i, step, row)) {
                 row[0] = queries_[i * kWidth];
-                chosen_[asked++] = static_cast<std::uint16_t>(i);
+                chosen_[count++] = static_cast<std::uint16_t>(i);
             }
         }
-        coarse_.find_shifted(asked_.data(), 0, asked, Shift{}, found_);
-        for (std::size_t j = 0; j < asked; ++j) {
+        coarse_.find_shifted(keys_.data(), 0, count, Shift{}, found_);
+        for (std::size_t j = 0; j < count; ++j) {
             occupied_[cell * count_ + chosen_[j]] = found_[j] >= 0;
         }
-        piece.coarse_probes += static_cast<std::int64_t>(asked);
+        part.coarse_probes += static_cast<std::int64_t>(count);
     }
 
-    /// Whether the kernel of query i meets its cell plus `step`, which is written to row[1..]. No coordinate lies in a
-    /// cell that is no int32.
+    /// Whether the kernel of query i meets the cell at `step` from its own. Writes the cell to
+    /// row[1..]. A cell outside int32 has no rows.
     bool reaches(std::size_t i, Numbers const& step, std::int32_t* row) const {
         for (std::size_t axis = 0; axis < kAxes; ++axis) {
             std::int64_t const center = centers_[i][axis];
@@ -113,27 +111,26 @@ private:
         return true;
     }
 
-    /// Pass 2: one offset, for every query that has something in the offset's cell.
-    void probe_offset(std::size_t k, Piece& piece) {
-        mark_cells(question_.offset(k));
-        std::size_t asked = 0;
-        for (std::size_t i = 0; i < count_;
-             ++i) {  // no branch: which are occupied nobody can guess
-            chosen_[asked] = static_cast<std::uint16_t>(i);
-            asked += occupied_[cell_[i] * count_ + i];
+    /// Pass 2: one offset, for every query with rows in the cell of that offset.
+    void probe_offset(std::size_t k, PartialMap& part) {
+        mark_cells(request_.offset(k));
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < count_; ++i) {  // no branch: it could not be predicted
+            chosen_[count] = static_cast<std::uint16_t>(i);
+            count += occupied_[cell_[i] * count_ + i];
         }
-        for (std::size_t j = 0; j < asked; ++j) {
+        for (std::size_t j = 0; j < count; ++j) {
             std::copy_n(queries_ + std::size_t{chosen_[j]} * kWidth, kWidth,
-                        asked_.data() + j * kWidth);
+                        keys_.data() + j * kWidth);
         }
-        fine_.find_shifted(asked_.data(), 0, asked, question_.shift(k), found_);
-        for (std::size_t j = 0; j < asked; ++j) {
-            if (found_[j] >= 0) piece.add(found_[j], chosen_[j]);
+        fine_.find_shifted(keys_.data(), 0, count, shift_of(request_, k), found_);
+        for (std::size_t j = 0; j < count; ++j) {
+            if (found_[j] >= 0) part.add(found_[j], chosen_[j]);
         }
-        piece.fine_probes += static_cast<std::int64_t>(asked);
+        part.fine_probes += static_cast<std::int64_t>(count);
     }
 
-    /// The cell of the box that each query's offset falls into.
+    /// The cell of the box that the offset of each query falls into.
     void mark_cells(std::int32_t const* offset) {
         std::fill(cell_.begin(), cell_.end(), 0);
         for (std::size_t axis = 0; axis < kAxes; ++axis) {
@@ -147,7 +144,7 @@ private:
         }
     }
 
-    Question const& question_;
+    KernelMapRequest const& request_;
     CoordIndex const& fine_;
     CoordIndex const& coarse_;
     Footprint const& footprint_;
@@ -155,14 +152,14 @@ private:
     std::size_t count_;
     std::vector<Numbers> centers_;         // the queries times the stride
     std::vector<unsigned char> occupied_;  // [cell of the box, query]
-    std::vector<std::int32_t> inside_;     // [axis, query]: where in its cell the center lies
-    std::vector<std::uint32_t> cell_;      // the cell of the offset at hand, per query
-    std::vector<std::uint16_t> chosen_;    // the queries that are asked for, and room for one more
-    std::vector<std::int32_t> asked_;      // their rows
-    std::int32_t found_[kPieceRows];
+    std::vector<std::int32_t> inside_;     // [axis, query]: the center's place in its cell
+    std::vector<std::uint32_t> cell_;      // per query, the cell of the current offset
+    std::vector<std::uint16_t> chosen_;    // the queries to look up, and room for one more
+    std::vector<std::int32_t> keys_;       // their rows
+    std::int32_t found_[kPartRows];
 };
 
-/// The cells of all rows, repeats included: the index takes the first of each.
+/// The cells of all rows, repeats included: the index keeps the first of each.
 CoordIndex coarse_index(CoordRows const& rows, int bits) {
     Tensor cells = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
     auto const to = cells.as_mutable<std::int32_t>();
@@ -174,58 +171,22 @@ CoordIndex coarse_index(CoordRows const& rows, int bits) {
     return CoordIndex({cells, rows.rows, rows.columns});
 }
 
-void check_takes(Question const& question) {
-    std::string const end = "; use the strategy flat or merge";
-    if (question.axes != kAxes) {
-        throw ValueError("kernel_size: the hierarchical path takes 3 axes, got " +
-                         std::to_string(question.axes) + end);
-    }
-    for (std::size_t axis = 0; axis < kAxes; ++axis) {
-        std::string const at = "axis " + std::to_string(axis) + ": the hierarchical path takes ";
-        if (question.size[axis] % 2 == 0) {
-            throw ValueError("kernel_size: " + at + "odd sizes, got " +
-                             std::to_string(question.size[axis]) + end);
-        }
-        if (question.dilation[axis] != 1) {
-            throw ValueError("kernel_dilation: " + at + "1, got " +
-                             std::to_string(question.dilation[axis]) + end);
-        }
-        if (question.offset(0)[axis] != -(question.size[axis] / 2)) {
-            throw ValueError("kernel_center_offset: " + at + "the middle, " +
-                             std::to_string(question.size[axis] / 2) + ", got " +
-                             std::to_string(-std::int64_t{question.offset(0)[axis]}) + end);
-        }
-    }
-}
-
 }  // namespace
 
-bool hierarchical_takes(Question const& question) noexcept {
-    return question.axes == kAxes && question.odd && question.centered &&
-           question.dilation == Shape(kAxes, 1);
-}
-
-Answer hierarchical_kernel_map(Question const& question, CoordIndex const& index,
-                               std::int64_t coarse_stride) {
-    check_takes(question);
-    if (coarse_stride < 1 || coarse_stride > (std::int64_t{1} << 30) ||
-        !std::has_single_bit(static_cast<std::uint64_t>(coarse_stride))) {
-        throw ValueError("stride: expected a power of two from 1 to 2^30, got " +
-                         std::to_string(coarse_stride));
-    }
-    Footprint const footprint(question, coarse_stride);
+KernelMapPairs hierarchical_kernel_map(KernelMapRequest const& request, CoordIndex const& index) {
+    Footprint const footprint(request);
     CoordIndex const coarse = coarse_index(index.rows(), footprint.bits);
-    std::size_t const rows = question.out.rows;
-    std::size_t const piece_rows = footprint.rows();
-    std::vector<Piece> pieces((rows + piece_rows - 1) / piece_rows);
-    runtime::run_tasks(pieces.size(), [&](std::size_t number) {
-        std::size_t const begin = number * piece_rows;
-        pieces[number].first_row = begin;
-        Search search(question, index, coarse, footprint, begin,
-                      std::min(rows, begin + piece_rows));
-        search.run(pieces[number]);
+    std::size_t const rows = request.out.rows;
+    std::size_t const part_rows = footprint.rows();
+    PartialMaps parts((rows + part_rows - 1) / part_rows);
+    runtime::run_tasks(parts.size(), [&](std::size_t number) {
+        std::size_t const begin = number * part_rows;
+        parts[number].first_row = begin;
+        CoarseSearch search(request, index, coarse, footprint, begin,
+                            std::min(rows, begin + part_rows));
+        search.run(parts[number]);
     });
-    return join_pieces(pieces, question.groups);
+    return join_partial_maps(parts, request.groups);
 }
 
 }  // namespace tensorhash::coords

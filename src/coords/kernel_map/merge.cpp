@@ -1,26 +1,29 @@
-// The merge path: both lists sorted once, then one sweep per kernel column with a window over the last axis. Pairs are
-// counted first, so that the result is sized exactly and every task knows where it writes.
+// The merge path: sorts both lists once, then makes one sweep per kernel column with a window over
+// the last axis. Pairs are counted first, and then written to their final places.
 #include <optional>
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "coords/kernel_map/finish_groups.hpp"
 #include "coords/kernel_map/sorted_rows.hpp"
+#include "runtime/scan.hpp"
 #include "tensorhash/threads.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-/// Beyond this dilation of the last axis a window holds mostly misses, and each offset is swept alone.
+/// Above this dilation of the last axis most of a window are misses. Then each offset has its
+/// sweep.
 constexpr std::uint64_t kMaxWindowStep = 4;
-/// Consecutive offsets that differ in the last axis only.
+
+/// Consecutive offsets that differ only in the last axis.
 template <std::size_t W> struct KernelColumn {
     GridKey<W> shift{};  // from an out key to the first offset's in key
     std::size_t first = 0;
     std::size_t count = 0;
 };
 
-/// The sorted lists; `out` is absent where the in list serves for both.
+/// The sorted lists; `out` is absent where the in list serves as both.
 template <std::size_t W> struct Lists {
     SortedRows<W> in;
     std::optional<SortedRows<W>> out{};
@@ -29,13 +32,13 @@ template <std::size_t W> struct Lists {
 };
 
 template <std::size_t W>
-std::vector<KernelColumn<W>> columns_of(Question const& question, Grid const& grid,
+std::vector<KernelColumn<W>> columns_of(KernelMapRequest const& request, Grid const& grid,
                                         std::size_t groups, bool out_is_in) {
-    auto const length = static_cast<std::size_t>(question.size.back());
-    bool const alone = static_cast<std::uint64_t>(question.dilation.back()) > kMaxWindowStep;
+    auto const length = static_cast<std::size_t>(request.size.back());
+    bool const alone = static_cast<std::uint64_t>(request.dilation.back()) > kMaxWindowStep;
     std::vector<KernelColumn<W>> columns;
     for (std::size_t k = 0; k < groups;) {
-        GridKey<W> shift = grid.shift<W>(question.offset(k));
+        GridKey<W> shift = grid.shift<W>(request.offset(k));
         if (out_is_in) {
             shift = shift - grid.corner<W>();
         }
@@ -46,7 +49,7 @@ std::vector<KernelColumn<W>> columns_of(Question const& question, Grid const& gr
     return columns;
 }
 
-/// The first key from `at` on that is not below `key`. The list ends with a key above all.
+/// The first key from `at` on that is not below `key`. The last key of the list is above all.
 template <std::size_t W>
 GridKey<W> const* skip_to(GridKey<W> const* at, GridKey<W> const* end, GridKey<W> const& key) {
     for (int near = 0; near < 8; ++near, ++at) {
@@ -60,10 +63,11 @@ GridKey<W> const* skip_to(GridKey<W> const* at, GridKey<W> const* end, GridKey<W
     return std::lower_bound(at, end - at > step ? at + step : end, key);
 }
 
-/// Calls visit(place in the column, in position, out position) for the pairs of out positions [begin, end).
-template <std::size_t W, class Visit>
+/// Calls body(place in the column, in position, out position) for the pairs of out positions
+/// [begin, end).
+template <std::size_t W, class Body>
 void sweep(SortedRows<W> const& in, SortedRows<W> const& out, KernelColumn<W> const& column,
-           std::uint64_t step, std::size_t begin, std::size_t end, Visit visit) {
+           std::uint64_t step, std::size_t begin, std::size_t end, Body body) {
     GridKey<W> const* const first = in.keys();
     GridKey<W> const* const last = first + in.size;
     std::uint64_t const reach = step * (column.count - 1);
@@ -79,23 +83,24 @@ void sweep(SortedRows<W> const& in, SortedRows<W> const& out, KernelColumn<W> co
                 if (place % step != 0) continue;
                 place /= step;
             }
-            visit(static_cast<std::size_t>(place), static_cast<std::size_t>(at - first), o);
+            body(static_cast<std::size_t>(place), static_cast<std::size_t>(at - first), o);
         }
     }
 }
 
-/// The sweep of all columns, cut into tasks that each own some out positions of one column.
+/// The sweeps of all columns, cut into tasks. Each task has some out positions of one column.
 template <std::size_t W> class Sweeps {
 public:
-    Sweeps(Question const& question, Grid const& grid, Lists<W> const& lists, std::size_t groups)
-        : lists_(lists), columns_(columns_of<W>(question, grid, groups, !lists.out)),
+    Sweeps(KernelMapRequest const& request, Grid const& grid, Lists<W> const& lists,
+           std::size_t groups)
+        : lists_(lists), columns_(columns_of<W>(request, grid, groups, !lists.out)),
           step_(columns_.empty() || columns_[0].count == 1
                     ? 1
-                    : static_cast<std::uint64_t>(question.dilation.back())),
+                    : static_cast<std::uint64_t>(request.dilation.back())),
           rows_(lists.queries().size), pieces_(pieces(rows_, columns_.size())),
           next_(groups * pieces_) {}
 
-    /// Pairs of each group; after it write() knows its places.
+    /// The pairs of each group. Prepares the places for write().
     std::vector<std::int64_t> count() {
         for_tasks([&](KernelColumn<W> const& column, std::size_t piece, std::size_t begin,
                       std::size_t end) {
@@ -108,10 +113,7 @@ public:
         });
         std::vector<std::int64_t> totals(next_.size() / std::max<std::size_t>(pieces_, 1));
         for (std::size_t group = 0; group < totals.size(); ++group) {
-            for (std::size_t piece = 0; piece < pieces_; ++piece) {
-                std::int64_t& own = next_[group * pieces_ + piece];
-                totals[group] += std::exchange(own, totals[group]);
-            }
+            totals[group] = runtime::scan(std::span(next_).subspan(group * pieces_, pieces_));
         }
         return totals;
     }
@@ -137,7 +139,7 @@ public:
     }
 
 private:
-    /// Columns are tasks enough unless they are few and long.
+    /// One task per column, unless the columns are few and long.
     static std::size_t pieces(std::size_t rows, std::size_t columns) {
         if (columns == 0 || rows == 0) return 1;
         std::size_t const wanted = 4 * static_cast<std::size_t>(num_threads()) / columns;
@@ -164,12 +166,11 @@ private:
     std::uint64_t step_;
     std::size_t rows_;
     std::size_t pieces_;
-    std::vector<std::int64_t>
-        next_;  // [group, piece]: counts, then places behind the group's first
+    std::vector<std::int64_t> next_;  // [group, piece]: counts, then places within the group
 };
 
-/// The repeated row with the smallest number, as the other paths report it.
-template <std::size_t W> [[noreturn]] void report_repeated(SortedRows<W> const& list) {
+/// The smallest row that repeats another: every path reports the same one.
+template <std::size_t W> [[noreturn]] void fail_repeated_in_list(SortedRows<W> const& list) {
     std::size_t run = 0;
     std::uint32_t row = ~std::uint32_t{0};
     std::uint32_t first = 0;
@@ -181,7 +182,7 @@ template <std::size_t W> [[noreturn]] void report_repeated(SortedRows<W> const& 
             first = list.rows()[run];
         }
     }
-    fail_repeated(row, first);
+    backend::fail_repeated(row, first);
 }
 
 template <std::size_t W> SortedRows<W> without_repeats(SortedRows<W> const& list) {
@@ -197,19 +198,19 @@ template <std::size_t W> SortedRows<W> without_repeats(SortedRows<W> const& list
     return kept;
 }
 
-template <std::size_t W> Lists<W> sort_lists(Question const& question, Grid const& grid) {
-    Lists<W> lists{sort_in_rows<W>(question, grid)};
+template <std::size_t W> Lists<W> sort_lists(KernelMapRequest const& request, Grid const& grid) {
+    Lists<W> lists{sort_in_rows<W>(request, grid)};
     GridKey<W> const* const keys = lists.in.keys();
     lists.repeated = std::adjacent_find(keys, keys + lists.in.size) != keys + lists.in.size;
-    if (lists.repeated && question.duplicates == Duplicates::Refuse) {
-        report_repeated(lists.in);
+    if (lists.repeated && request.duplicates == Duplicates::Refuse) {
+        fail_repeated_in_list(lists.in);
     }
-    bool shared = question.equal && question.unstrided;
+    bool shared = request.equal && request.unstrided;
     for (std::size_t c = 0; c < grid.columns; ++c) {
         shared = shared && grid.column[c].first <= 0 && grid.column[c].last >= 0;
     }
     if (!shared || lists.repeated) {
-        lists.out = sort_out_rows<W>(question, grid);
+        lists.out = sort_out_rows<W>(request, grid);
     }
     if (lists.repeated) {
         lists.in = without_repeats(lists.in);
@@ -217,34 +218,34 @@ template <std::size_t W> Lists<W> sort_lists(Question const& question, Grid cons
     return lists;
 }
 
-template <std::size_t W> Answer merge(Question const& question, Grid const& grid) {
-    Lists<W> const lists = sort_lists<W>(question, grid);
-    Swept const swept(question, lists.repeated);
-    Sweeps<W> sweeps(question, grid, lists, swept.groups);
-    Answer answer = make_room(question, swept, sweeps.count());
-    answer.repeated = lists.repeated;
-    sweeps.write(answer.offsets.as<std::int64_t>().data(),
-                 answer.in_maps.as_mutable<std::int32_t>().data(),
-                 answer.out_maps.as_mutable<std::int32_t>().data());
-    finish_groups(answer, question.out.rows, swept, lists.queries().in_row_order());
-    return answer;
+template <std::size_t W> KernelMapPairs merge(KernelMapRequest const& request, Grid const& grid) {
+    Lists<W> const lists = sort_lists<W>(request, grid);
+    Swept const swept(request, lists.repeated);
+    Sweeps<W> sweeps(request, grid, lists, swept.groups);
+    KernelMapPairs pairs = allocate_pairs(request, swept, sweeps.count());
+    pairs.repeated = lists.repeated;
+    sweeps.write(pairs.offsets.as<std::int64_t>().data(),
+                 pairs.in_maps.as_mutable<std::int32_t>().data(),
+                 pairs.out_maps.as_mutable<std::int32_t>().data());
+    finish_groups(pairs, request.out.rows, swept, lists.queries().in_row_order());
+    return pairs;
 }
 
 }  // namespace
 
-Answer merge_kernel_map(Question const& question) {
-    if (question.in.rows == 0) {
-        Answer answer;
-        answer.in_maps = Tensor::empty({0}, Dtype::Int32);
-        answer.out_maps = Tensor::empty({0}, Dtype::Int32);
-        answer.offsets =
-            Tensor::zeros({static_cast<std::int64_t>(question.groups) + 1}, Dtype::Int64);
-        return answer;
+KernelMapPairs merge_kernel_map(KernelMapRequest const& request) {
+    if (request.in.rows == 0) {
+        KernelMapPairs pairs;
+        pairs.in_maps = Tensor::empty({0}, Dtype::Int32);
+        pairs.out_maps = Tensor::empty({0}, Dtype::Int32);
+        pairs.offsets =
+            Tensor::zeros({static_cast<std::int64_t>(request.groups) + 1}, Dtype::Int64);
+        return pairs;
     }
-    Grid const grid(question);
-    if (grid.words == 1) return merge<1>(question, grid);
-    if (grid.words <= 3) return merge<3>(question, grid);
-    return merge<kMaxColumns>(question, grid);
+    Grid const grid(request);
+    if (grid.words == 1) return merge<1>(request, grid);
+    if (grid.words <= 3) return merge<3>(request, grid);
+    return merge<kMaxColumns>(request, grid);
 }
 
 }  // namespace tensorhash::coords

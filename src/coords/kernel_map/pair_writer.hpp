@@ -1,4 +1,4 @@
-// Writing the pairs of many words, and where the pairs of each task's groups go.
+// Writes the pairs of many words, and places the groups of each task.
 #pragma once
 
 #include <array>
@@ -6,31 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "coords/kernel_map/question.hpp"
+#include "coords/kernel_map/paths.hpp"
+#include "runtime/scan.hpp"
 
 namespace tensorhash::coords {
 
-/// Counts of every task and group, which become places: a group's pairs lie in the order of the tasks.
+/// The counts of every task and group, which become places: a group has the pairs of the first task
+/// first.
 class GroupPlaces {
 public:
-    GroupPlaces(std::size_t tasks, std::size_t groups)
-        : tasks_(tasks), groups_(groups), next_(tasks * groups) {}
+    GroupPlaces(std::size_t tasks, std::size_t groups) : groups_(groups), next_(tasks * groups) {}
 
-    /// Of one task: its counts, and after totals() where its pairs begin within each group.
+    /// The counts of one task; after totals(), where its pairs begin within each group.
     std::int64_t* of(std::size_t task) { return next_.data() + task * groups_; }
-    std::vector<std::int64_t> totals() {
-        std::vector<std::int64_t> totals(groups_);
-        for (std::size_t task = 0; task < tasks_; ++task) {
-            std::int64_t* const counts = of(task);
-            for (std::size_t group = 0; group < groups_; ++group) {
-                totals[group] += std::exchange(counts[group], totals[group]);
-            }
-        }
-        return totals;
-    }
+    std::vector<std::int64_t> totals() { return runtime::scan_tasks(std::span(next_), groups_); }
     /// Where a task's pairs begin in the whole map.
     std::int64_t* places(std::size_t task, std::span<std::int64_t const> offsets) {
         std::int64_t* const next = of(task);
@@ -39,12 +30,12 @@ public:
     }
 
 private:
-    std::size_t tasks_;
     std::size_t groups_;
     std::vector<std::int64_t> next_;  // [task, group]
 };
 
-/// Which of some words are not zero: without a branch, since nobody can predict it. Returns how many.
+/// Lists the words that are not zero and returns their number. No branch: it could not be
+/// predicted.
 template <std::size_t Count>
 std::size_t list_filled(std::uint64_t const* words, std::array<std::uint8_t, Count>& places) {
     std::size_t filled = 0;
@@ -55,33 +46,34 @@ std::size_t list_filled(std::uint64_t const* words, std::array<std::uint8_t, Cou
     return filled;
 }
 
-/// A pair, and the place that it takes.
+/// A pair, and the counter that gives its place.
 struct Pair {
     std::int64_t* next;
     std::uint32_t in_row;
     std::uint32_t out_row;
 };
 
-/// Writes the pairs of words: `PairOf::Found` has a word, and PairOf()(found, bit) is the pair of one of its bits. How
-/// many a word holds nobody can guess, so words are listed first, and one loop goes over all their pairs.
+/// Writes the pairs of words: `PairOf::Match` has a word, and PairOf()(match, bit) is the pair of
+/// one of its bits. The number of pairs in a word is not predictable. So words are listed first,
+/// and one loop runs over all their pairs.
 template <class PairOf>
 class PairWriter {
 public:
-    using Found = typename PairOf::Found;
+    using Match = typename PairOf::Match;
 
-    PairWriter(Answer& answer, PairOf pair_of)
-        : pair_of_(pair_of), in_maps_(answer.in_maps.as_mutable<std::int32_t>().data()),
-          out_maps_(answer.out_maps.as_mutable<std::int32_t>().data()) {}
+    PairWriter(KernelMapPairs& pairs, PairOf pair_of)
+        : pair_of_(pair_of), in_maps_(pairs.in_maps.as_mutable<std::int32_t>().data()),
+          out_maps_(pairs.out_maps.as_mutable<std::int32_t>().data()) {}
 
     /// The word is not zero.
-    void add(Found const& found) {
-        list_[listed_++] = found;
-        pairs_ += static_cast<std::size_t>(std::popcount(found.word));
+    void add(Match const& match) {
+        list_[listed_++] = match;
+        pairs_ += static_cast<std::size_t>(std::popcount(match.word));
         if (listed_ == kListed) flush();
     }
 
     void flush() {
-        Found const* at = list_.data();
+        Match const* at = list_.data();
         std::uint64_t word = at->word;
         for (; pairs_ != 0; --pairs_) {
             Pair const pair = pair_of_(*at, static_cast<std::size_t>(std::countr_zero(word)));
@@ -89,7 +81,7 @@ public:
             in_maps_[to] = static_cast<std::int32_t>(pair.in_row);
             out_maps_[to] = static_cast<std::int32_t>(pair.out_row);
             word &= word - 1;
-            bool const done = word == 0;  // then on to the next word, without a branch
+            bool const done = word == 0;  // then the next word, without a branch
             word |= at[1].word & -std::uint64_t{done};
             at += done;
         }
@@ -102,7 +94,7 @@ private:
     PairOf pair_of_;
     std::int32_t* in_maps_;
     std::int32_t* out_maps_;
-    std::array<Found, kListed + 1> list_{};
+    std::array<Match, kListed + 1> list_{};
     std::size_t listed_ = 0;
     std::size_t pairs_ = 0;
 };

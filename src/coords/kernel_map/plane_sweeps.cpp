@@ -1,4 +1,5 @@
-// Words of a plane shifted by one cell against each other; the pairs are counted first and written exactly.
+// Shifts the words of planes by one cell against each other. Pairs are counted first, and then
+// written to their final places.
 #include "coords/kernel_map/plane_sweeps.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ constexpr Step step_of(std::size_t n) {
     return {n < 9 ? -1 : 0, at / 3 - 1, at % 3 - 1};
 }
 
-/// Planes of one x: of the block, and of those around it in y and z.
+/// The planes of one x: of the block, and of the blocks around it in y and z.
 struct Planes {
     std::uint64_t at[3][3];
 
@@ -32,13 +33,14 @@ struct Planes {
             for (std::size_t z = 0; z < 3; ++z) at[y][z] = blocks.plane(block[4 * y + z], x);
         }
     }
-    /// Bit c: what lies a step of `y` (0 for one back, 1 for none, 2 for one on) from cell c, in the block `z`.
+    /// Bit c: the cell at a step of `y` (0: one back, 1: none, 2: one on) from cell c, in block
+    /// `z`.
     std::uint64_t stepped(std::size_t y, std::size_t z) const noexcept {
         return y == 0   ? at[1][z] << 8 | at[0][z] >> 56
                : y == 1 ? at[1][z]
                         : at[1][z] >> 8 | at[2][z] << 56;
     }
-    /// The words of the three steps in z, one back, none and one on, beside a step of `y`.
+    /// The words of the three steps in z (one back, none, one on) combined with a step of `y`.
     void words(std::size_t y, std::uint64_t* out) const noexcept {
         std::uint64_t const middle = stepped(y, 1);
         out[0] = (middle << 1 & ~kFirstCells) | (stepped(y, 0) >> 7 & kFirstCells);
@@ -47,31 +49,30 @@ struct Planes {
     }
 };
 
-/// What a step of a plane's cells found.
-struct FoundStep {
-    std::uint64_t word;  // the cells that have such a neighbour
+/// A step from the cells of a plane that meets neighbours.
+struct StepMatch {
+    std::uint64_t word;  // the cells that have a neighbour at this step
     std::uint64_t own;   // the cells of the plane
     std::uint32_t const* blocks;
-    std::uint32_t first;  // of the plane's rows
-    std::uint16_t
-        corner;      // where the neighbour of cell 0 lies: 32 * y + z in the first block around
-    std::uint8_t x;  // of the neighbours' plane
+    std::uint32_t first;   // of the plane's rows
+    std::uint16_t corner;  // the neighbour of cell 0: 32 * y + z in the first block around
+    std::uint8_t x;        // of the neighbours' plane
     std::uint8_t step;
 };
 
 class StepPairs {
 public:
-    using Found = FoundStep;
+    using Match = StepMatch;
 
     StepPairs(VoxelBlocks const& blocks, std::int64_t* next) : blocks_(blocks), next_(next) {}
 
-    Pair operator()(Found const& found, std::size_t bit) const noexcept {
-        std::uint64_t const before = found.own & ((std::uint64_t{1} << bit) - 1);
+    Pair operator()(Match const& match, std::size_t bit) const noexcept {
+        std::uint64_t const before = match.own & ((std::uint64_t{1} << bit) - 1);
         std::size_t const cell =
-            found.corner + bit + (bit & 0x38) * 3;  // five bits for z, then those of y
-        std::uint32_t const block = found.blocks[(cell >> 6 & 12) | (cell >> 3 & 3)];
-        return {&next_[found.step], blocks_.row(block, found.x, (cell >> 2 & 0x38) | (cell & 7)),
-                blocks_.rows()[found.first + static_cast<std::uint32_t>(std::popcount(before))]};
+            match.corner + bit + (bit & 0x38) * 3;  // five bits for z, then those of y
+        std::uint32_t const block = match.blocks[(cell >> 6 & 12) | (cell >> 3 & 3)];
+        return {&next_[match.step], blocks_.row(block, match.x, (cell >> 2 & 0x38) | (cell & 7)),
+                blocks_.rows()[match.first + static_cast<std::uint32_t>(std::popcount(before))]};
     }
 
 private:
@@ -81,19 +82,20 @@ private:
 
 }  // namespace
 
-bool PlaneSweeps::take(Question const& question, Swept const& swept, bool repeated) noexcept {
-    return question.mirrored() && !repeated && swept.groups == question.all / 2 &&
-           std::all_of(question.size.begin(), question.size.end(),
+bool PlaneSweeps::take(KernelMapRequest const& request, Swept const& swept,
+                       bool repeated) noexcept {
+    return request.mirrored() && !repeated && swept.groups == request.all / 2 &&
+           std::all_of(request.size.begin(), request.size.end(),
                        [](std::int64_t size) { return size <= 3; });
 }
 
-PlaneSweeps::PlaneSweeps(Question const& question, BlockFrame const& frame,
+PlaneSweeps::PlaneSweeps(KernelMapRequest const& request, BlockFrame const& frame,
                          VoxelBlocks const& blocks)
-    : frame_(frame), blocks_(blocks), has_x_(question.axes == 3),
+    : frame_(frame), blocks_(blocks), has_x_(request.axes == 3),
       chunks_(runtime::cut(blocks.rows().size(), kTaskRows)),
-      places_(chunks_.count, question.all / 2), near_(blocks.count() * sizeof(Near)) {
+      places_(chunks_.count, request.all / 2), near_(blocks.count() * sizeof(Near)) {
     std::array<std::int64_t, 3> size{1, 1, 1};
-    std::copy(question.size.begin(), question.size.end(), size.end() - question.size.size());
+    std::copy(request.size.begin(), request.size.end(), size.end() - request.size.size());
     for (std::size_t n = 0; n < kSteps; ++n) {
         auto const [x, y, z] = step_of(n);
         std::array<std::int64_t, 3> const at{x + size[0] / 2, y + size[1] / 2, z + size[2] / 2};
@@ -118,8 +120,8 @@ void PlaneSweeps::look_around(std::uint32_t block) noexcept {
     }
 }
 
-template <class Visit>
-void PlaneSweeps::for_blocks(std::size_t begin, std::size_t end, Visit const& visit) const {
+template <class Body>
+void PlaneSweeps::for_blocks(std::size_t begin, std::size_t end, Body const& body) const {
     auto const all = std::views::iota(std::size_t{1}, blocks_.count());  // 0 is the empty one
     auto const first_row = [&](std::size_t block) {
         return blocks_.first(static_cast<std::uint32_t>(block), 0);
@@ -127,12 +129,12 @@ void PlaneSweeps::for_blocks(std::size_t begin, std::size_t end, Visit const& vi
     auto const from = std::ranges::lower_bound(all, begin, {}, first_row) - all.begin();
     for (std::size_t const block : all | std::views::drop(from)) {
         if (first_row(block) >= end) break;
-        visit(static_cast<std::uint32_t>(block));
+        body(static_cast<std::uint32_t>(block));
     }
 }
 
-template <class Visit>
-void PlaneSweeps::for_planes(std::uint32_t block, Visit const& visit) {
+template <class Body>
+void PlaneSweeps::for_planes(std::uint32_t block, Body const& body) {
     auto const& around = near(block);
     std::uint32_t filled = 0;
     for (std::size_t x = 0; x < kBlockSide; ++x) {
@@ -146,7 +148,7 @@ void PlaneSweeps::for_planes(std::uint32_t block, Visit const& visit) {
         for (std::size_t y = 0; y < 3; ++y) before.words(y, &words[3 * y]);
         for (std::size_t y = 0; y < 2; ++y) here.words(y, &words[9 + 3 * y]);
         for (std::size_t n = 0; n < kSteps; ++n) words[n] &= here.at[1][1] & wanted_[n];
-        visit(x, words);
+        body(x, words);
     }
 }
 
@@ -166,8 +168,8 @@ std::vector<std::int64_t> PlaneSweeps::count() {
     return places_.totals();
 }
 
-void PlaneSweeps::write(Answer& answer) {
-    auto const offsets = answer.offsets.as<std::int64_t>();
+void PlaneSweeps::write(KernelMapPairs& pairs) {
+    auto const offsets = pairs.offsets.as<std::int64_t>();
     runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::int64_t const* const places = places_.places(chunk, offsets);
         std::array<std::int64_t, kSteps> next{};
@@ -176,7 +178,7 @@ void PlaneSweeps::write(Answer& answer) {
             if (wanted_[n] != 0) next[n] = places[group_[n]];
             corner[n] = static_cast<std::uint16_t>((8 + step_of(n).y) * 32 + 8 + step_of(n).z);
         }
-        PairWriter<StepPairs> writer(answer, StepPairs(blocks_, next.data()));
+        PairWriter<StepPairs> writer(pairs, StepPairs(blocks_, next.data()));
         for_blocks(begin, end, [&](std::uint32_t block) {
             for_planes(block, [&](std::size_t x, auto const& words) {
                 std::uint64_t const own = blocks_.plane(block, x);

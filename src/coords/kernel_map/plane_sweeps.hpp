@@ -1,4 +1,5 @@
-// Small kernels over the in rows themselves: a plane of 64 cells at a time, a word for each step to a neighbour.
+// Small kernels over the in rows: one plane of 64 cells at a time, one word per step to a
+// neighbour.
 #pragma once
 
 #include <array>
@@ -15,44 +16,45 @@
 
 namespace tensorhash::coords {
 
-/// The first half of a mirrored kernel that reaches one cell at most. Where many cells of a plane are filled, and in scans
-/// of surfaces some are, that is less work than a window around each of them.
+/// Finds the first half of a mirrored kernel that reaches at most one cell. Scans of surfaces fill
+/// several cells of a plane, and then this is less work than one window per cell.
 class PlaneSweeps {
 public:
-    static bool take(Question const& question, Swept const& swept, bool repeated) noexcept;
+    static bool take(KernelMapRequest const& request, Swept const& swept, bool repeated) noexcept;
 
-    PlaneSweeps(Question const& question, BlockFrame const& frame, VoxelBlocks const& blocks);
+    PlaneSweeps(KernelMapRequest const& request, BlockFrame const& frame,
+                VoxelBlocks const& blocks);
 
-    /// Pairs of each group; after it write() knows its places.
+    /// The pairs of each group. Prepares the places for write().
     std::vector<std::int64_t> count();
     /// Writes the pairs of each group in the order of rows().
-    void write(Answer& answer);
+    void write(KernelMapPairs& pairs);
     std::span<std::uint32_t const> rows() const noexcept { return blocks_.rows(); }
 
 private:
-    /// Steps (x, y, z) that come before (0, 0, 0): nine to the plane before, four within the plane.
+    /// Steps (x, y, z) before (0, 0, 0): nine to the plane before, four within the plane.
     static constexpr std::size_t kSteps = 13;
-    /// [x - 1, x]: the blocks y - 1 to y + 1, and of each z - 1 to z + 1 and one that nobody wants.
+    /// [x - 1, x]: the blocks y - 1 to y + 1, for each z - 1 to z + 1 and one unused place.
     using Near = std::array<std::array<std::uint32_t, 12>, 2>;
 
     Near& near(std::size_t block) noexcept { return reinterpret_cast<Near*>(near_.data())[block]; }
     void look_around(std::uint32_t block) noexcept;
-    /// Calls visit(block) for the blocks that begin in a chunk of rows.
-    template <class Visit>
-    void for_blocks(std::size_t begin, std::size_t end, Visit const& visit) const;
-    /// Calls visit(x, words) for every plane of a block that has cells; bit c of a step's word: cell c has such a neighbour.
-    template <class Visit>
-    void for_planes(std::uint32_t block, Visit const& visit);
+    /// Calls body(block) for the blocks that begin in a chunk of rows.
+    template <class Body>
+    void for_blocks(std::size_t begin, std::size_t end, Body const& body) const;
+    /// Calls body(x, words) for every plane of a block that has cells. Bit c of the word of a step
+    /// is set if cell c has a neighbour there.
+    template <class Body>
+    void for_planes(std::uint32_t block, Body const& body);
 
     BlockFrame const& frame_;
     VoxelBlocks const& blocks_;
     bool has_x_;
-    std::array<std::size_t, kSteps> group_{};  // of each step
-    std::array<std::uint64_t, kSteps>
-        wanted_{};            // all ones, or none if the kernel has no such step
-    runtime::Chunks chunks_;  // of rows
+    std::array<std::size_t, kSteps> group_{};     // of each step
+    std::array<std::uint64_t, kSteps> wanted_{};  // all ones if the kernel has the step, else 0
+    runtime::Chunks chunks_;                      // of rows
     GroupPlaces places_;
-    runtime::Block near_;  // a Near of each block
+    runtime::Block near_;  // one Near per block
 };
 
 }  // namespace tensorhash::coords

@@ -1,14 +1,16 @@
 // Rows in the order of their grid keys.
 #pragma once
 
-#include "coords/rows/grid_keys.hpp"
+#include "coords/kernel_map/grid_keys.hpp"
 #include "coords/rows/sort.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 
 namespace tensorhash::coords {
 
-/// keys[i] is the key of row rows[i]; ascending, equal keys by row. One more key above all others ends the list.
+/// keys[i] is the key of row rows[i]. The keys ascend; equal keys are sorted by row. One more key,
+/// above all others, ends the list.
 template <std::size_t W> struct SortedRows {
     std::size_t size = 0;
     runtime::Block key_block{};
@@ -30,7 +32,7 @@ template <std::size_t W> struct SortedRows {
     bool in_row_order() const { return std::is_sorted(rows(), rows() + size); }
 };
 
-/// Sorts a list whose rows are filled in, ascending; word(row, w) is word w of the `grid.words` of a row's key.
+/// Sorts a list with its rows filled in, ascending; word(row, w) is word w of the key of a row.
 template <std::size_t W, class Word>
 void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
     std::uint32_t* const rows = list.rows();
@@ -44,7 +46,7 @@ void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
     } else {
         runtime::Block block(list.size * sizeof(std::uint64_t));
         auto* const keys = reinterpret_cast<std::uint64_t*>(block.data());
-        for (std::size_t w = grid.words; w-- > 0;) {  // each sort keeps the order of the last one
+        for (std::size_t w = grid.words; w-- > 0;) {  // each sort keeps the order of the one before
             runtime::for_ranges(list.size, runtime::kGrain,
                                 [&](std::size_t begin, std::size_t end) {
                                     for (std::size_t i = begin; i < end; ++i)
@@ -65,33 +67,35 @@ void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
 }
 
 /// All in rows, sorted.
-template <std::size_t W> SortedRows<W> sort_in_rows(Question const& question, Grid const& grid) {
-    SortedRows<W> list(question.in.rows);
+template <std::size_t W> SortedRows<W> sort_in_rows(KernelMapRequest const& request,
+                                                    Grid const& grid) {
+    SortedRows<W> list(request.in.rows);
     for (std::size_t i = 0; i < list.size; ++i) list.rows()[i] = static_cast<std::uint32_t>(i);
     sort_by_key(list, grid, [&](std::uint32_t row, std::size_t w) {
-        return grid.in_word(row_of(question.in, row), w);
+        return grid.in_word(row_of(request.in, row), w);
     });
     return list;
 }
 
 /// The out rows that can meet an in row, sorted by the first corner of their kernels.
-template <std::size_t W> SortedRows<W> sort_out_rows(Question const& question, Grid const& grid) {
-    CoordRows const& out = question.out;
-    runtime::Chunks const chunks = runtime::cut(out.rows, runtime::kGrain);
-    std::vector<std::size_t> first(chunks.count + 1, 0);
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::size_t kept = 0;
-        for (std::size_t i = begin; i < end; ++i) kept += !grid.out_of_reach(row_of(out, i));
-        first[chunk + 1] = kept;
-    });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) first[chunk + 1] += first[chunk];
-    SortedRows<W> list(first.back());
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::uint32_t* next = list.rows() + first[chunk];
-        for (std::size_t i = begin; i < end; ++i) {
-            if (!grid.out_of_reach(row_of(out, i))) *next++ = static_cast<std::uint32_t>(i);
-        }
-    });
+template <std::size_t W> SortedRows<W> sort_out_rows(KernelMapRequest const& request,
+                                                     Grid const& grid) {
+    CoordRows const& out = request.out;
+    SortedRows<W> list(0);
+    runtime::select(
+        runtime::cut(out.rows, runtime::kGrain),
+        [&](std::size_t begin, std::size_t end) {
+            std::size_t kept = 0;
+            for (std::size_t i = begin; i < end; ++i) kept += !grid.out_of_reach(row_of(out, i));
+            return kept;
+        },
+        [&](std::size_t total) { list = SortedRows<W>(total); },
+        [&](std::size_t begin, std::size_t end, std::size_t place) {
+            std::uint32_t* next = list.rows() + place;
+            for (std::size_t i = begin; i < end; ++i) {
+                if (!grid.out_of_reach(row_of(out, i))) *next++ = static_cast<std::uint32_t>(i);
+            }
+        });
     sort_by_key(list, grid, [&](std::uint32_t row, std::size_t w) {
         return grid.out_word(row_of(out, row), w);
     });

@@ -1,13 +1,14 @@
-// Making blocks: rows sorted by block, then each block by itself.
+// Makes blocks: sorts rows by block, then makes each block by itself.
 #include "coords/kernel_map/voxel_blocks.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <vector>
 
-#include "coords/rows/grid_keys.hpp"
+#include "coords/kernel_map/grid_keys.hpp"
 #include "coords/rows/sort.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -66,41 +67,50 @@ RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame) {
 
 VoxelBlocks::VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame)
     : count_(in.size), rows_(in.size * sizeof(std::uint32_t)) {
-    runtime::Chunks const chunks = runtime::cut(in.size, runtime::kGrain);
-    std::vector<std::uint32_t> first(chunks.count + 1, 1);
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::uint32_t begun = 0;
-        for (std::size_t i = begin; i < end; ++i) begun += begins_block(in, i);
-        first[chunk + 1] = begun;
-    });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) first[chunk + 1] += first[chunk];
-    std::size_t const blocks = first.back();
+    std::atomic<bool> repeated{false};
+    runtime::select(
+        runtime::cut(in.size, runtime::kGrain),
+        [&](std::size_t begin, std::size_t end) {
+            std::size_t begun = 0;
+            for (std::size_t i = begin; i < end; ++i) begun += begins_block(in, i);
+            return begun;
+        },
+        [&](std::size_t blocks) { allocate(blocks + 1); },  // and the empty block
+        [&](std::size_t begin, std::size_t end, std::size_t before) {
+            if (!build_blocks(in, begin, end, static_cast<std::uint32_t>(before + 1))) {
+                repeated.store(true, std::memory_order_relaxed);
+            }
+        });
+    repeated_ = repeated.load(std::memory_order_relaxed);
+    directory_ = BlockDirectory(frame.blocks);
+    for (std::size_t block = 1; block < count(); ++block) {
+        directory_.add(numbers_[block], static_cast<std::uint32_t>(block));
+    }
+}
+
+void VoxelBlocks::allocate(std::size_t blocks) {
     planes_ = runtime::Block(blocks * kBlockSide * sizeof(std::uint64_t));
     firsts_ = runtime::Block(blocks * kBlockSide * sizeof(std::uint32_t));
     std::fill_n(reinterpret_cast<std::uint64_t*>(planes_.data()), kBlockSide, 0);
     std::fill_n(reinterpret_cast<std::uint32_t*>(firsts_.data()), kBlockSide, 0);
     numbers_.resize(blocks);
-    std::atomic<bool> repeated{false};
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::uint32_t block = first[chunk];
-        while (begin < end && !begins_block(in, begin)) ++begin;
-        while (begin < end) {
-            numbers_[block] = number_of(in.keys()[begin]);
-            std::size_t const next = build(in, begin, block);
-            std::uint32_t cells = 0;
-            for (std::size_t x = 0; x < kBlockSide; ++x) {
-                cells += static_cast<std::uint32_t>(std::popcount(plane(block, x)));
-            }
-            if (cells != next - begin) repeated.store(true, std::memory_order_relaxed);
-            begin = next;
-            ++block;
+}
+
+bool VoxelBlocks::build_blocks(RowsByBlock const& in, std::size_t begin, std::size_t end,
+                               std::uint32_t block) {
+    bool distinct = true;
+    while (begin < end && !begins_block(in, begin)) ++begin;
+    for (; begin < end; ++block) {
+        numbers_[block] = number_of(in.keys()[begin]);
+        std::size_t const next = build(in, begin, block);
+        std::uint32_t cells = 0;
+        for (std::size_t x = 0; x < kBlockSide; ++x) {
+            cells += static_cast<std::uint32_t>(std::popcount(plane(block, x)));
         }
-    });
-    repeated_ = repeated.load(std::memory_order_relaxed);
-    directory_ = BlockDirectory(frame.blocks);
-    for (std::size_t block = 1; block < blocks; ++block) {
-        directory_.add(numbers_[block], static_cast<std::uint32_t>(block));
+        distinct = distinct && cells == next - begin;
+        begin = next;
     }
+    return distinct;
 }
 
 std::size_t VoxelBlocks::build(RowsByBlock const& in, std::size_t begin, std::uint32_t block) {
@@ -118,7 +128,7 @@ std::size_t VoxelBlocks::build(RowsByBlock const& in, std::size_t begin, std::ui
         firsts[x] = next;
         next += static_cast<std::uint32_t>(std::popcount(planes[x]));
     }
-    // From the last row to the first, so that of equal rows the first one stays.
+    // From the last row to the first, so that the first of equal rows stays.
     for (std::size_t i = end; i-- > begin;) {
         std::size_t const x = keys[i] >> 6 & 7;
         std::uint64_t const before = planes[x] & ((std::uint64_t{1} << (keys[i] & 63)) - 1);

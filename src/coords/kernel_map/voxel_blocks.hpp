@@ -1,4 +1,4 @@
-// In rows as bits in blocks of 8 x 8 x 8 cells: a few words tell what lies around a cell, whatever the kernel.
+// In rows as bits in blocks of 8 x 8 x 8 cells: a few words show the neighbours of a cell.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ inline constexpr int kBlockBits = 3;
 inline constexpr std::uint64_t kBlockSide = std::uint64_t{1} << kBlockBits;
 inline constexpr int kCellBits = 3 * kBlockBits;
 
-/// How coordinates become cells and cells become blocks, numbered from a corner below all in rows.
+/// Maps coordinates to cells and cells to blocks, numbered from a corner below all in rows.
 struct BlockFrame {
     struct Axis {
         std::size_t column = 0;    // of the coordinates; 0 for an axis that they do not have
@@ -31,10 +31,11 @@ struct BlockFrame {
     Axis batch{};
     std::uint64_t blocks = 1;  // in the whole box
 
-    /// With so many empty blocks on every side. Nothing if the numbers of such a box do not fit. Needs a row.
+    /// With `margin` empty blocks on every side. Nothing if the block numbers do not fit 64 bits.
+    /// Needs a row.
     static std::optional<BlockFrame> of(CoordRows const& in, std::int64_t margin);
 
-    /// The number of the block, and in the last kCellBits the cell inside.
+    /// The number of the block; the last kCellBits are the cell inside it.
     std::uint64_t key(std::int64_t number_in_batch, std::array<std::int64_t, 3> at) const noexcept {
         auto number = static_cast<std::uint64_t>(number_in_batch - batch.base) * batch.weight;
         std::uint64_t inside = 0;
@@ -47,7 +48,7 @@ struct BlockFrame {
     }
 };
 
-/// Rows by block, those of one block in their own order. The keys are those of BlockFrame.
+/// Rows sorted by block; the rows of one block keep their order. The keys are those of BlockFrame.
 struct RowsByBlock {
     std::size_t size = 0;
     runtime::Block key_block{};
@@ -68,7 +69,8 @@ struct RowsByBlock {
 };
 RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame);
 
-/// Which blocks of the box there are: a bit for each, and with every 64 bits the first block that they stand for.
+/// Which blocks of the box exist: one bit per block, and for every 64 bits the first block among
+/// them.
 class BlockDirectory {
 public:
     static std::uint64_t words(std::uint64_t box) noexcept { return (box + 63) / 64; }
@@ -77,13 +79,13 @@ public:
     explicit BlockDirectory(std::uint64_t box)
         : words_(words(box) * sizeof(Word), runtime::Fill::Zero) {}
 
-    /// Blocks come in the order of their numbers.
+    /// Call this in ascending order of numbers.
     void add(std::uint64_t number, std::uint32_t block) noexcept {
         Word& word = reinterpret_cast<Word*>(words_.data())[number / 64];
         if (word.bits == 0) word.first = block;
         word.bits |= std::uint64_t{1} << number % 64;
     }
-    /// out[i] = the block of number + i, or 0, the empty block, if there is none. Neighbours share a word, mostly.
+    /// out[i] = the block of number + i, or 0, the empty block, if there is none.
     void find(std::uint64_t number, std::size_t count, std::uint32_t* out) const noexcept {
         Word const* const words = reinterpret_cast<Word const*>(words_.data());
         std::uint64_t bits = 0;
@@ -96,7 +98,7 @@ public:
                 bits = word.bits >> number % 64;
             }
             auto const there = static_cast<std::uint32_t>(bits & 1);
-            out[i] = next & (0 - there);  // no branch: nobody can predict what is there
+            out[i] = next & (0 - there);  // no branch: it could not be predicted
             next += there;
             bits >>= 1;
         }
@@ -110,16 +112,16 @@ private:
     runtime::Block words_{};
 };
 
-/// The blocks that hold anything, and the row of each cell; of equal rows the first.
+/// The blocks that have cells, and the row of each cell; the first of equal rows.
 class VoxelBlocks {
 public:
     VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
 
     bool repeated() const noexcept { return repeated_; }
-    /// The empty block is number 0 of them.
+    /// Includes the empty block, which is block 0.
     std::size_t count() const noexcept { return numbers_.size(); }
     std::uint64_t number(std::size_t block) const noexcept { return numbers_[block]; }
-    /// By block, then by cell, which is bit by bit of its planes.
+    /// Sorted by block, then by cell in the order of its bits.
     std::span<std::uint32_t const> rows() const noexcept {
         return {reinterpret_cast<std::uint32_t const*>(rows_.data()), count_};
     }
@@ -128,18 +130,24 @@ public:
         return reinterpret_cast<std::uint32_t const*>(firsts_.data())[block * kBlockSide + x];
     }
     BlockDirectory const& directory() const noexcept { return directory_; }
-    /// Bit 8 * y + z of plane x: the cell is there.
+    /// Bit 8 * y + z of plane x is set if the cell has a row.
     std::uint64_t plane(std::uint32_t block, std::size_t x) const noexcept {
         return reinterpret_cast<std::uint64_t const*>(planes_.data())[block * kBlockSide + x];
     }
-    /// The row of a cell that is there.
+    /// The row of a cell that has one.
     std::uint32_t row(std::uint32_t block, std::size_t x, std::size_t bit) const noexcept {
         std::uint64_t const before = plane(block, x) & ((std::uint64_t{1} << bit) - 1);
         return rows()[first(block, x) + static_cast<std::uint32_t>(std::popcount(before))];
     }
 
 private:
-    /// Makes one block of the rows from `begin` on, and returns where the next one begins.
+    /// Memory for `blocks` blocks, the empty block included.
+    void allocate(std::size_t blocks);
+    /// Makes the blocks that begin in rows [begin, end), the first of them as `block`. Returns
+    /// whether all their rows are distinct.
+    bool build_blocks(RowsByBlock const& in, std::size_t begin, std::size_t end,
+                      std::uint32_t block);
+    /// Makes one block from the rows at `begin`, and returns where the next block begins.
     std::size_t build(RowsByBlock const& in, std::size_t begin, std::uint32_t block);
 
     std::size_t count_;        // of rows

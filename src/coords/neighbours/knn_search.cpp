@@ -1,27 +1,24 @@
-// The k nearest points. How many each query gets is known before the search, so answers go straight to their place.
+// The k nearest points. The number of each query's neighbours is known before the search, so
+// results go straight to their places.
 #include <algorithm>
-#include <string>
 #include <vector>
 
+#include "coords/neighbours/kd_tree.hpp"
+#include "coords/neighbours/search.hpp"
 #include "coords/neighbours/search_space.hpp"
-#include "coords/neighbours/tree.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/coords/neighbours.hpp"
-#include "tensorhash/error.hpp"
+#include "runtime/scan.hpp"
 
 namespace tensorhash::coords {
 
-Neighbors knn_search(Cloud const& points, Cloud const& queries, std::int64_t k) {
-    if (k < 0) {
-        throw ValueError("k: expected 0 or more, got " + std::to_string(k));
-    }
+Neighbors find_nearest(Cloud const& points, Cloud const& queries, std::int64_t k) {
     SearchSpace const space(points, queries);
-    Tree const tree(space);
+    KdTree const tree(space);
     std::vector<std::int64_t> offsets(space.queries.rows + 1, 0);
     for (std::size_t query = 0; query < space.queries.rows; ++query) {
-        offsets[query + 1] =
-            offsets[query] + std::min(k, static_cast<std::int64_t>(tree.available(query)));
+        offsets[query] = std::min(k, static_cast<std::int64_t>(tree.available(query)));
     }
+    runtime::scan(offsets);
     Neighbors out = make_neighbors(offsets);
     runtime::for_ranges(space.queries.rows, 256, [&](std::size_t begin, std::size_t end) {
         std::vector<Candidate> best;

@@ -1,14 +1,17 @@
-// Points as callers hand them over, checked and in float64, and the batch that each belongs to.
+// Points in float64, and the batch of each point.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <string>
 
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash::coords {
+
+/// No element of an array.
+inline constexpr std::size_t kNoElement = std::numeric_limits<std::size_t>::max();
 
 /// Finite float64 rows, contiguous.
 struct Points {
@@ -20,11 +23,12 @@ struct Points {
     double const* row(std::size_t i) const noexcept { return data() + i * axes; }
 };
 
-/// Takes any real dtype and strides, shape [N, D] with D > 0. NaN, infinities and integers beyond 2^53, which float64
-/// cannot tell apart, are refused and counted.
-Points check_points(Tensor const& tensor, std::string const& argument);
+/// From any real dtype and strides, shape [N, D] with D > 0. Refuses NaN, infinities and integers
+/// above 2^53, which float64 cannot tell apart, and counts them in the message.
+Points to_points(Tensor const& tensor, std::string const& argument);
 
-/// The batch of each of `rows` rows, int64 and contiguous.
-Tensor check_batch_of(Tensor const& batch, std::size_t rows, std::string const& argument);
+/// The batch of each row as int64, contiguous, from any integer dtype. ValueError if a uint64 does
+/// not fit.
+Tensor to_batch(Tensor const& batch, std::string const& argument);
 
 }  // namespace tensorhash::coords

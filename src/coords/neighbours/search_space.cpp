@@ -1,4 +1,4 @@
-// Checks and scaling for the neighbour searches.
+// Checks and scales numbers for the neighbour searches.
 #include "coords/neighbours/search_space.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tensorhash::coords {
 namespace {
 
-// Beyond it a stray point would push ordinary distances below what a square can hold.
+// An outlier above this would scale ordinary distances so far down that their squares underflow.
 constexpr double kLargest = 1e150;
 
 double largest(Points const& points, char const* argument) {
@@ -40,20 +40,11 @@ void rescale(Points& points, double scale) {
 }  // namespace
 
 SearchSpace::SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud)
-    : points(check_points(point_cloud.points, "points")),
-      queries(check_points(query_cloud.points, "queries")) {
-    if (points.axes != queries.axes) {
-        throw ValueError("queries: expected " + std::to_string(points.axes) +
-                         " columns, as many as points, got " + std::to_string(queries.axes));
-    }
-    if (point_cloud.batch.has_value() != query_cloud.batch.has_value()) {
-        throw ValueError(std::string(point_cloud.batch ? "query_batch" : "batch") +
-                         ": expected with " + (point_cloud.batch ? "batch" : "query_batch") +
-                         ", got none; give both or neither");
-    }
+    : points(to_points(point_cloud.points, "points")),
+      queries(to_points(query_cloud.points, "queries")) {
     if (point_cloud.batch) {
-        point_batch = check_batch_of(*point_cloud.batch, points.rows, "batch");
-        query_batch = check_batch_of(*query_cloud.batch, queries.rows, "query_batch");
+        point_batch = to_batch(*point_cloud.batch, "batch");
+        query_batch = to_batch(*query_cloud.batch, "query_batch");
     }
     double const most = std::max(largest(points, "points"), largest(queries, "queries"));
     if (most > 0) scale = std::ldexp(1.0, std::min(1000, 500 - std::ilogb(most)));

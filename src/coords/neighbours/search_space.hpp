@@ -1,4 +1,4 @@
-// What both neighbour searches begin with: checked points and queries on one scale, and where the answers go.
+// Points and queries of a neighbour search on one scale, and the arrays of its result.
 #pragma once
 
 #include <cmath>
@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "coords/neighbours/points.hpp"
-#include "tensorhash/coords/neighbours.hpp"
+#include "tensorhash/coords/types.hpp"
 
 namespace tensorhash::coords {
 
-/// Points and queries times a power of two that keeps every square within float64: distances are those of the
-/// unscaled numbers to the last bit, and neither huge nor tiny ones are lost. Below 2^-1011 of the largest coordinate
-/// squares underflow all the same: no scale holds both.
+/// Points and queries times a power of two that keeps every square within float64. Distances are
+/// those of the unscaled numbers to the last bit, for huge and for tiny numbers. Squares of numbers
+/// below 2^-1011 of the largest coordinate underflow: no scale holds both.
 struct SearchSpace {
     SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud);
 
@@ -34,7 +34,7 @@ private:
     }
 };
 
-/// A neighbour under way: nearer first, of equally near ones the lower row.
+/// A possible neighbour. Nearer ones sort first; of equally near ones the lower row.
 struct Candidate {
     double squared;
     std::uint32_t row;
@@ -44,7 +44,7 @@ struct Candidate {
     }
 };
 
-/// Axis by axis in order, so that a bound of a box is never above the distance to a point in it.
+/// Adds the axes in order, so that the bound of a box is never above the distance to a point in it.
 inline double squared_distance(double const* a, double const* b, std::size_t axes) noexcept {
     double sum = 0;
     for (std::size_t axis = 0; axis < axes; ++axis) {
@@ -54,10 +54,10 @@ inline double squared_distance(double const* a, double const* b, std::size_t axe
     return sum;
 }
 
-/// Results of `offsets.back()` entries, to be filled.
+/// Allocates a result of `offsets.back()` entries.
 Neighbors make_neighbors(std::vector<std::int64_t> const& offsets);
 
-/// Writes candidates, scaled back, from entry `at` on.
+/// Writes candidates from entry `at` on, with their distances unscaled.
 void write_neighbors(Neighbors& out, std::size_t at, Candidate const* candidates, std::size_t count,
                      double scale);
 

@@ -1,43 +1,24 @@
-// Every dtype that is a number: how it is stored and in what it is computed.
+// Calls code with the stored form of a dtype that is only known at run time.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "tensor/half.hpp"
+#include "tensor/stored.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 
-template <class T>
-struct Plain {
-    using Stored = T;
-    using Value = T;
-    static T load(T stored) noexcept { return stored; }
-    static T store(T value) noexcept { return value; }
-};
-/// Every byte but 0 is true.
+/// A bool as stored: every byte but 0 is true.
 struct Truth {
     using Stored = unsigned char;
-    using Value = std::uint8_t;
-    static Value load(Stored stored) noexcept { return stored != 0; }
-    static Stored store(Value value) noexcept { return value; }
-};
-struct Half {
-    using Stored = std::uint16_t;
-    using Value = float;
-    static Value load(Stored stored) noexcept { return half_to_float(stored); }
-    static Stored store(Value value) noexcept { return float_to_half(value); }
-};
-struct BrainHalf {
-    using Stored = std::uint16_t;
-    using Value = float;
-    static Value load(Stored stored) noexcept { return bfloat16_to_float(stored); }
-    static Stored store(Value value) noexcept { return float_to_bfloat16(value); }
+    using Computed = std::uint8_t;
+    static Computed load(Stored stored) noexcept { return stored != 0; }
+    static Stored store(Computed value) noexcept { return value; }
 };
 
-/// Calls body(Plain<float>{}) or its like, whichever the dtype is.
+/// Calls body(Plain<float>{}), or the same with the form of another dtype.
 template <class Body>
 void visit_number(Dtype dtype, std::string const& argument, Body&& body) {
     switch (dtype) {

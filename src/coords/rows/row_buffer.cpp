@@ -1,11 +1,10 @@
-// Growth of the rows by half, and appending in place where there is room.
+// Appends in place where there is room; otherwise grows by half.
 #include "coords/rows/row_buffer.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "table/table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -29,9 +28,9 @@ RowBuffer::RowBuffer(std::uint32_t columns)
 RowBuffer::Appended RowBuffer::with(CoordRows const& fresh, std::string_view argument) const {
     std::size_t const before = rows_.rows;
     std::size_t const after = before + fresh.rows;
-    if (after > table::kMaxEntries) {
+    if (after > backend::kMaxCoordRows) {
         throw ValueError(std::string(argument) + ": a table numbers at most " +
-                         std::to_string(table::kMaxEntries) + " rows; it has " +
+                         std::to_string(backend::kMaxCoordRows) + " rows; it has " +
                          std::to_string(before) + " and " + std::to_string(fresh.rows) + " came");
     }
     std::size_t const row_bytes = fresh.columns * sizeof(std::int32_t);

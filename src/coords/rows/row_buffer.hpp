@@ -1,4 +1,5 @@
-// Every row that came, in order, in memory with room behind it. Views end where the rows ended: appending disturbs none.
+// All rows in order of insertion, in memory with spare room. A view shows the rows of its time:
+// appending changes no view.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@ public:
     /// int32 [rows, columns], read-only.
     CoordRows const& rows() const noexcept { return rows_; }
 
-    /// The rows and `fresh`, which are int32, behind them. This buffer still ends where it did: see adopt. ValueError
-    /// naming `argument` if rows could no longer be numbered in int32.
+    /// The rows followed by `fresh`, which are int32. The buffer itself changes only in adopt().
+    /// ValueError that names `argument` if int32 could no longer number the rows.
     struct Appended {
         std::shared_ptr<runtime::Block> block;
         CoordRows rows;

@@ -1,39 +1,43 @@
-// The checks of rows.hpp; messages live here, off every hot path.
+// The checks of rows.hpp. Messages are built here, off every hot path.
 #include "coords/rows/rows.hpp"
 
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "runtime/parallel.hpp"
-#include "table/table.hpp"
-#include "tensorhash/coords/packed_hash_table.hpp"
+#include "runtime/scan.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-std::string text(std::string_view view) { return std::string(view); }
-
-[[noreturn]] void fail_shape(std::string_view argument, Columns columns, Shape const& got) {
-    std::string wanted = "(N, " + std::to_string(columns.least) + ")";
-    if (columns.least != columns.most) {
-        wanted = "(N, C) with C from " + std::to_string(columns.least) + " to " +
-                 std::to_string(columns.most);
-    }
-    throw ValueError(text(argument) + ": expected shape " + wanted + ", got " + to_string(got));
-}
-
 [[noreturn]] void fail_value(std::string_view argument, std::size_t row, std::uint32_t column,
                              std::int64_t value, std::string const& wanted) {
-    throw ValueError(text(argument) + ": row " + std::to_string(row) + ", column " +
+    throw ValueError(std::string(argument) + ": row " + std::to_string(row) + ", column " +
                      std::to_string(column) + ": expected " + wanted + ", got " +
                      std::to_string(value));
 }
 
-constexpr bool fits_int32(std::int64_t value) {
-    return value >= std::numeric_limits<std::int32_t>::min() &&
-           value <= std::numeric_limits<std::int32_t>::max();
+/// Casts to int32 and returns whether every number fits.
+bool narrow_into(Tensor& narrow, CoordRows const& rows) {
+    narrow = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
+    auto const* const from = static_cast<std::int64_t const*>(rows.tensor.data());
+    auto* const to = static_cast<std::int32_t*>(narrow.data());
+    std::atomic<bool> all_fit{true};
+    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        bool fit = true;
+        for (std::size_t i = begin * rows.columns; i < end * rows.columns; ++i) {
+            to[i] = static_cast<std::int32_t>(from[i]);
+            fit &= to[i] == from[i];
+        }
+        if (!fit) {
+            all_fit.store(false, std::memory_order_relaxed);
+        }
+    });
+    return all_fit.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -72,51 +76,6 @@ bool all_in_range(CoordRows const& rows, RowRange range) {
     return all.load(std::memory_order_relaxed);
 }
 
-CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns) {
-    if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
-        throw TypeError(text(argument) + ": expected int32 or int64, got " +
-                        text(name(tensor.dtype())));
-    }
-    require_usable(tensor.device(), argument);
-    Shape const& shape = tensor.shape();
-    if (shape.size() == 1 && shape[0] == 0) {
-        return {tensor.reshape({0, static_cast<std::int64_t>(columns.least)}), 0, columns.least};
-    }
-    if (shape.size() != 2 || shape[1] < static_cast<std::int64_t>(columns.least) ||
-        shape[1] > static_cast<std::int64_t>(columns.most)) {
-        fail_shape(argument, columns, shape);
-    }
-    if (shape[0] > static_cast<std::int64_t>(table::kMaxEntries)) {
-        throw ValueError(text(argument) + ": at most " + std::to_string(table::kMaxEntries) +
-                         " rows at once, got " + std::to_string(shape[0]) + "; split it");
-    }
-    return {tensor.contiguous(), static_cast<std::size_t>(shape[0]),
-            static_cast<std::uint32_t>(shape[1])};
-}
-
-namespace {
-
-/// Casts to int32, and tells whether every number fits.
-bool narrow_into(Tensor& narrow, CoordRows const& rows) {
-    narrow = Tensor::empty(rows.tensor.shape(), Dtype::Int32);
-    auto const* const from = static_cast<std::int64_t const*>(rows.tensor.data());
-    auto* const to = static_cast<std::int32_t*>(narrow.data());
-    std::atomic<bool> all_fit{true};
-    runtime::for_ranges(rows.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        bool fit = true;
-        for (std::size_t i = begin * rows.columns; i < end * rows.columns; ++i) {
-            to[i] = static_cast<std::int32_t>(from[i]);
-            fit &= to[i] == from[i];
-        }
-        if (!fit) {
-            all_fit.store(false, std::memory_order_relaxed);
-        }
-    });
-    return all_fit.load(std::memory_order_relaxed);
-}
-
-}  // namespace
-
 CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
     if (!rows.wide()) {
         return rows;
@@ -132,6 +91,32 @@ CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
         }
     }
     return {std::move(narrow), rows.rows, rows.columns};
+}
+
+CoordRows narrowed_copy(CoordRows const& rows, std::string_view argument) {
+    CoordRows own = narrowed(rows, argument);
+    if (!rows.wide()) {
+        own.tensor = own.tensor.clone();
+    }
+    return own;
+}
+
+bool same_rows(CoordRows const& a, CoordRows const& b) {
+    if (a.rows != b.rows || a.columns != b.columns) {
+        return false;
+    }
+    if (a.data() == b.data()) {
+        return true;
+    }
+    std::atomic<bool> same{true};
+    runtime::for_ranges(a.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        std::size_t const bytes = (end - begin) * a.columns * sizeof(std::int32_t);
+        if (same.load(std::memory_order_relaxed) &&
+            std::memcmp(row_of(a, begin), row_of(b, begin), bytes) != 0) {
+            same.store(false, std::memory_order_relaxed);
+        }
+    });
+    return same.load(std::memory_order_relaxed);
 }
 
 NarrowQueries narrow_queries(CoordRows const& queries) {
@@ -161,13 +146,27 @@ void NarrowQueries::hide_outside(std::int32_t* found) const {
 
 Tensor own_rows(Tensor const& first) {
     auto const rows = first.as<std::int32_t>();
-    std::vector<std::int32_t> own;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        if (rows[row] == static_cast<std::int32_t>(row)) {
-            own.push_back(rows[row]);
-        }
-    }
-    return own.empty() ? Tensor::empty({0}, Dtype::Int32) : Tensor::from(own);
+    auto const is_own = [&](std::size_t row) {
+        return rows[row] == static_cast<std::int32_t>(row);
+    };
+    Tensor own;
+    runtime::select(
+        runtime::cut(rows.size(), runtime::kGrain),
+        [&](std::size_t begin, std::size_t end) {
+            std::size_t count = 0;
+            for (std::size_t row = begin; row < end; ++row) count += is_own(row);
+            return count;
+        },
+        [&](std::size_t total) {
+            own = Tensor::empty({static_cast<std::int64_t>(total)}, Dtype::Int32);
+        },
+        [&](std::size_t begin, std::size_t end, std::size_t place) {
+            std::int32_t* to = static_cast<std::int32_t*>(own.data()) + place;
+            for (std::size_t row = begin; row < end; ++row) {
+                if (is_own(row)) *to++ = rows[row];
+            }
+        });
+    return own;
 }
 
 void fail_range(CoordRows const& rows, std::string_view argument, RowRange range) {
@@ -183,7 +182,7 @@ void fail_range(CoordRows const& rows, std::string_view argument, RowRange range
             }
         }
     }
-    throw ValueError(text(argument) + ": expected coordinates in range");  // not reached
+    throw ValueError(std::string(argument) + ": expected coordinates in range");  // not reached
 }
 
 }  // namespace tensorhash::coords

@@ -1,17 +1,19 @@
-// The sort: least significant digit first, each pass a histogram per chunk, a scan, and a scatter.
+// The sort, least significant digit first. Each pass is a histogram per chunk, a scan, a scatter.
 #include "coords/rows/sort.hpp"
 
 #include <bit>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-constexpr int kMaxDigitBits = 12;  // 4096 counters: they and the open lines of a scatter fit L1
+constexpr int kMaxDigitBits = 12;  // 4096 counters and their cache lines of a scatter fit L1
 
 struct Arrays {
     std::uint64_t* keys;
@@ -27,7 +29,7 @@ bool is_ascending(std::uint64_t const* keys, std::size_t count, int ignored) {
     return true;
 }
 
-/// One pass: `counts` holds a histogram per chunk, then the place of each digit's next row.
+/// One pass. `counts` holds a histogram per chunk, then the place of the next row of each digit.
 void scatter_by_digit(Arrays from, Arrays to, runtime::Chunks const& chunks, int shift, int bits,
                       std::vector<std::uint32_t>& counts) {
     std::size_t const digits = std::size_t{1} << bits;
@@ -39,12 +41,7 @@ void scatter_by_digit(Arrays from, Arrays to, runtime::Chunks const& chunks, int
             ++count[(from.keys[i] >> shift) & mask];
         }
     });
-    std::uint32_t next = 0;
-    for (std::size_t digit = 0; digit < digits; ++digit) {
-        for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-            next += std::exchange(counts[chunk * digits + digit], next);
-        }
-    }
+    runtime::scan_groups(std::span(counts), digits);
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         std::uint32_t* const place = counts.data() + chunk * digits;
         for (std::size_t i = begin; i < end; ++i) {

@@ -1,4 +1,4 @@
-// Which key the rows get, and lookups by each.
+// Chooses the key of the rows, and looks rows up by each kind of key.
 #include "coords/tables/coord_index.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using runtime::Block;
 
-// Rows that are brought into form at a time, on the stack of the task.
+// Rows that are packed or shifted at a time, on the stack of the task.
 constexpr std::size_t kBlockRows = 512;
 
 unsigned char const* bytes_of(std::int32_t const* rows) {
@@ -26,12 +26,12 @@ table::KeyLayout layout_of(std::uint32_t columns) {
     return {columns * static_cast<std::uint32_t>(sizeof(std::int32_t)), 0};
 }
 
-/// What a batch of claims writes to.
-class Scratch {
+/// Memory for the results of a batch of claims.
+class ClaimScratch {
 public:
-    explicit Scratch(std::size_t rows)
+    explicit ClaimScratch(std::size_t rows)
         : rows_(rows), block_(rows * (2 * sizeof(std::uint32_t) + 1)) {}
-    /// Of rows whose numbers are base, base + 1, ...
+    /// The batch of rows with the numbers base, base + 1, ...
     kernel::BatchView batch(std::int32_t const* rows, std::uint32_t base) {
         auto* const words = reinterpret_cast<std::uint32_t*>(block_.data());
         return {bytes_of(rows), base, words, words + rows_,
@@ -51,15 +51,13 @@ private:
                     " new ones; make it with a larger capacity, or without one, so that it grows");
 }
 
-bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
-
 }  // namespace
 
-CoordIndex::CoordIndex(CoordRows rows, CoordRules const& rules)
-    : capacity_(rules.capacity), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
+CoordIndex::CoordIndex(CoordRows rows, backend::CoordStoreRules const& rules)
+    : slots_(rules.slots), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
     rows_.columns = rows.columns;
     if (rows.columns <= 4) {
-        flat_.emplace(capacity_.value_or(FlatIndex::capacity_for(rows.rows)), rules.double_hash,
+        flat_.emplace(slots_.value_or(FlatIndex::capacity_for(rows.rows)), rules.double_hash,
                       rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_));
     }
     extend(std::move(rows));
@@ -87,11 +85,11 @@ void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
 
 void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added) {
     std::uint64_t const wanted = FlatIndex::capacity_for(flat_->size() + added);
-    if (!capacity_ && wanted > flat_->capacity()) {
+    if (!slots_ && wanted > flat_->capacity()) {
         flat_ = flat_->grown(wanted);
     }
     if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
-        // Not *capacity_: a table that grows is full, too, if someone wrote into its slots.
+        // Not *slots_: a growing table is also full if the caller wrote into a view of its slots.
         fail_full(flat_->capacity(), flat_->size());
     }
 }
@@ -103,29 +101,30 @@ void CoordIndex::extend_wide(CoordRows const& rows) {
         rebuild_wide(rows);
         return;
     }
-    Scratch scratch(added);
+    ClaimScratch scratch(added);
     kernel::BatchView const batch =
         scratch.batch(rows.data() + from * rows.columns, static_cast<std::uint32_t>(from));
     unsigned char const* const all = bytes_of(rows.data());
     std::uint64_t const claimed = wide_->claim(all, batch, 0, added).claimed;
-    if (capacity_ && wide_distinct_ + claimed > *capacity_) {
+    if (slots_ && wide_distinct_ + claimed > *slots_) {
         wide_->release_claims(all, batch, added);
-        fail_full(*capacity_, wide_distinct_);
+        fail_full(*slots_, wide_distinct_);
     }
     wide_distinct_ += claimed;
 }
 
 void CoordIndex::rebuild_wide(CoordRows const& rows) {
     table::KeyLayout const layout = layout_of(rows.columns);
-    // Room for as much again, so that many small batches do not each begin anew.
+    // Twice the room, so that many small batches do not each rebuild the index.
     std::uint64_t const room = rows_.rows == 0 ? rows.rows : 2 * rows.rows;
     table::Index index(layout, table::Index::lines_for(layout, room), seed_);
-    Scratch scratch(rows.rows);
-    // Base 0: a claim's number is its row, and of equal rows the smallest number stays. Nothing is left to publish.
+    ClaimScratch scratch(rows.rows);
+    // With base 0 a claim's number is its row, and the smallest of equal rows stays. No publish
+    // pass is needed.
     kernel::BatchView const batch = scratch.batch(rows.data(), 0);
     std::uint64_t const distinct = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
-    if (capacity_ && distinct > *capacity_) {
-        fail_full(*capacity_, this->distinct());
+    if (slots_ && distinct > *slots_) {
+        fail_full(*slots_, this->distinct());
     }
     wide_.emplace(std::move(index));
     wide_distinct_ = distinct;
@@ -135,7 +134,7 @@ void CoordIndex::rebuild_wide(CoordRows const& rows) {
 
 void CoordIndex::find(CoordRows const& queries, std::int32_t* out, cpu::FlatWindow window) const {
     if (flat_) {
-        flat_->find_rows(queries.flat(), queries.rows, out, window);
+        flat_->find_rows(flat_rows(queries), queries.rows, out, window);
         return;
     }
     NarrowQueries const narrow = narrow_queries(queries);
@@ -182,7 +181,7 @@ void CoordIndex::find_wide(std::int32_t const* rows, std::size_t count, std::int
     auto const base = static_cast<std::uint32_t>(rows_.rows);
     for (std::size_t at = 0; at < count; at += kBlockRows) {
         std::size_t const block = std::min(kBlockRows, count - at);
-        // Numbers below the base are rows of ours; the query has none of its own.
+        // Numbers below the base are rows of the index; queries have no numbers.
         kernel::BatchView const batch{bytes_of(rows + at * columns()), base, nullptr,
                                       reinterpret_cast<std::uint32_t*>(out + at), mask};
         wide_->find(bytes_of(rows_.data()), batch, block);

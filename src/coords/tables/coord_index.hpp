@@ -1,4 +1,4 @@
-// From rows of coordinates to row numbers, whatever their range: the key is chosen from the data.
+// An index from rows of coordinates to row numbers. The rows decide how wide its keys are.
 #pragma once
 
 #include <array>
@@ -7,59 +7,51 @@
 #include <memory>
 #include <optional>
 
+#include "backend/coords_backend.hpp"
 #include "coords/rows/rows.hpp"
 #include "index/bucket_index.hpp"
 #include "index/flat_index.hpp"
-#include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/coords/types.hpp"
 
 namespace tensorhash::coords {
 
-/// Rows have at most so many columns: a batch and six axes.
-inline constexpr std::uint32_t kMaxColumns = 7;
-
-/// What is sought in place of a query row q: q[c] * scale[c] + offset[c], in 64-bit arithmetic. Column 0 too.
+/// Looks up q[c] * scale[c] + offset[c] in place of a query row q, in 64-bit arithmetic, column 0
+/// included.
 struct Shift {
     std::array<std::int32_t, kMaxColumns> scale{1, 1, 1, 1, 1, 1, 1};
     std::array<std::int32_t, kMaxColumns> offset{};
 };
 
-/// How an index of coordinates differs from another; fixed for its life.
-struct CoordRules {
-    bool double_hash = false;
-    std::optional<std::uint64_t> capacity{};  // a power of two: distinct rows beyond it are refused
-    bool published_hash = false;  // of packed keys: Splitmix64Hash, which anyone can look up
-    std::optional<std::uint64_t> seed{};  // else of this seed, or of one that the index draws
-};
-
-/// An index over rows that it holds on to: row -> its number, of equal rows the first. Deterministic on any number
-/// of threads. Readers may come together; extend() comes alone (no lock in here).
+/// An index over rows that it keeps: row -> its number, the first of equal rows. Deterministic on
+/// any number of threads. It has no lock: readers may run together, extend() must run alone.
 class CoordIndex {
 public:
-    /// Over int32 rows (`narrowed`); packed keys are used if every row fits them. A capacity is the
-    /// number of slots, and more distinct rows are refused (TableFull); without one the index
-    /// grows.
-    explicit CoordIndex(CoordRows rows, CoordRules const& rules = {});
+    /// Over int32 rows (`narrowed`). Uses packed keys if every row fits them. With a number of
+    /// slots the index refuses more distinct rows (TableFull); without one it grows.
+    explicit CoordIndex(CoordRows rows, backend::CoordStoreRules const& rules = {});
 
-    /// `rows` are the former rows and new ones after them, perhaps in other memory. The key widens if it must.
-    /// All or nothing. `keys`: the packed keys of the new rows, if the caller has them already.
+    /// `rows` are the rows so far, perhaps in other memory, followed by new rows. The key widens if
+    /// it must. All or nothing. `keys`: the packed keys of the new rows, if the caller has them.
     void extend(CoordRows rows, std::uint64_t const* keys = nullptr);
 
-    /// An index of fixed capacity grows from here on.
-    void grow_on_demand() noexcept { capacity_.reset(); }
+    /// From now on the index grows.
+    void grow_on_demand() noexcept { slots_.reset(); }
 
     CoordKey kind() const noexcept { return kind_; }
     std::uint32_t columns() const noexcept { return rows_.columns; }
     CoordRows const& rows() const noexcept { return rows_; }
-    /// Distinct rows; less than rows().rows if there are duplicates.
+    /// Distinct rows: fewer than rows().rows if there are duplicates.
     std::uint64_t distinct() const noexcept { return flat_ ? flat_->size() : wide_distinct_; }
-    /// The flat index of packed keys, or null if the keys are wider. For loops of one's own.
+    /// The flat index of packed keys, or null if the keys are wider.
     FlatIndex const* packed() const noexcept { return flat_ ? &*flat_ : nullptr; }
 
-    /// out[i] = number of the first row equal to query i, or -1. int32 or int64 queries of as many columns; what is out of
-    /// any range is not found. On all threads; inside a task, on the spot.
+    /// out[i] = the first row equal to query i, or -1. Takes int32 or int64 queries with the same
+    /// number of columns; a query out of range is not found. Runs on all threads, or on the
+    /// caller's thread inside a task.
     void find(CoordRows const& queries, std::int32_t* out,
               cpu::FlatWindow window = cpu::FlatWindow::Line) const;
-    /// The same for the shifted rows [begin, end) of int32 queries, on the caller's thread: out[i - begin].
+    /// The same for the shifted rows [begin, end) of int32 queries, on the caller's thread:
+    /// out[i - begin].
     void find_shifted(std::int32_t const* queries, std::size_t begin, std::size_t end,
                       Shift const& shift, std::int32_t* out) const;
 
@@ -71,7 +63,7 @@ private:
 
     CoordRows rows_;
     CoordKey kind_ = CoordKey::Packed64;
-    std::optional<std::uint64_t> capacity_;
+    std::optional<std::uint64_t> slots_;
     std::uint64_t seed_;
     std::optional<FlatIndex> flat_;
     std::optional<table::Index> wide_;

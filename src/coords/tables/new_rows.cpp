@@ -1,4 +1,4 @@
-// Sums are made some offsets at a time, sought in what is known and in what is new, and told apart from each other.
+// Makes some sums at a time, and drops those that are known, that came before, or that repeat.
 #include "coords/tables/new_rows.hpp"
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runtime/parallel.hpp"
-#include "table/table.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -16,7 +15,7 @@ namespace {
 
 using Rows = std::vector<std::int32_t>;
 
-// Sums at a time: enough for every thread, few enough to stay in cache.
+// Sums at a time: enough for every thread, and few enough for the cache.
 constexpr std::size_t kChunkRows = std::size_t{1} << 16;
 
 CoordRows view_of(Rows const& rows, std::uint32_t columns) {
@@ -26,7 +25,7 @@ CoordRows view_of(Rows const& rows, std::uint32_t columns) {
             count, columns};
 }
 
-/// Sum number i is base[i % N] + offsets[i / N].
+/// Sum i is base[i % N] + offsets[i / N].
 class Sums {
 public:
     Sums(CoordRows const& base, CoordRows const& offsets, RowRange range)
@@ -90,7 +89,7 @@ private:
     std::array<Limits, kMaxColumns> limits_{};
 };
 
-/// Keeps the rows whose number passes, in order.
+/// Keeps the rows that pass, in order. In place, so one thread does it.
 template <class Passes>
 void keep_rows(Rows& rows, std::uint32_t columns, Passes const& passes) {
     std::size_t kept = 0;
@@ -138,9 +137,9 @@ CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows con
         drop_found(rows, columns, index);
         drop_repeats(rows, columns);
         std::size_t const after = known.rows().rows + (fresh.size() + rows.size()) / columns;
-        if (after > table::kMaxEntries) {
+        if (after > backend::kMaxCoordRows) {
             throw ValueError("offsets: a table numbers at most " +
-                             std::to_string(table::kMaxEntries) +
+                             std::to_string(backend::kMaxCoordRows) +
                              " rows, these would make at least " + std::to_string(after));
         }
         fresh.insert(fresh.end(), rows.begin(), rows.end());

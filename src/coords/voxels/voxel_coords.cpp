@@ -1,25 +1,25 @@
-// Quantising: one division and one floor a coordinate, in float64 whatever the points are made of.
+// The voxel of each point: one division and one floor per coordinate, in float64 for every dtype.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "coords/neighbours/points.hpp"
+#include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/coords/voxels.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-
+/// Coordinates outside the dtype of the voxels.
 struct Outside {
     std::size_t values = 0;
-    std::size_t first = kNone;  // element of the points
+    std::size_t first = kNoElement;  // the first of them, an element of the points
 };
 
-struct Axes {
+struct VoxelAxes {
     std::vector<double> const& size;
     std::vector<double> const& origin;
 
@@ -28,27 +28,11 @@ struct Axes {
     }
 };
 
-void check_axes(std::vector<double> const& values, std::size_t axes, char const* argument,
-                bool positive) {
-    if (values.size() != axes) {
-        throw ValueError(std::string(argument) + ": expected one number or " +
-                         std::to_string(axes) + ", one per axis, got " +
-                         std::to_string(values.size()));
-    }
-    for (double const value : values) {
-        if (!std::isfinite(value) || (positive && !(value > 0))) {
-            throw ValueError(std::string(argument) + ": expected " +
-                             (positive ? "finite numbers greater than 0" : "finite numbers") +
-                             ", got " + std::to_string(value));
-        }
-    }
-}
-
 /// Fills the last `points.axes` columns of rows `begin` to `end`.
 template <class Key>
-Outside quantize(Points const& points, Axes const& axes, Key* keys, std::size_t columns,
+Outside quantize(Points const& points, VoxelAxes const& axes, Key* keys, std::size_t columns,
                  std::size_t begin, std::size_t end) {
-    // Both bounds are powers of two, which float64 holds.
+    // Both bounds are powers of two, which float64 represents exactly.
     constexpr double kLow = static_cast<double>(std::numeric_limits<Key>::min());
     Outside outside;
     for (std::size_t row = begin; row < end; ++row) {
@@ -66,7 +50,7 @@ Outside quantize(Points const& points, Axes const& axes, Key* keys, std::size_t 
     return outside;
 }
 
-[[noreturn]] void fail_outside(Outside const& outside, Points const& points, Axes const& axes,
+[[noreturn]] void fail_outside(Outside const& outside, Points const& points, VoxelAxes const& axes,
                                Dtype dtype) {
     std::size_t const axis = outside.first % points.axes;
     double const value = points.data()[outside.first];
@@ -93,13 +77,13 @@ void fill_batch(Key* keys, std::size_t columns, Tensor const& batch) {
 }
 
 template <class Key>
-Tensor quantized(Points const& points, Axes const& axes, std::optional<Tensor> const& batch) {
+Tensor quantized(Points const& points, VoxelAxes const& axes, std::optional<Tensor> const& batch) {
     std::size_t const columns = points.axes + (batch ? 1 : 0);
     Tensor out =
         Tensor::empty({static_cast<std::int64_t>(points.rows), static_cast<std::int64_t>(columns)},
                       dtype_of<Key>);
     auto* const keys = static_cast<Key*>(out.data());
-    if (batch) fill_batch(keys, columns, check_batch_of(*batch, points.rows, "batch"));
+    if (batch) fill_batch(keys, columns, to_batch(*batch, "batch"));
     auto const chunks = runtime::cut(points.rows, runtime::kGrain);
     std::vector<Outside> found(std::max<std::size_t>(1, chunks.count));
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
@@ -116,18 +100,11 @@ Tensor quantized(Points const& points, Axes const& axes, std::optional<Tensor> c
 
 }  // namespace
 
-Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxel_size,
-                    std::vector<double> const& origin, std::optional<Tensor> const& batch,
-                    Dtype dtype) {
-    if (dtype != Dtype::Int32 && dtype != Dtype::Int64) {
-        throw TypeError("dtype: expected int32 or int64, got " + std::string(name(dtype)));
-    }
-    Points const rows = check_points(points, "points");
-    check_axes(voxel_size, rows.axes, "voxel_size", true);
-    check_axes(origin, rows.axes, "origin", false);
-    Axes const axes{voxel_size, origin};
-    return dtype == Dtype::Int32 ? quantized<std::int32_t>(rows, axes, batch)
-                                 : quantized<std::int64_t>(rows, axes, batch);
+Tensor quantize_points(backend::VoxelizeRequest const& request) {
+    Points const points = to_points(request.points, "points");
+    VoxelAxes const axes{request.voxel_size, request.origin};
+    return request.dtype == Dtype::Int32 ? quantized<std::int32_t>(points, axes, request.batch)
+                                         : quantized<std::int64_t>(points, axes, request.batch);
 }
 
 }  // namespace tensorhash::coords

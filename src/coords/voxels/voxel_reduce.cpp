@@ -1,4 +1,5 @@
-// Joining the values of a voxel. Rows are grouped first, so that each voxel is one thread's and its rows come in order.
+// Reduces the values of each voxel. Rows are grouped first, so one thread has all rows of a voxel
+// and reduces them in row order.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -6,11 +7,12 @@
 #include <string>
 #include <type_traits>
 
-#include "coords/rows/groups.hpp"
 #include "coords/rows/numbers.hpp"
+#include "coords/rows/row_groups.hpp"
+#include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
-#include "tensorhash/coords/voxels.hpp"
+#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -29,7 +31,7 @@ struct Channel {
 };
 
 template <class Type>
-constexpr bool kIsFloat = std::is_floating_point_v<typename Type::Value>;
+constexpr bool kIsFloat = std::is_floating_point_v<typename Type::Computed>;
 
 template <class Type>
 double float_sum(Channel<Type> const& channel) {
@@ -45,8 +47,8 @@ Wide integer_sum(Channel<Type> const& channel) {
     return sum;
 }
 
-/// The mean as the first value plus the mean deviation from it: equal values give themselves, bit for bit, and no rounding
-/// leads out of their range.
+/// The first value plus the mean deviation from it. The mean of equal values is exactly that value,
+/// and no rounding leaves the range of the values.
 template <class Type>
 double float_mean(Channel<Type> const& channel) {
     auto const count = static_cast<double>(channel.size());
@@ -62,7 +64,7 @@ double float_mean(Channel<Type> const& channel) {
     }
     double const mean = first + deviation / count;
     if (std::isfinite(mean)) return std::clamp(mean, low, high);
-    return float_sum(channel) / count;  // infinities, NaN, or numbers too far apart to subtract
+    return float_sum(channel) / count;  // infinities, NaN, or a difference that overflows
 }
 
 template <class Type>
@@ -74,7 +76,7 @@ double integer_mean(Channel<Type> const& channel) {
            static_cast<double>(sum % count) / static_cast<double>(count);
 }
 
-/// A NaN stays, as NumPy's minimum and maximum have it.
+/// A NaN stays, as in NumPy's minimum and maximum.
 template <bool Greatest, class Type>
 auto extreme(Channel<Type> const& channel) {
     auto best = channel[0];
@@ -86,9 +88,9 @@ auto extreme(Channel<Type> const& channel) {
     return best;
 }
 
-/// Fills `out`, one row a voxel, with `join` of every channel.
+/// Fills `out`, one row per voxel, with `join` of every channel.
 template <class Type, class Out, class Join>
-void join_channels(Tensor const& values, Groups const& groups, Out* out, Join&& join) {
+void join_channels(Tensor const& values, RowGroups const& groups, Out* out, Join&& join) {
     auto const width = static_cast<std::size_t>(values.size() / values.shape()[0]);
     auto const* const data = static_cast<typename Type::Stored const*>(values.data());
     runtime::for_ranges(groups.count(), 1024, [&](std::size_t begin, std::size_t end) {
@@ -101,9 +103,9 @@ void join_channels(Tensor const& values, Groups const& groups, Out* out, Join&& 
 }
 
 template <class Type>
-void sum_integers(Tensor const& values, Groups const& groups, Tensor& out) {
+void sum_integers(Tensor const& values, RowGroups const& groups, Tensor& out) {
     constexpr bool kIsSigned =
-        std::is_signed_v<typename Type::Value> || std::is_same_v<Type, Truth>;
+        std::is_signed_v<typename Type::Computed> || std::is_same_v<Type, Truth>;
     using Out = std::conditional_t<kIsSigned, std::int64_t, std::uint64_t>;
     std::atomic<std::int64_t> outside{0};
     join_channels<Type>(values, groups, static_cast<Out*>(out.data()), [&](auto const& channel) {
@@ -122,8 +124,8 @@ void sum_integers(Tensor const& values, Groups const& groups, Tensor& out) {
 }
 
 template <class Type>
-void join_into(Tensor const& values, Groups const& groups, VoxelReduce reduce, Tensor& out) {
-    using Value = typename Type::Value;
+void join_into(Tensor const& values, RowGroups const& groups, VoxelReduce reduce, Tensor& out) {
+    using Value = typename Type::Computed;
     auto* const stored = static_cast<typename Type::Stored*>(out.data());
     switch (reduce) {
         case VoxelReduce::Min:
@@ -176,7 +178,7 @@ Dtype result_dtype(Dtype dtype, VoxelReduce reduce) {
     }
 }
 
-void pick_rows(Tensor const& values, Groups const& groups, bool last, Tensor& out) {
+void pick_rows(Tensor const& values, RowGroups const& groups, bool last, Tensor& out) {
     std::vector<std::uint32_t> picked(groups.count());
     for (std::size_t voxel = 0; voxel < picked.size(); ++voxel) {
         auto const rows = groups.of(voxel);
@@ -187,12 +189,8 @@ void pick_rows(Tensor const& values, Groups const& groups, bool last, Tensor& ou
         values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(), picked.size());
 }
 
-Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxels) {
-    if (inverse.dtype() != Dtype::Int64 || inverse.shape() != Shape{rows}) {
-        throw ValueError("inverse: expected int64 (" + std::to_string(rows) +
-                         ",), a voxel for each row, got " + std::string(name(inverse.dtype())) +
-                         " " + to_string(inverse.shape()));
-    }
+/// ValueError if a voxel is out of range or has no row.
+RowGroups group_by_voxel(Tensor const& inverse, std::int64_t voxels) {
     Tensor const numbers = inverse.contiguous();
     auto const span = numbers.as<std::int64_t>();
     for (std::int64_t const number : span) {
@@ -201,7 +199,7 @@ Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxe
                              std::to_string(number));
         }
     }
-    Groups groups = group_rows(span, static_cast<std::size_t>(voxels));
+    RowGroups groups = group_rows(span, static_cast<std::size_t>(voxels));
     for (std::size_t voxel = 0; voxel < groups.count(); ++voxel) {
         if (groups.of(voxel).empty()) {
             throw ValueError("inverse: expected every voxel to have a row, got none for " +
@@ -213,22 +211,9 @@ Groups check_inverse(Tensor const& inverse, std::int64_t rows, std::int64_t voxe
 
 }  // namespace
 
-VoxelReduce voxel_reduce_from_name(std::string_view name) {
-    constexpr std::string_view kNames[] = {"first", "last", "sum", "mean", "min", "max"};
-    for (std::size_t i = 0; i < std::size(kNames); ++i) {
-        if (name == kNames[i]) return static_cast<VoxelReduce>(i);
-    }
-    throw ValueError("reduce: expected first, last, sum, mean, min or max, got \"" +
-                     std::string(name) + "\"");
-}
-
-Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
-                     VoxelReduce reduce) {
-    if (values.rank() == 0) {
-        throw ValueError("features: expected shape (N, ...), a row a point, got ()");
-    }
-    require_usable(values.device(), "features");
-    Groups const groups = check_inverse(inverse, values.shape()[0], voxels);
+Tensor reduce_rows(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
+                   VoxelReduce reduce) {
+    RowGroups const groups = group_by_voxel(inverse, voxels);
     Shape shape = values.shape();
     shape[0] = voxels;
     Tensor out = Tensor::empty(shape, result_dtype(values.dtype(), reduce));

@@ -1,9 +1,11 @@
-// FlatIndex and CoordIndex against a dictionary: every key kind, duplicates, shifts, growth, a full table.
+// FlatIndex and CoordIndex against a dictionary: every key kind, duplicates, shifts, growth, a full
+// table.
 #include "coords/tables/coord_index.hpp"
 
 #include <algorithm>
 #include <limits>
 
+#include "coords/api/arguments.hpp"
 #include "support/coords.hpp"
 #include "tensorhash/coords/packed_key.hpp"
 #include "tensorhash/error.hpp"
@@ -183,7 +185,8 @@ TEST(FlatIndexSlots, TheSmallestRowStaysWhicheverComesFirst) {
     EXPECT_EQ(slots[position].row, 3u);
 }
 
-// The slots are shared with views; whoever writes there gets errors and wrong answers, but nothing undefined.
+// The slots are shared with views; whoever writes there gets errors and wrong answers, but nothing
+// undefined.
 TEST(FlatIndexSlots, FilledFromOutsideMakeAGrowingTableFull) {
     Coords all = random_rows(4, 4, 0, 9, 40);
     CoordIndex index(int32_rows(all, 4));

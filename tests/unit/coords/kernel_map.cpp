@@ -1,4 +1,5 @@
-// Kernel maps against brute force: every pair once, in order, on any number of threads, whatever the keys' width.
+// Kernel maps against brute force: every pair once, in order, on any number of threads, whatever
+// the keys' width.
 #include "tensorhash/coords/kernel_map.hpp"
 
 #include <algorithm>
@@ -41,8 +42,9 @@ protected:
                       Kernel const& kernel, Duplicates duplicates = Duplicates::Refuse) {
         Pairs const want = brute_force(in, out, stride, kernel);
         std::size_t const columns = kernel.size.size() + 1;
-        for (Strategy const strategy : {Strategy::Fastest, Strategy::Merge, Strategy::Flat,
-                                        Strategy::Hierarchical, Strategy::Seed, Strategy::Blocks}) {
+        for (Strategy const strategy :
+             {Strategy::Fastest, Strategy::Merge, Strategy::Flat, Strategy::Hierarchical,
+              Strategy::WarpConvNet, Strategy::Blocks}) {
             if (!takes(strategy, kernel, in)) continue;
             SCOPED_TRACE(tensorhash::coords::name(strategy));
             KernelMapOptions options;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "coords/neighbours/cells.hpp"
+#include "coords/neighbours/cell_grid.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/error.hpp"
 

@@ -1,4 +1,5 @@
-// PackedHashTable and CoordTable against a dictionary: rows, modes, capacity, range, expansion, all or nothing.
+// PackedHashTable and CoordTable against a dictionary: rows, modes, capacity, range, expansion, all
+// or nothing.
 #include "tensorhash/coords/packed_hash_table.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
-// Growing the tree level by level, and walking it nearest box first.
-#include "coords/neighbours/tree.hpp"
+// Builds the tree level by level, and searches the nearest box first.
+#include "coords/neighbours/kd_tree.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::size_t kLeaf = 16;
 
-/// The batches as groups of rows, and for each query the group of its batch.
-Groups batches_of(SearchSpace const& space, std::vector<std::uint32_t>& group_of_query) {
+/// The batches as groups of rows, and the group of each query's batch.
+RowGroups batches_of(SearchSpace const& space, std::vector<std::uint32_t>& group_of_query) {
     std::size_t const rows = space.points.rows;
     std::size_t const queries = space.queries.rows;
     if (!space.point_batch) {
-        Groups all;
+        RowGroups all;
         all.rows.resize(rows);
         std::iota(all.rows.begin(), all.rows.end(), std::uint32_t{0});
         if (rows > 0) all.offsets.push_back(rows);
-        group_of_query.assign(queries, rows > 0 ? 0 : KeyGroups::kMissing);
+        group_of_query.assign(queries, rows > 0 ? 0 : KeyGroups::kNoGroup);
         return all;
     }
     auto const keys = [](std::int64_t const* data, std::size_t size) {
@@ -36,8 +36,8 @@ Groups batches_of(SearchSpace const& space, std::vector<std::uint32_t>& group_of
 
 }  // namespace
 
-Tree::Tree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
-    Groups batches = batches_of(space, root_of_);
+KdTree::KdTree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
+    RowGroups batches = batches_of(space, root_of_);
     order_ = std::move(batches.rows);
     grow(batches);
     points_.resize(order_.size() * axes_);
@@ -48,8 +48,9 @@ Tree::Tree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
     });
 }
 
-// Where a node is cut depends on its size alone, so a level is laid out before its points are sorted into halves.
-void Tree::grow(Groups const& batches) {
+// The split of a node depends only on its size. So a level is laid out before its points are sorted
+// into halves.
+void KdTree::grow(RowGroups const& batches) {
     for (std::size_t g = 0; g < batches.count(); ++g) {
         nodes_.push_back({static_cast<std::uint32_t>(batches.offsets[g]),
                           static_cast<std::uint32_t>(batches.offsets[g + 1])});
@@ -65,18 +66,17 @@ void Tree::grow(Groups const& batches) {
             nodes_.push_back({middle, node.end});
         }
         boxes_.resize(next * 2 * axes_);
-        // A task a node where nodes are few and large.
+        // One task per node while nodes are few and large.
         std::size_t const share = (next - level + 255) / 256;
         runtime::run_tasks((next - level + share - 1) / share, [&](std::size_t task) {
             std::size_t const begin = level + task * share;
-            for (std::size_t i = begin; i < std::min(next, begin + share); ++i) settle(i);
+            for (std::size_t i = begin; i < std::min(next, begin + share); ++i) finish_node(i);
         });
         level = next;
     }
 }
 
-/// Measures a node whose points are in place, and sorts them into the halves of its children.
-void Tree::settle(std::size_t index) {
+void KdTree::finish_node(std::size_t index) {
     Node& node = nodes_[index];
     double* const low = boxes_.data() + index * 2 * axes_;
     double* const high = low + axes_;
@@ -94,7 +94,7 @@ void Tree::settle(std::size_t index) {
     if (node.children != 0) split(node, widest_axis(index));
 }
 
-std::size_t Tree::widest_axis(std::size_t node) const noexcept {
+std::size_t KdTree::widest_axis(std::size_t node) const noexcept {
     double const* const low = boxes_.data() + node * 2 * axes_;
     double const* const high = low + axes_;
     std::size_t widest = 0;
@@ -104,8 +104,9 @@ std::size_t Tree::widest_axis(std::size_t node) const noexcept {
     return widest;
 }
 
-// Equal coordinates are cut by row: of coincident points the lower rows lie in the left halves, which are walked first.
-void Tree::split(Node const& node, std::size_t axis) {
+// Equal coordinates are split by row. Of coincident points the lower rows lie in the left halves,
+// which are searched first.
+void KdTree::split(Node const& node, std::size_t axis) {
     std::vector<std::pair<double, std::uint32_t>> keyed(node.end - node.begin);
     for (std::size_t i = 0; i < keyed.size(); ++i) {
         std::uint32_t const row = order_[node.begin + i];
@@ -116,13 +117,14 @@ void Tree::split(Node const& node, std::size_t axis) {
     for (std::size_t i = 0; i < keyed.size(); ++i) order_[node.begin + i] = keyed[i].second;
 }
 
-std::size_t Tree::available(std::size_t query) const noexcept {
+std::size_t KdTree::available(std::size_t query) const noexcept {
     std::uint32_t const root = root_of_[query];
-    return root == KeyGroups::kMissing ? 0 : nodes_[root].end - nodes_[root].begin;
+    return root == KeyGroups::kNoGroup ? 0 : nodes_[root].end - nodes_[root].begin;
 }
 
-/// At most the distance to any point of the box: every step rounds as squared_distance does, and rounding is monotone.
-double Tree::squared_to_box(double const* query, std::size_t node) const noexcept {
+/// Not above the distance to any point of the box: every step rounds like squared_distance, and
+/// rounding is monotone.
+double KdTree::squared_to_box(double const* query, std::size_t node) const noexcept {
     double const* const low = boxes_.data() + node * 2 * axes_;
     double const* const high = low + axes_;
     double sum = 0;
@@ -136,8 +138,8 @@ double Tree::squared_to_box(double const* query, std::size_t node) const noexcep
     return sum;
 }
 
-void Tree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
-                     std::vector<Candidate>& best) const {
+void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
+                       std::vector<Candidate>& best) const {
     for (std::uint32_t i = leaf.begin; i < leaf.end; ++i) {
         Candidate const candidate{squared_distance(query, points_.data() + i * axes_, axes_),
                                   order_[i]};
@@ -152,25 +154,25 @@ void Tree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
     }
 }
 
-void Tree::nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const {
+void KdTree::nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const {
     double const* const from = space_.queries.row(query);
     best.clear();
-    std::vector<Visit> open;
+    std::vector<PendingNode> open;
     open.reserve(64);
     open.push_back({0.0, root_of_[query]});
     while (!open.empty()) {
-        Visit const visit = open.back();
+        PendingNode const next = open.back();
         open.pop_back();
-        Node const& node = nodes_[visit.node];
-        if (best.size() == count && best.front() < Candidate{visit.squared, node.lowest_row}) {
-            continue;  // nothing in the box is nearer, nor as near with a lower row
+        Node const& node = nodes_[next.node];
+        if (best.size() == count && best.front() < Candidate{next.squared, node.lowest_row}) {
+            continue;  // no point of the box is nearer, or equally near with a lower row
         }
         if (node.children == 0) {
             scan_leaf(from, node, count, best);
             continue;
         }
-        Visit left{squared_to_box(from, node.children), node.children};
-        Visit right{squared_to_box(from, node.children + 1), node.children + 1};
+        PendingNode left{squared_to_box(from, node.children), node.children};
+        PendingNode right{squared_to_box(from, node.children + 1), node.children + 1};
         if (right.squared < left.squared) std::swap(left, right);
         open.push_back(right);
         open.push_back(left);

@@ -1,5 +1,5 @@
 // Rows made distinct chunk by chunk, as expansion does it.
-#include "coords/rows/distinct.hpp"
+#include "coords/rows/distinct_rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@ namespace th_test {
 namespace {
 
 using tensorhash::Dtype;
-using tensorhash::coords::Distinct;
+using tensorhash::coords::DistinctRows;
 
-TEST(Distinct, a_table_is_at_most_half_full_when_it_is_asked) {
+TEST(DistinctRows, a_table_is_at_most_half_full_when_it_is_asked) {
     for (std::size_t columns : {2u, 4u, 7u}) {
-        Distinct distinct(Dtype::Int32, columns);
+        DistinctRows distinct(Dtype::Int32, columns);
         std::int32_t next = 0;
         double fullest = 0;
         for (int chunk = 0; chunk < 60; ++chunk) {

@@ -1,7 +1,7 @@
-// A grid of cells for points within a radius: each cell has a 64-bit name, and the vector-key table
-// knows which point has it first. Names are hashes with a random seed, since that table's own hash
-// is published. Cells may share a name: every point is measured anyway, and `visit_once` takes each
-// cell of a window once.
+// A grid of cells for the search within a radius. Each cell has a 64-bit key, and a vector-key
+// table maps it to the first point with that key. Keys are hashed with a random seed, because the
+// hash of that table is public. Cells may share a key: the search measures every point anyway, and
+// `visit_once` visits each cell of a window once.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "coords/neighbours/search_space.hpp"
-#include "coords/rows/groups.hpp"
+#include "coords/rows/row_groups.hpp"
 #include "index/vector_index.hpp"
 #include "tensorhash/step/hash.hpp"
 
 namespace tensorhash::coords {
 
-/// The number of a cell along one axis, from floor(x / edge). Past 2^53, where float64 has gaps, it counts float64
-/// numbers: it never overflows, ascends with x, and leaves no gap that a window would have to walk over.
+/// The number of a cell along one axis, from floor(x / edge). Above 2^53, where float64 has gaps,
+/// it counts float64 numbers: it never overflows, ascends with x, and has no gaps.
 inline std::int64_t cell_number(double cell) noexcept {
     constexpr double kWhole = 9007199254740992.0;  // 2^53
     double const size = std::abs(cell);
@@ -32,11 +32,11 @@ inline std::int64_t cell_number(double cell) noexcept {
     return cell < 0 ? -number : number;
 }
 
-/// Calls visit(cell) once for each cell in the window; -1 is no cell. Two names of one window are
-/// equal with probability 2^-64, and their points must not count twice.
+/// Calls visit(cell) once for each cell in the window; -1 is no cell. Two keys of one window are
+/// equal with probability 2^-64; their points must not count twice.
 template <typename Visit>
 void visit_once(std::span<std::int32_t const> window, Visit const& visit) {
-    std::uint64_t seen = 0;  // one bit for 64 cells: a set bit is looked up, another is new
+    std::uint64_t seen = 0;  // one bit per cell % 64: a clear bit proves that the cell is new
     for (std::size_t i = 0; i < window.size(); ++i) {
         if (window[i] < 0) continue;
         std::uint64_t const bit = std::uint64_t{1} << (static_cast<std::uint32_t>(window[i]) % 64);
@@ -50,21 +50,21 @@ void visit_once(std::span<std::int32_t const> window, Visit const& visit) {
     }
 }
 
-/// Names as the vector-key table takes them: two columns each.
-class CellNames {
+/// Keys as the vector-key table takes them: two columns each.
+class CellKeys {
 public:
     static constexpr std::uint32_t kColumns = 2;
 
     std::size_t size() const noexcept { return words_.size() / kColumns; }
     std::int32_t const* rows() const noexcept { return words_.data(); }
-    void resize(std::size_t names) { words_.resize(names * kColumns); }
-    void set(std::size_t i, std::uint64_t name) noexcept {
-        words_[i * kColumns] = static_cast<std::int32_t>(name);
-        words_[i * kColumns + 1] = static_cast<std::int32_t>(name >> 32);
+    void resize(std::size_t keys) { words_.resize(keys * kColumns); }
+    void set(std::size_t i, std::uint64_t key) noexcept {
+        words_[i * kColumns] = static_cast<std::int32_t>(key);
+        words_[i * kColumns + 1] = static_cast<std::int32_t>(key >> 32);
     }
-    void add(std::uint64_t name) {
+    void add(std::uint64_t key) {
         resize(size() + 1);
-        set(size() - 1, name);
+        set(size() - 1, key);
     }
     void clear() noexcept { words_.clear(); }
 
@@ -72,17 +72,17 @@ private:
     std::vector<std::int32_t> words_;
 };
 
-class Cells {
+class CellGrid {
 public:
-    static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups a query
+    static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups per query
 
-    /// Windows of `reach` to both sides are a few cells wide.
-    Cells(SearchSpace const& space, double reach);
+    /// A window of `reach` to both sides is a few cells wide.
+    CellGrid(SearchSpace const& space, double reach);
 
-    /// Appends the names of all cells that hold points within `reach` of the query on every axis.
-    void name_window(double const* query, std::int64_t batch, CellNames& names) const;
-    /// The cell of each name, or -1. Many threads may ask at once.
-    void find(CellNames const& names, std::int32_t* cells) const;
+    /// Appends the keys of all cells that overlap the window of a query.
+    void add_window(double const* query, std::int64_t batch, CellKeys& keys) const;
+    /// The cell of each key, or -1. Many threads may call this at once.
+    void find(CellKeys const& keys, std::int32_t* cells) const;
 
     /// The points of a cell lie together: from begin(cell) to begin(cell + 1).
     std::size_t begin(std::size_t cell) const noexcept { return groups_.offsets[cell]; }
@@ -92,9 +92,9 @@ public:
 
 private:
     std::int64_t number(double x) const noexcept { return cell_number(std::floor(x / edge_)); }
-    /// The axes along which the points lie in most cells, at most kMaxAxes of them.
+    /// The axes along which the points fill the most cells, at most kMaxAxes.
     std::vector<std::size_t> finest_axes(Points const& points) const;
-    CellNames names_of(SearchSpace const& space) const;
+    CellKeys keys_of(SearchSpace const& space) const;
     /// Numbers the cells in the order of their first points.
     void group_points();
 
@@ -102,11 +102,11 @@ private:
     std::size_t axes_;
     double reach_;
     double edge_;
-    std::vector<std::size_t> gridded_;  // the axes that cells are cut along
-    CellNames names_;                   // of the points: the rows of the table
+    std::vector<std::size_t> gridded_;  // the axes that have cells
+    CellKeys keys_;                     // of the points: the rows of the table
     VectorIndex table_;
     std::vector<std::int32_t> cell_of_;  // [points]
-    Groups groups_;
+    RowGroups groups_;
     std::vector<double> points_;
     std::vector<std::int64_t> batches_;
 };

@@ -1,5 +1,5 @@
-// Laying out a grid: bounds from the data, then as many columns to a word as fit.
-#include "coords/rows/grid_keys.hpp"
+// Lays out a grid: bounds from the rows, then as many columns per word as fit.
+#include "coords/kernel_map/grid_keys.hpp"
 
 #include <mutex>
 
@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint64_t kWordLimit = std::uint64_t{1} << 62;
 
-/// From the last column to the first, as many to a word as fit; the last word is the least significant.
+/// From the last column to the first, as many per word as fit; the last word is the least
+/// significant.
 void pack_words(Grid& grid) {
     std::array<std::size_t, kMaxColumns> from_end{};
     std::size_t word = 0;
@@ -60,17 +61,17 @@ Bounds bounds_of(CoordRows const& rows) {
     return bounds;
 }
 
-Grid::Grid(Question const& question) : columns(question.in.columns) {
-    Bounds const bounds = bounds_of(question.in);
+Grid::Grid(KernelMapRequest const& request) : columns(request.in.columns) {
+    Bounds const bounds = bounds_of(request.in);
     for (std::size_t c = 0; c < columns; ++c) {
         Column& at = column[c];
         at.in_low = bounds.low[c];
         at.in_high = bounds.high[c];
         if (c > 0) {
             std::size_t const axis = c - 1;
-            at.first = question.offset(0)[axis];
-            at.last = question.offset(question.all - 1)[axis];
-            at.scale = question.stride[axis];
+            at.first = request.offset(0)[axis];
+            at.last = request.offset(request.all - 1)[axis];
+            at.scale = request.stride[axis];
         }
         std::int64_t const span = at.last - at.first;
         at.base = at.in_low - span;

@@ -1,9 +1,11 @@
-// Distinct rows: the table's key buffer is the answer, in order of first occurrence on any number of threads.
-#include "coords/rows/distinct.hpp"
+// Distinct rows. The key buffer of the table is the result: it is in order of first occurrence on any
+// number of threads.
+#include "coords/rows/distinct_rows.hpp"
 
 #include <algorithm>
+#include <string>
 
-#include "coords/rows/groups.hpp"
+#include "coords/rows/row_groups.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
 #include "tensorhash/error.hpp"
@@ -11,8 +13,9 @@
 namespace tensorhash::coords {
 namespace {
 
-// Every batch from 0 on has an entry in the offsets, unless a number in the batch column would take all memory.
-constexpr std::int64_t kMaxBatches = std::int64_t{1} << 24;
+// Every batch from 0 on has an offset, unless a large number in the batch column would then take
+// all memory.
+constexpr std::int64_t kMaxBatches = backend::kMaxBatches;
 
 template <class Int>
 std::vector<std::int64_t> first_column(void const* data, std::size_t rows, std::size_t columns) {
@@ -24,8 +27,8 @@ std::vector<std::int64_t> first_column(void const* data, std::size_t rows, std::
     return numbers;
 }
 
-/// Each number becomes its place among the distinct ones, ascending; returns how many those are.
-std::size_t number_anew(std::vector<std::int64_t>& numbers) {
+/// Replaces each number by its rank among the distinct numbers and returns how many there are.
+std::size_t replace_by_rank(std::vector<std::int64_t>& numbers) {
     std::vector<std::int64_t> distinct = numbers;
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
@@ -35,7 +38,7 @@ std::size_t number_anew(std::vector<std::int64_t>& numbers) {
     return distinct.size();
 }
 
-/// The number of batches from 0 on, once every row is known to be in one; none if no such number would do.
+/// The number of batches from 0 on, or nothing if a row is in none of them.
 template <class Int>
 std::optional<std::size_t> check_batches(Tensor const& coords,
                                          std::optional<std::int64_t> batches) {
@@ -60,57 +63,38 @@ std::optional<std::size_t> check_batches(Tensor const& coords,
 
 }  // namespace
 
-BatchedRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {
-    require_usable(coords.device(), "coords");
-    Shape const& shape = coords.shape();
-    if (coords.dtype() != Dtype::Int32 && coords.dtype() != Dtype::Int64) {
-        throw TypeError("coords: expected int32 or int64, got " +
-                        std::string(name(coords.dtype())));
-    }
-    if (shape.size() != 2 || shape[1] < 2) {
-        throw ValueError("coords: expected shape (N, 1 + D), the batch in column 0, got " +
-                         to_string(shape));
-    }
-    if (shape[0] > static_cast<std::int64_t>(table::kMaxEntries)) {
-        throw ValueError("coords: expected at most " + std::to_string(table::kMaxEntries) +
-                         " rows, got " + std::to_string(shape[0]));
-    }
-    if (batches && (*batches < 0 || *batches > kMaxBatches)) {
-        throw ValueError("num_batches: expected 0 to " + std::to_string(kMaxBatches) + ", got " +
-                         std::to_string(*batches));
-    }
-    // A copy: the batches that were checked must be those that rows are listed by.
-    BatchedRows rows{coords.clone(), static_cast<std::size_t>(shape[0]),
-                     static_cast<std::size_t>(shape[1]), 0};
-    rows.batches = coords.dtype() == Dtype::Int32
-                       ? check_batches<std::int32_t>(rows.tensor, batches)
-                       : check_batches<std::int64_t>(rows.tensor, batches);
+BatchedRows copy_batched_rows(backend::CoordRows const& coords,
+                              std::optional<std::int64_t> batches) {
+    // A copy, because the rows are listed by the batches that were checked.
+    BatchedRows rows{coords.tensor.clone(), coords.rows, coords.columns, 0};
+    rows.batches = coords.wide() ? check_batches<std::int64_t>(rows.tensor, batches)
+                                 : check_batches<std::int32_t>(rows.tensor, batches);
     return rows;
 }
 
-Distinct::Distinct(Dtype dtype, std::size_t columns)
+DistinctRows::DistinctRows(Dtype dtype, std::size_t columns)
     : element_{dtype, {static_cast<std::int64_t>(columns)}}, table_(element_, {}, 0) {}
 
-void Distinct::add(void const* data, std::size_t rows) {
-    // Chunk after chunk lands here, most of it known already: probes stay short while half of the slots are free.
+void DistinctRows::add(void const* data, std::size_t rows) {
+    // Most rows of a chunk are already known. Probes stay short while half of the slots are free.
     if (2 * table_.size() > table_.slots()) {
         table_.reserve(std::min(2 * table_.capacity(), table::kMaxEntries));
     }
-    numbers_.resize(rows);
+    buffer_indices_.resize(rows);
     mask_.resize(rows);
-    table_.activate(static_cast<table::Bytes>(data), rows, {numbers_.data(), mask_.data()},
+    table_.activate(static_cast<table::Bytes>(data), rows, {buffer_indices_.data(), mask_.data()},
                     table::KeySource::Private);
 }
 
-BatchedCoords Distinct::by_batch(std::optional<std::size_t> batches) const {
+BatchedCoords DistinctRows::by_batch(std::optional<std::size_t> batches) const {
     auto const rows = static_cast<std::size_t>(table_.size());
     auto const columns = static_cast<std::size_t>(element_.shape[0]);
     auto const* const keys = table_.keys().row(0);
     auto batch_of = element_.dtype == Dtype::Int32
                         ? first_column<std::int32_t>(keys, rows, columns)
                         : first_column<std::int64_t>(keys, rows, columns);
-    std::size_t const count = batches ? *batches : number_anew(batch_of);
-    Groups const groups = group_rows(std::span<std::int64_t const>(batch_of), count);
+    std::size_t const count = batches ? *batches : replace_by_rank(batch_of);
+    RowGroups const groups = group_rows(std::span<std::int64_t const>(batch_of), count);
     BatchedCoords out{
         Tensor::empty({static_cast<std::int64_t>(rows), element_.shape[0]}, element_.dtype),
         Tensor::empty({static_cast<std::int64_t>(count) + 1}, Dtype::Int64)};

@@ -1,5 +1,5 @@
-// Naming cells and laying out their points.
-#include "coords/neighbours/cells.hpp"
+// Makes the keys of cells and groups their points.
+#include "coords/neighbours/cell_grid.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@
 namespace tensorhash::coords {
 namespace {
 
-// A name is the hash of a key of four words: no cells can be chosen to share one.
+// A cell's key is the seeded hash of four words, so an attacker cannot choose cells that share one.
 std::uint64_t fold(std::uint64_t hash, std::int64_t word, kernel::HashSecret const& secret) {
     return kernel::fold_in(hash, static_cast<std::uint64_t>(word), secret);
 }
@@ -22,12 +22,13 @@ std::uint64_t finish(std::uint64_t hash, std::int64_t word, kernel::HashSecret c
 
 }  // namespace
 
-// Coordinates are within 2^501: an edge of 2^-500 keeps quotients finite, and no point shares a cell needlessly.
-Cells::Cells(SearchSpace const& space, double reach)
+// Coordinates are within 2^501. An edge of 2^-500 keeps quotients finite, and puts no more points
+// into one cell than it must.
+CellGrid::CellGrid(SearchSpace const& space, double reach)
     : secret_(kernel::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
-      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)),
-      names_(names_of(space)), table_(FlatIndex::capacity_for(names_.size()), CellNames::kColumns),
-      cell_of_(names_.size()), points_(space.points.rows * axes_) {
+      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)), keys_(keys_of(space)),
+      table_(FlatIndex::capacity_for(keys_.size()), CellKeys::kColumns), cell_of_(keys_.size()),
+      points_(space.points.rows * axes_) {
     group_points();
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
@@ -40,8 +41,9 @@ Cells::Cells(SearchSpace const& space, double reach)
         });
 }
 
-// By a sample, and by cells instead of by extent: a few stray points must not choose an axis along which all others agree.
-std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
+// Counts the cells of a sample instead of taking the extent: a few outliers must not choose an axis
+// along which all other points agree.
+std::vector<std::size_t> CellGrid::finest_axes(Points const& points) const {
     std::vector<std::size_t> axes(points.axes);
     std::iota(axes.begin(), axes.end(), std::size_t{0});
     if (points.axes <= kMaxAxes) return axes;
@@ -64,27 +66,27 @@ std::vector<std::size_t> Cells::finest_axes(Points const& points) const {
     return axes;
 }
 
-CellNames Cells::names_of(SearchSpace const& space) const {
-    CellNames names;
-    names.resize(space.points.rows);
+CellKeys CellGrid::keys_of(SearchSpace const& space) const {
+    CellKeys keys;
+    keys.resize(space.points.rows);
     std::int64_t const* const batch = space.batch_of_points();
-    runtime::for_ranges(names.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+    runtime::for_ranges(keys.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             std::array<std::int64_t, kMaxAxes> cell{};
             for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
                 cell[axis] = number(space.points.row(i)[gridded_[axis]]);
             }
             std::uint64_t const base = fold(secret_.start, batch ? batch[i] : 0, secret_);
-            std::uint64_t const line = fold(fold(base, cell[0], secret_), cell[1], secret_);
-            names.set(i, finish(line, cell[2], secret_));
+            std::uint64_t const row = fold(fold(base, cell[0], secret_), cell[1], secret_);
+            keys.set(i, finish(row, cell[2], secret_));
         }
     });
-    return names;
+    return keys;
 }
 
-void Cells::group_points() {
-    table_.insert(names_.rows(), 0, names_.size());  // at most half full: it always fits
-    table_.find(names_.rows(), names_.rows(), names_.size(), cell_of_.data());
+void CellGrid::group_points() {
+    table_.insert(keys_.rows(), 0, keys_.size());  // at most half full: it always fits
+    table_.find(keys_.rows(), keys_.rows(), keys_.size(), cell_of_.data());
     std::int32_t cells = 0;
     for (std::size_t i = 0; i < cell_of_.size(); ++i) {
         auto const first = static_cast<std::size_t>(cell_of_[i]);
@@ -93,15 +95,16 @@ void Cells::group_points() {
     groups_ = group_rows(std::span<std::int32_t const>(cell_of_), static_cast<std::size_t>(cells));
 }
 
-void Cells::find(CellNames const& names, std::int32_t* cells) const {
-    table_.find(names_.rows(), names.rows(), names.size(), cells);
-    for (std::size_t i = 0; i < names.size(); ++i) {
+void CellGrid::find(CellKeys const& keys, std::int32_t* cells) const {
+    table_.find(keys_.rows(), keys.rows(), keys.size(), cells);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
         cells[i] = cells[i] < 0 ? -1 : cell_of_[static_cast<std::size_t>(cells[i])];
     }
 }
 
-// Rounding is monotone: a point within reach is not below the rounded lower end nor above the upper, and neither is its cell.
-void Cells::name_window(double const* query, std::int64_t batch, CellNames& names) const {
+// Rounding is monotone: a point within reach lies between the rounded ends of the window, and so
+// does its cell.
+void CellGrid::add_window(double const* query, std::int64_t batch, CellKeys& keys) const {
     std::array<std::int64_t, kMaxAxes> low{};
     std::array<std::int64_t, kMaxAxes> high{};
     for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
@@ -114,7 +117,7 @@ void Cells::name_window(double const* query, std::int64_t batch, CellNames& name
         for (std::int64_t y = low[1]; y <= high[1]; ++y) {
             std::uint64_t const at_y = fold(at_x, y, secret_);
             for (std::int64_t z = low[2]; z <= high[2]; ++z) {
-                names.add(finish(at_y, z, secret_));
+                keys.add(finish(at_y, z, secret_));
             }
         }
     }

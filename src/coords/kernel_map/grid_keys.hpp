@@ -1,4 +1,4 @@
-// Coordinates as numbers whose order is the rows' order, and to which an offset is simply added.
+// Coordinates as numbers: they sort like the rows, and an offset is one addition.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "coords/kernel_map/question.hpp"
+#include "coords/kernel_map/paths.hpp"
 
 namespace tensorhash::coords {
 
@@ -20,8 +20,8 @@ struct Bounds {
 /// Needs at least one row.
 Bounds bounds_of(CoordRows const& rows);
 
-/// A number of W words, the first the most significant. No sum carries from a word to the next: each word has room for
-/// its columns and for every offset (see Grid).
+/// A number of W words, the most significant first. No sum carries from one word to the next: each
+/// word has room for its columns and for every offset (see Grid).
 template <std::size_t W> struct GridKey {
     std::array<std::uint64_t, W> words{};
 
@@ -46,13 +46,13 @@ template <std::size_t W> struct GridKey {
             return a.words < b.words;
         }
     }
-    /// How far the last axis is behind `b`'s, where the others agree.
+    /// The difference of the last axes, if the other axes agree.
     std::uint64_t last_minus(GridKey const& b) const { return words[W - 1] - b.words[W - 1]; }
     void add_to_last(std::uint64_t steps) { words[W - 1] += steps; }
 };
 
-/// Where the numbers begin on each column and how they pack: wide enough for every in row and for every query that may
-/// meet one, whatever the offset, so that nothing ever wraps around.
+/// Where the numbers of each column begin and how they pack. They are wide enough for every in row
+/// and for every query that may meet one under any offset, so nothing wraps around.
 struct Grid {
     struct Column {
         std::int64_t in_low = 0;   // of in_coords
@@ -60,10 +60,10 @@ struct Grid {
         std::int64_t first = 0;    // the smallest offset
         std::int64_t last = 0;     // the largest offset
         std::int64_t scale = 1;    // the stride
-        std::int64_t base = 0;     // the coordinate that is 0
+        std::int64_t base = 0;     // the coordinate that becomes 0
         std::uint64_t extent = 1;  // coordinates from base on
         std::size_t word = 0;
-        std::uint64_t weight = 1;  // of a step, in its word
+        std::uint64_t weight = 1;  // of one step, in its word
     };
     std::size_t columns = 0;
     std::array<Column, kMaxColumns> column{};
@@ -71,9 +71,9 @@ struct Grid {
     std::array<std::uint64_t, kMaxColumns> largest{};  // of each word
 
     /// Needs at least one in row.
-    explicit Grid(Question const& question);
+    explicit Grid(KernelMapRequest const& request);
 
-    /// A query at this row meets no in row under any offset.
+    /// Whether the kernel at this row meets no in row under any offset.
     bool out_of_reach(std::int32_t const* row) const noexcept {
         for (std::size_t c = 0; c < columns; ++c) {
             std::int64_t const at = row[c] * column[c].scale;
@@ -87,7 +87,7 @@ struct Grid {
     std::uint64_t in_part(std::int32_t const* row, std::size_t c) const noexcept {
         return static_cast<std::uint64_t>(row[c] - column[c].base) * column[c].weight;
     }
-    /// Of the query's first corner: the kernel begins there.
+    /// Part of the query's first corner, where its kernel begins.
     std::uint64_t out_part(std::int32_t const* row, std::size_t c) const noexcept {
         return static_cast<std::uint64_t>(row[c] * column[c].scale + column[c].first -
                                           column[c].base) *
@@ -99,11 +99,11 @@ struct Grid {
     std::uint64_t out_word(std::int32_t const* row, std::size_t word) const noexcept {
         return sum_word(word, [&](std::size_t c) { return out_part(row, c); });
     }
-    /// What leads from a kernel's first corner to an offset.
+    /// The difference between an offset and the kernel's first corner.
     template <std::size_t W> GridKey<W> shift(std::int32_t const* offset) const {
         return key<W>([&](std::size_t c) { return c == 0 ? 0 : offset[c - 1] - column[c].first; });
     }
-    /// What leads from a kernel's first corner to offset 0.
+    /// The difference between offset 0 and the kernel's first corner.
     template <std::size_t W> GridKey<W> corner() const {
         return key<W>([&](std::size_t c) { return -column[c].first; });
     }

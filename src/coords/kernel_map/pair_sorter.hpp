@@ -1,4 +1,4 @@
-// Putting the pairs of one group in the order of their out rows.
+// Sorts the pairs of one group by their out rows.
 #pragma once
 
 #include <bit>
@@ -9,14 +9,15 @@
 
 namespace tensorhash::coords {
 
-/// One offset gives an out row at most one in row, so a place per row and a bit per row sort a group in one pass.
-class RowOrder {
+/// One offset gives an out row at most one in row. So one place and one bit per row sort a group in
+/// one pass.
+class PairSorter {
 public:
-    explicit RowOrder(std::size_t rows)
+    explicit PairSorter(std::size_t rows)
         : words_((rows + 63) / 64), partner_(rows * sizeof(std::int32_t)),
           seen_(words_ * sizeof(std::uint64_t), runtime::Fill::Zero) {}
 
-    /// False if the row was there already.
+    /// False if the row was already added.
     bool add(std::int32_t row, std::int32_t partner) {
         auto const at = static_cast<std::uint32_t>(row);
         std::uint64_t& word = seen()[at / 64];
@@ -27,7 +28,7 @@ public:
         return fresh;
     }
 
-    /// Writes what was added, ascending by row, and forgets it.
+    /// Writes the pairs that were added, ascending by row, and removes them.
     void flush(std::int32_t* rows, std::int32_t* partners_out) {
         for (std::size_t word = 0; word < words_; ++word) {
             std::uint64_t bits = seen()[word];

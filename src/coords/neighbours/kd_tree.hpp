@@ -1,5 +1,5 @@
-// A balanced tree of boxes over the points of each batch, for the nearest ones. A grid would need a cell size, and one
-// stray point would make any size wrong.
+// A k-d tree of boxes over the points of each batch, for the k nearest points. A grid would need a
+// cell size, and one outlier would make any size wrong.
 #pragma once
 
 #include <cstddef>
@@ -8,33 +8,35 @@
 #include <vector>
 
 #include "coords/neighbours/search_space.hpp"
-#include "coords/rows/groups.hpp"
+#include "coords/rows/row_groups.hpp"
 
 namespace tensorhash::coords {
 
-class Tree {
+class KdTree {
 public:
-    explicit Tree(SearchSpace const& space);
+    explicit KdTree(SearchSpace const& space);
 
     /// Points in the batch of the query.
     std::size_t available(std::size_t query) const noexcept;
-    /// The `count` nearest points, sorted; 0 < count <= available(query). Many threads may ask at once.
+    /// The `count` nearest points, sorted; 0 < count <= available(query). Many threads may call
+    /// this at once.
     void nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const;
 
 private:
     struct Node {
         std::uint32_t begin = 0;
         std::uint32_t end = 0;
-        std::uint32_t children = 0;    // the first of two, which are neighbours; 0 for a leaf
+        std::uint32_t children = 0;    // the first of two adjacent nodes; 0 for a leaf
         std::uint32_t lowest_row = 0;  // decides between equally near boxes
     };
-    struct Visit {
+    struct PendingNode {
         double squared;
         std::uint32_t node;
     };
 
-    void grow(Groups const& batches);
-    void settle(std::size_t node);
+    void grow(RowGroups const& batches);
+    /// Computes the box of a node, and sorts its points into the halves of its children.
+    void finish_node(std::size_t node);
     void split(Node const& node, std::size_t axis);
     std::size_t widest_axis(std::size_t node) const noexcept;
     double squared_to_box(double const* query, std::size_t node) const noexcept;
@@ -46,8 +48,8 @@ private:
     std::vector<std::uint32_t> order_;    // rows, the points of a node together
     std::vector<Node> nodes_;             // roots first
     std::vector<double> boxes_;           // lower corner, upper corner of each node
-    std::vector<double> points_;          // as `order_` has them
-    std::vector<std::uint32_t> root_of_;  // of each query; kMissing where its batch has no points
+    std::vector<double> points_;          // in the order of `order_`
+    std::vector<std::uint32_t> root_of_;  // of each query; kNoGroup if its batch has no points
 };
 
 }  // namespace tensorhash::coords

@@ -1,28 +1,28 @@
-// Pairs that were found piece by piece of the out rows, put together by offset.
+// Pairs that were found for some out rows at a time, to be joined by offset.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "coords/kernel_map/question.hpp"
+#include "coords/kernel_map/paths.hpp"
 
 namespace tensorhash::coords {
 
-/// Out rows that one task asks for at once: what it needs of them fits L2, and their places fit 16 bits.
-inline constexpr std::size_t kPieceRows = 2048;
+/// Most out rows of one task. Its working set fits L2, and a row's place in it fits 16 bits.
+inline constexpr std::size_t kPartRows = 2048;
 
-/// The pairs of some consecutive out rows, offset by offset, ascending by row within one. Offsets without pairs leave no
-/// trace: many pieces of a large kernel take no more than their pairs do.
-struct Piece {
+/// The pairs of some consecutive out rows, offset by offset, ascending by row within each. Offsets
+/// without pairs take no memory, even if a large kernel has many parts.
+struct PartialMap {
     struct Run {
         std::uint32_t group;
         std::uint32_t count;
-        std::int64_t place;  // in the map, once all pieces are known
+        std::int64_t place;  // in the map; set when all parts are known
     };
     std::size_t first_row = 0;
     std::vector<std::int32_t> in{};
-    std::vector<std::uint16_t> out{};  // from the first row of the piece on
+    std::vector<std::uint16_t> out{};  // counted from first_row
     std::vector<Run> runs{};           // ascending by group
     std::size_t closed = 0;            // pairs that are in runs
     std::int64_t coarse_probes = 0;
@@ -40,7 +40,10 @@ struct Piece {
     }
 };
 
-/// One map of all pieces, which are in the order of their rows. Each is freed as soon as it is copied.
-Answer join_pieces(std::vector<Piece>& pieces, std::size_t groups);
+/// Parts in the order of their rows.
+using PartialMaps = std::vector<PartialMap>;
+
+/// Joins all parts to one map. Frees each part as soon as it is copied.
+KernelMapPairs join_partial_maps(PartialMaps& parts, std::size_t groups);
 
 }  // namespace tensorhash::coords

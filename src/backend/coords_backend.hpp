@@ -1,0 +1,131 @@
+// CoordsBackend: what a device implements for coordinates. Every call takes a whole batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend/coord_rows.hpp"
+#include "backend/kernel_map_request.hpp"
+#include "tensorhash/coords/types.hpp"
+#include "tensorhash/tensor.hpp"
+
+namespace tensorhash::backend {
+
+/// How one store differs from another; fixed for its life, except that a capacity may be dropped.
+struct CoordStoreRules {
+    bool double_hash = false;
+    std::optional<std::uint64_t> slots{};  // a power of two; more distinct rows are refused
+    bool published_hash = false;           // packed keys use Splitmix64Hash, without a seed
+    std::optional<std::uint64_t> seed{};   // without one the store draws its own
+    RowRange range = RowRange::Int32;      // insert and expand refuse rows outside it
+};
+
+/// What a store says about itself without reading its rows.
+struct CoordStoreInfo {
+    std::uint64_t entries = 0;   // rows, duplicates included
+    std::uint64_t distinct = 0;  // distinct rows
+    std::uint64_t slots = 0;     // wide keys have none: then the slots that packed keys would have
+    std::uint32_t columns = 0;   // 0 until they are set
+    coords::CoordKey key = coords::CoordKey::Packed64;
+    bool grows = false;
+};
+
+/// Read-only views of the slots of packed keys, 16 bytes apart: key and row.
+struct CoordSlots {
+    Tensor keys;  // int64 [slots], 0 where empty
+    Tensor rows;  // int32 [slots], -1 where empty
+};
+
+/// The rows of one table in order of insertion, and an index over them. The caller checks dtype,
+/// shape and device, holds the lock, and lets readers in together and a writer alone. A call that
+/// throws changes nothing.
+class CoordStore {
+public:
+    virtual ~CoordStore() = default;
+
+    virtual CoordStoreInfo info() const noexcept = 0;
+    /// Sets the number of columns of a store that has none.
+    virtual void set_columns(std::uint32_t columns) = 0;
+
+    /// Appends rows, at least one. ValueError that names `argument` if a number is out of range;
+    /// TableFull if a store of fixed capacity has no room.
+    virtual void insert(CoordRows const& rows, std::string_view argument) = 0;
+    /// Appends base[n] + offsets[k] where that is new, offset by offset. Neither is empty.
+    virtual void expand(CoordRows const& base, CoordRows const& offsets) = 0;
+    /// Drops all rows. Capacity and columns stay. Views keep their contents.
+    virtual void clear() = 0;
+    /// From now on the store grows.
+    virtual void grow_on_demand() noexcept = 0;
+
+    /// int32 [M]: the first row equal to each query, or -1, also for queries out of range.
+    virtual Tensor search(CoordRows const& queries, coords::SearchMode mode) const = 0;
+    /// int32 [K, M]: the first row equal to queries[m] + offsets[k], or -1.
+    virtual Tensor search(CoordRows const& queries, CoordRows const& offsets) const = 0;
+    /// The hierarchical map from the store's rows, as `request.in`, to `request.out`. The store has
+    /// four columns, or none yet. Of equal rows the first counts.
+    virtual KernelMapPairs kernel_map(KernelMapRequest const& request) const = 0;
+
+    /// int32 [entries, columns]: a view that later calls do not change.
+    virtual Tensor rows() const = 0;
+    /// int32 [distinct]: the first row of each key, ascending.
+    virtual Tensor unique() const = 0;
+    /// Nothing if the keys are wider than 64 bits.
+    virtual std::optional<CoordSlots> slots() const = 0;
+};
+
+/// A cloud for a search: float or integer points [N, D], and for each row its batch, any integer
+/// dtype, or none.
+struct RadiusRequest {
+    coords::Cloud points;
+    coords::Cloud queries;
+    double radius = 0;
+    std::optional<std::int64_t> max_neighbors{};
+};
+
+/// Points [N, D] and one voxel size and origin per axis; the result has this integer dtype.
+struct VoxelizeRequest {
+    Tensor points;
+    std::vector<double> voxel_size;
+    std::vector<double> origin;
+    std::optional<Tensor> batch{};
+    Dtype dtype = Dtype::Int32;
+};
+
+/// The coordinate operations of one device. It has no state of its own: any thread may call it. The
+/// public functions check dtypes, shapes and devices first; the back end checks numbers.
+class CoordsBackend {
+public:
+    virtual ~CoordsBackend() = default;
+
+    /// An empty store. `columns` may be 0: the first batch sets them.
+    virtual std::unique_ptr<CoordStore> make_store(CoordStoreRules const& rules,
+                                                   std::uint32_t columns) const = 0;
+
+    /// The distinct rows among `coords` and their sums with int64 offsets [K, D]. `chunk_rows` sums
+    /// are made at a time. Without `batches`, the largest batch is the last.
+    virtual coords::BatchedCoords expand(CoordRows const& coords,
+                                         std::span<std::int64_t const> offsets,
+                                         std::size_t chunk_rows,
+                                         std::optional<std::int64_t> batches) const = 0;
+    /// The distinct rows after every axis is divided by its stride and rounded down.
+    virtual coords::BatchedCoords stride(CoordRows const& coords,
+                                         std::span<std::int64_t const> stride,
+                                         std::optional<std::int64_t> batches) const = 0;
+
+    virtual KernelMapPairs kernel_map(KernelMapRequest const& request) const = 0;
+
+    /// The voxel of each point: `request.dtype` [N, D], or [N, 1 + D] with a batch.
+    virtual Tensor voxelize(VoxelizeRequest const& request) const = 0;
+    /// Reduces the rows of `values` [N, ...] that share a voxel; `inverse` is int64 [N].
+    virtual Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
+                                 coords::VoxelReduce reduce) const = 0;
+
+    virtual coords::Neighbors radius(RadiusRequest const& request) const = 0;
+};
+
+}  // namespace tensorhash::backend

@@ -1,0 +1,105 @@
+// The checks of arguments.hpp. Messages are built here, off every hot path.
+#include "coords/api/arguments.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "backend/loader.hpp"
+#include "map/arguments.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+constexpr auto kMostRows = static_cast<std::int64_t>(backend::kMaxCoordRows);
+
+[[noreturn]] void fail_shape(std::string_view argument, Columns columns, Shape const& got) {
+    std::string wanted = "(N, " + std::to_string(columns.least) + ")";
+    if (columns.least != columns.most) {
+        wanted = "(N, C) with C from " + std::to_string(columns.least) + " to " +
+                 std::to_string(columns.most);
+    }
+    throw ValueError(std::string(argument) + ": expected shape " + wanted + ", got " +
+                     to_string(got));
+}
+
+bool is_integer(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::Int8:
+        case Dtype::Int16:
+        case Dtype::Int32:
+        case Dtype::Int64:
+        case Dtype::UInt8:
+        case Dtype::UInt16:
+        case Dtype::UInt32:
+        case Dtype::UInt64:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+backend::CoordsBackend const& coords_backend(Device device) {
+    return backend::backend_for(device, "device").coords();
+}
+
+backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns) {
+    if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
+        throw TypeError(std::string(argument) + ": expected int32 or int64, got " +
+                        std::string(name(tensor.dtype())));
+    }
+    require_usable(tensor.device(), argument);
+    Shape const& shape = tensor.shape();
+    if (shape.size() == 1 && shape[0] == 0) {
+        return {tensor.reshape({0, static_cast<std::int64_t>(columns.least)}), 0, columns.least};
+    }
+    if (shape.size() != 2 || shape[1] < static_cast<std::int64_t>(columns.least) ||
+        shape[1] > static_cast<std::int64_t>(columns.most)) {
+        fail_shape(argument, columns, shape);
+    }
+    if (shape[0] > kMostRows) {
+        throw ValueError(std::string(argument) + ": at most " + std::to_string(kMostRows) +
+                         " rows at once, got " + std::to_string(shape[0]) + "; split it");
+    }
+    return {tensor.contiguous(), static_cast<std::size_t>(shape[0]),
+            static_cast<std::uint32_t>(shape[1])};
+}
+
+std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
+    if (!capacity) {
+        return {};
+    }
+    std::uint64_t const keys = map::check_capacity(*capacity, "capacity");
+    return std::bit_ceil(std::max<std::uint64_t>(keys, 1));
+}
+
+void check_points(Tensor const& points, std::string const& argument) {
+    require_usable(points.device(), argument);
+    Shape const& shape = points.shape();
+    if (shape.size() != 2 || shape[1] < 1) {
+        throw ValueError(argument + ": expected shape (N, D), one row per point, got " +
+                         to_string(shape));
+    }
+    if (points.dtype() == Dtype::Bool) {
+        throw TypeError(argument + ": expected floats or integers, got bool");
+    }
+    if (shape[0] > kMostRows) {
+        throw ValueError(argument + ": expected at most " + std::to_string(kMostRows) +
+                         " points, got " + std::to_string(shape[0]));
+    }
+}
+
+void check_batch_of(Tensor const& batch, std::int64_t rows, std::string const& argument) {
+    require_usable(batch.device(), argument);
+    if (batch.shape() != Shape{rows}) {
+        throw ValueError(argument + ": expected shape (" + std::to_string(rows) +
+                         ",), the batch of each row, got " + to_string(batch.shape()));
+    }
+    if (!is_integer(batch.dtype())) {
+        throw TypeError(argument + ": expected integers, got " + std::string(name(batch.dtype())));
+    }
+}
+
+}  // namespace tensorhash::coords

@@ -1,0 +1,31 @@
+// Turns the arguments of the kernel map functions into requests for a back end.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/kernel_map_request.hpp"
+#include "tensorhash/coords/kernel_map.hpp"
+
+namespace tensorhash::coords {
+
+/// Throws what generate_kernel_map documents, as far as the numbers in the rows do not matter.
+backend::KernelMapRequest check_request(Tensor const& in_coords, Tensor const& out_coords,
+                                        Shape const& stride, Kernel const& kernel,
+                                        KernelMapOptions const& options);
+
+/// The same for a list of offsets in place of a kernel, by the flat path.
+backend::KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor const& out_coords,
+                                                Shape const& stride, Tensor const& kernel_offsets,
+                                                Duplicates duplicates);
+
+/// The same for the hierarchical path over a table of four columns; request.in stays empty.
+backend::KernelMapRequest check_table_request(Tensor const& query_coords, Shape const& kernel_size,
+                                              std::int64_t coarse_stride);
+
+/// A kernel with its defaults filled in. ValueError if its offsets do not fit int32.
+Kernel check_kernel(Kernel const& kernel);
+
+/// [K, axes] of a checked kernel: the last axis runs fastest.
+std::vector<std::int32_t> offsets_of(Kernel const& kernel);
+
+}  // namespace tensorhash::coords

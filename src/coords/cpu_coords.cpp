@@ -1,0 +1,67 @@
+// The CPU's CoordsBackend: joins the parts of src/coords.
+#include "backend/coords_backend.hpp"
+#include "backend/loader.hpp"
+#include "coords/kernel_map/paths.hpp"
+#include "coords/neighbours/search.hpp"
+#include "coords/rows/expand_rows.hpp"
+#include "coords/tables/cpu_coord_store.hpp"
+#include "coords/voxels/voxels.hpp"
+
+namespace tensorhash::coords {
+namespace {
+
+/// Adds the kernel map to the store: tables/ comes before kernel_map/ and must not know it.
+class MappedCoordStore final : public CpuCoordStore {
+public:
+    using CpuCoordStore::CpuCoordStore;
+
+    KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
+        if (index() != nullptr) {
+            return find_pairs_in(*index(), request);
+        }
+        return find_pairs_in(CoordIndex(RowBuffer(request.out.columns).rows()), request);
+    }
+};
+
+class CpuCoords final : public backend::CoordsBackend {
+public:
+    std::unique_ptr<backend::CoordStore> make_store(backend::CoordStoreRules const& rules,
+                                                    std::uint32_t columns) const override {
+        return std::make_unique<MappedCoordStore>(rules, columns);
+    }
+    BatchedCoords expand(CoordRows const& coords, std::span<std::int64_t const> offsets,
+                         std::size_t chunk_rows,
+                         std::optional<std::int64_t> batches) const override {
+        return expand_rows(coords, offsets, chunk_rows, batches);
+    }
+    BatchedCoords stride(CoordRows const& coords, std::span<std::int64_t const> stride,
+                         std::optional<std::int64_t> batches) const override {
+        return stride_rows(coords, stride, batches);
+    }
+    KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
+        return find_pairs(own_rows_of(request));
+    }
+    Tensor voxelize(backend::VoxelizeRequest const& request) const override {
+        return quantize_points(request);
+    }
+    Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
+                         VoxelReduce reduce) const override {
+        return reduce_rows(values, inverse, voxels, reduce);
+    }
+    Neighbors radius(backend::RadiusRequest const& request) const override {
+        return find_within(request);
+    }
+};
+
+}  // namespace
+}  // namespace tensorhash::coords
+
+namespace tensorhash::backend {
+
+CoordsBackend const& cpu_coords() {
+    // Never freed: threads may still use it while the process exits.
+    static CoordsBackend const& coords = *new tensorhash::coords::CpuCoords;
+    return coords;
+}
+
+}  // namespace tensorhash::backend

@@ -1,0 +1,48 @@
+// Rows of integers made distinct by a hash table, chunk after chunk, and listed by their batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backend/coord_rows.hpp"
+#include "table/table.hpp"
+#include "tensorhash/coords/types.hpp"
+
+namespace tensorhash::coords {
+
+/// A private copy of rows [N, 1 + D], and the number of batches from 0 on. Without a number, the
+/// batches are any integers, and only those that occur are listed.
+struct BatchedRows {
+    Tensor tensor;
+    std::size_t rows = 0;
+    std::size_t columns = 0;
+    std::optional<std::size_t> batches{};
+};
+/// ValueError if a batch is not below `batches`, if that is given.
+BatchedRows copy_batched_rows(backend::CoordRows const& coords,
+                              std::optional<std::int64_t> batches);
+
+/// Keeps the rows that are new, in order of first occurrence.
+class DistinctRows {
+public:
+    DistinctRows(Dtype dtype, std::size_t columns);
+    /// `rows` rows of the dtype, in memory that no other thread writes to. Before it adds them, a
+    /// table that is more than half full doubles.
+    void add(void const* data, std::size_t rows);
+    /// The fraction of the slots in use.
+    double load() const noexcept {
+        return static_cast<double>(table_.size()) / static_cast<double>(table_.slots());
+    }
+    /// All rows, batch by batch: every batch from 0 on, or only those that occur.
+    BatchedCoords by_batch(std::optional<std::size_t> batches) const;
+
+private:
+    Element element_;
+    table::Table table_;
+    std::vector<std::uint32_t> buffer_indices_;
+    std::vector<unsigned char> mask_;
+};
+
+}  // namespace tensorhash::coords
