@@ -124,7 +124,7 @@ function(_tensorhash_add_objects target)
     target_include_directories(${target} PUBLIC
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${target} PUBLIC Threads::Threads)
-    target_compile_options(${target} PRIVATE ${TENSORHASH_LIBRARY_OPTIONS})
+    tensorhash_sanitize(${target} LIBRARY)
     tensorhash_enable_warnings(${target})
 endfunction()
 

@@ -1,4 +1,5 @@
-// One table over several devices, one calling thread: every verb of MultiGpuHashTable, on CPU devices.
+// One table over several devices, one calling thread: every verb of MultiGpuHashTable, on CPU
+// devices.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

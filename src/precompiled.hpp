@@ -1,5 +1,5 @@
-// What most sources of the library include, compiled once in builds with TENSORHASH_PRECOMPILE. No source relies on
-// it: each includes what it uses, and builds without the option are the proof.
+// What most sources of the library include, compiled once in builds with TENSORHASH_PRECOMPILE. No
+// source relies on it: each includes what it uses, and builds without the option are the proof.
 #pragma once
 
 #include <algorithm>

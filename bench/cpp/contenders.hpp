@@ -9,7 +9,8 @@
 namespace bench {
 
 std::unique_ptr<Contender> make_ours(Workload& work, int threads);
-/// What memory alone allows: one line a key, two (for wide keys that are there), or one that is written, as by an insert.
+/// What memory alone allows: one line a key, two (for wide keys that are there), or one that is
+/// written, as by an insert.
 enum class Limit { Gather, Gather2, Scatter };
 std::unique_ptr<Contender> make_gather(Workload& work, int threads, Limit limit);
 

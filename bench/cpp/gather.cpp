@@ -1,4 +1,5 @@
-// The gather limit of gather.h. Every choice is the fastest of those measured: README.md has the others.
+// The gather limit of gather.h. Every choice is the fastest of those measured: README.md has the
+// others.
 #include "gather.h"
 
 #include <cstring>
@@ -17,7 +18,8 @@ struct th_gather {
 
 namespace {
 
-// Rows in flight. More than the core can have misses under way, so that a slow one never empties the pipe.
+// Rows in flight. More than the core can have misses under way, so that a slow one never empties
+// the pipe.
 constexpr std::size_t kAhead = 64;
 
 constexpr std::uint64_t kFactors[] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
@@ -30,8 +32,8 @@ std::uint64_t load_word(unsigned char const* at, std::size_t bytes) {
     return word;
 }
 
-/// Multiply-shift over the key's words: the cheapest mix whose high bits spread random and structured keys alike.
-/// `Bytes` is the key's width, or 0 where only `width` knows it.
+/// Multiply-shift over the key's words: the cheapest mix whose high bits spread random and
+/// structured keys alike. `Bytes` is the key's width, or 0 where only `width` knows it.
 template <std::size_t Bytes>
 inline std::uint64_t mix(unsigned char const* key, std::size_t width) {
     std::size_t const bytes = Bytes != 0 ? Bytes : width;
@@ -65,8 +67,8 @@ struct Job {
     std::uint8_t* mask;
 };
 
-/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert must, by an exchange where
-/// other threads may want the same slot.
+/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert
+/// must, by an exchange where other threads may want the same slot.
 enum class Touch { Line, LineAndKey, ChangedLine, ClaimedLine };
 
 constexpr bool changes(Touch kind) {

@@ -1,4 +1,5 @@
-// tensorhash-bench: the library beside the gather limit and other C++ maps, in turn in one process; a JSON object a line.
+// tensorhash-bench: the library beside the gather limit and other C++ maps, in turn in one process;
+// a JSON object a line.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -178,8 +179,9 @@ bool is_limit(Contender const& contender) {
     return contender.name().starts_with("gather") || contender.name() == "scatter";
 }
 
-/// Whether running it twice is the same as once. Such a run is made just before the timed one, so that nobody finds its
-/// memory thrown out of the cache by the one before; larger tables would not stay there anyway.
+/// Whether running it twice is the same as once. Such a run is made just before the timed one, so
+/// that nobody finds its memory thrown out of the cache by the one before; larger tables would not
+/// stay there anyway.
 bool repeats(Contender const& contender, Operation operation) {
     return is_find(operation) || is_limit(contender);
 }
@@ -208,7 +210,8 @@ void print(Contender const& contender, Workload const& work, Operation operation
     std::fflush(stdout);
 }
 
-/// Rounds of one operation: each contender once, in turn. The first round warms up and is thrown away.
+/// Rounds of one operation: each contender once, in turn. The first round warms up and is thrown
+/// away.
 void measure(Contenders const& all, Workload const& work, Operation operation,
              Options const& options) {
     using Clock = std::chrono::steady_clock;
@@ -249,8 +252,9 @@ void measure(Contenders const& all, Workload const& work, Operation operation,
     }
 }
 
-/// Peers get warm memory in huge pages too, as far as malloc can: freed memory stays with the process, and the C library
-/// asks for huge pages. It reads that wish only when a process starts, so the process starts anew.
+/// Peers get warm memory in huge pages too, as far as malloc can: freed memory stays with the
+/// process, and the C library asks for huge pages. It reads that wish only when a process starts,
+/// so the process starts anew.
 void settle_malloc(char** words) {
     if (std::getenv("GLIBC_TUNABLES") == nullptr) {
         setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);

@@ -1,4 +1,5 @@
-// Memory under the library's page policy: mapped, aligned to huge pages, asked to be in them, touched before it is used.
+// Memory under the library's page policy: mapped, aligned to huge pages, asked to be in them,
+// touched before it is used.
 #pragma once
 
 #include <sys/mman.h>

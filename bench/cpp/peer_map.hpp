@@ -25,16 +25,16 @@ template <std::size_t Bytes>
 struct WideHash {
     using is_avalanching = void;  // tells Boost not to mix once more
     std::size_t operator()(WideKey<Bytes> const& key) const {
-        namespace kernel = tensorhash::kernel;
+        namespace step = tensorhash::step;
         constexpr std::size_t kLast = (Bytes - 1) / 8 * 8;
-        constexpr kernel::HashSecret kSecret = kernel::secret_of(1);
+        constexpr step::HashSecret kSecret = step::secret_of(1);
         std::uint64_t hash = kSecret.start;
         for (std::size_t at = 0; at < kLast; at += 8) {
-            hash = kernel::fold_in(hash, kernel::load_word(key.bytes + at), kSecret);
+            hash = step::fold_in(hash, step::load_word(key.bytes + at), kSecret);
         }
         std::uint64_t last = 0;
         std::memcpy(&last, key.bytes + kLast, Bytes - kLast);
-        return kernel::end_with(hash, last, kSecret);
+        return step::end_with(hash, last, kSecret);
     }
 };
 

@@ -49,7 +49,8 @@ public:
         turn_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
         turn_.notify_all();
         work();
-        // Spinning: the others have at most one piece left, less than a sleep costs; unless they share our processor.
+        // Spinning: the others have at most one piece left, less than a sleep costs; unless they
+        // share our processor.
         for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
             if (spins >= kSpins) {
                 std::this_thread::yield();

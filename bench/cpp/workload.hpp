@@ -22,8 +22,8 @@ constexpr bool is_find(Operation operation) {
     return operation == Operation::FindHit || operation == Operation::FindMiss;
 }
 
-/// In which order hits and erasures ask for the keys. In the order of insertion a wide key's own line comes in by itself,
-/// as the neighbour of the last one's.
+/// In which order hits and erasures ask for the keys. In the order of insertion a wide key's own
+/// line comes in by itself, as the neighbour of the last one's.
 enum class Order : std::uint8_t { Shuffled, Inserted };
 
 struct KeyKind {
@@ -36,14 +36,15 @@ struct KeyKind {
 /// Throws std::invalid_argument that lists the names.
 KeyKind key_kind_from_name(std::string_view name);
 
-/// Random rows, the same in every run. Outputs are written anew by each contender and are warm after the first.
+/// Random rows, the same in every run. Outputs are written anew by each contender and are warm
+/// after the first.
 struct Workload {
     Workload(KeyKind kind, std::size_t rows, Order order);
 
     /// What the operation is given.
     unsigned char const* keys_for(Operation operation) const;
-    /// The lines of memory that the answer needs, each at a place of its own: two where a wide key is there, since the
-    /// index line only leads to it; one where the index alone decides.
+    /// The lines of memory that the answer needs, each at a place of its own: two where a wide key
+    /// is there, since the index line only leads to it; one where the index alone decides.
     int lines_per_key(Operation operation) const;
     /// Rows whose mask is set, as the last contender left them.
     std::size_t count_mask() const;
@@ -59,7 +60,8 @@ struct Workload {
     Pages mask;    // 1 byte
 };
 
-/// A table under test. `prepare` is not timed, `run` is; `count` tells how many rows the run said yes to.
+/// A table under test. `prepare` is not timed, `run` is; `count` tells how many rows the run said
+/// yes to.
 class Contender {
 public:
     Contender() = default;

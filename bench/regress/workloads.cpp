@@ -1,5 +1,6 @@
-// tensorhash-regress: fixed work for callgrind to count. Each workload prepares, then runs inside `tensorhash_measured`,
-// where alone instructions are counted; it prints its name just before, so that counts and names come in one order.
+// tensorhash-regress: fixed work for callgrind to count. Each workload prepares, then runs inside
+// `tensorhash_measured`, where alone instructions are counted; it prints its name just before, so
+// that counts and names come in one order.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

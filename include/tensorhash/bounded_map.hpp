@@ -1,4 +1,4 @@
-// BoundedHashMap: a HashMap that never holds more than so many keys, and hands back those it lets go.
+// BoundedHashMap: a HashMap of fixed capacity. A full table evicts entries and returns them.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,31 @@
 namespace tensorhash {
 
 struct Admitted {
-    Tensor indices;  ///< int32 [N]: where each row's key is now; -1 if it has left again
+    Tensor indices;  ///< [N]: buffer index after the batch, -1 if evicted; int64 if sharded
     Tensor mask;     ///< bool [N]: the row added its key
     Evicted evicted;
 };
 
-/// At most `max_capacity` keys. A batch acts as if its rows were applied one by one: a row uses its key, adding it if it
-/// is not there; if that makes one too many, the entry that ranks lowest leaves and its index is free for the new one. With
-/// scores that may be the row itself, which is then reported like any other.
-///
-/// The clock counts the batches that change the table: insert, insert_or_assign, accumulate, activate, update, erase and
-/// get_and_touch. Last use is the batch and, within it, the row. `find`, `contains` and `get` are readers and touch nothing.
-/// The rest is HashMap's contract. Buffers are allocated once: views stay the table's, and indices below max_capacity.
+/// A HashMap that holds at most `max_capacity` keys. Rows apply in order. Each row uses its key and
+/// adds it if it is missing. If that is one key too many, the lowest-ranked entry is evicted and
+/// its index reused. With scores, the row itself may rank lowest: it is returned, not added.
+/// `find`, `contains` and `get` do not count as use. Buffers never grow, so views stay the table's
+/// until compact(). Otherwise HashMap's contract holds.
 class TH_API BoundedHashMap {
 public:
-    /// The seed is as HashMap's.
+    /// The seed works as in HashMap.
     BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
                    Eviction eviction = Eviction::Lru, Device device = {},
                    std::optional<std::uint64_t> seed = {});
     BoundedHashMap(BoundedHashMap&&) noexcept;
     BoundedHashMap& operator=(BoundedHashMap&&) noexcept;
-    /// Copying a table is never an accident: call clone().
+    /// To copy a table, call clone().
     BoundedHashMap(BoundedHashMap const&) = delete;
     BoundedHashMap& operator=(BoundedHashMap const&) = delete;
     ~BoundedHashMap();
 
-    /// As HashMap's. `scores` is int64 [N], and given if and only if the table evicts by score: a row sets its key's score.
+    /// As in HashMap. A table that evicts by score needs `scores`, int64 [N]: each row sets the
+    /// score of its key. Other tables take none.
     Admitted insert(Tensor const& keys, std::vector<Tensor> const& values,
                     Tensor const& scores = {});
     Admitted activate(Tensor const& keys, Tensor const& scores = {});
@@ -46,21 +45,22 @@ public:
                               Tensor const& scores = {});
     Admitted accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                         std::vector<Reduce> const& reduce, Tensor const& scores = {});
-    /// As HashMap's; Missing::Insert is refused, since what is inserted must be able to evict.
+    /// As in HashMap, and uses the keys. Refuses Missing::Insert: insert first, which returns what
+    /// it evicts.
     Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
                    UpdateOptions const& options = {});
     Located find(Tensor const& keys) const;
     Tensor contains(Tensor const& keys) const;
     Tensor erase(Tensor const& keys);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
-    /// The same, and uses the keys that are there: a writer. Scores, if given, are set.
+    /// get() that counts as use of the keys found; a writer. `scores`, if given, replaces theirs.
     std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
                                       Tensor const& scores = {});
 
     Tensor active_buf_indices() const;
     Tensor keys() const;
     Items items() const;
-    /// int64 [size], in the order of all listings: ascending by buffer index.
+    /// int64 [size], ascending by buffer index like all listings.
     Tensor scores() const;
     Tensor key_tensor() const;
     Tensor value_tensor(std::size_t column = 0) const;
@@ -70,20 +70,22 @@ public:
     BoundedHashMap clone() const;
 
     std::int64_t size() const;
-    /// max_capacity, always.
+    /// Always max_capacity.
     std::int64_t capacity() const noexcept;
+    /// The batches so far of insert, insert_or_assign, accumulate, activate, update, erase and
+    /// get_and_touch.
     std::uint64_t clock() const;
     Eviction eviction() const noexcept;
     Element const& key_element() const noexcept;
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
-    /// As HashMap's; also, uses are distinct and in the past, and with Eviction::Lru scores are the
-    /// clock of these uses.
+    /// As in HashMap. Also checks that last uses are distinct and in the past, and with
+    /// Eviction::Lru that scores follow the order of last uses.
     void validate() const;
 
     void save(std::string const& file_name) const;
-    /// As HashMap's. A max_capacity that takes more memory than load_limit() says is refused.
+    /// As in HashMap, but throws FormatError if max_capacity takes more than load_limit() bytes.
     static BoundedHashMap load(std::string const& file_name,
                                std::optional<std::uint64_t> max_bytes = {});
     Tensor to_bytes() const;

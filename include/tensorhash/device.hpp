@@ -1,4 +1,4 @@
-// Where memory lives. This build has the CPU; the CUDA back end will answer to "cuda:i".
+// Device: where memory lives. This build supports the CPU; "cuda:i" needs a CUDA back end.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ struct Device {
     Type type = Type::Cpu;
     int id = 0;
 
-    /// "cpu", "CPU:0", "cuda:1" in any case; throws ValueError on anything else.
+    /// Takes "cpu", "cpu:0" or "cuda:1" in upper or lower case. Throws ValueError otherwise.
     TH_API static Device parse(std::string_view text);
     bool is_cpu() const noexcept { return type == Type::Cpu; }
     bool is_cuda() const noexcept { return type == Type::Cuda; }
     friend bool operator==(Device const&, Device const&) = default;
 };
 
-/// "cpu:0".
+/// For example "cpu:0".
 TH_API std::string to_string(Device device);
 
-/// Throws DeviceError, naming `argument`, unless tables can live on `device` in this build.
+/// Throws DeviceError that names `argument` unless this build can hold tables on `device`.
 TH_API void require_usable(Device device, std::string_view argument);
 
 }  // namespace tensorhash

@@ -1,4 +1,4 @@
-// The structs of the DLPack 1.x exchange ABI, as its specification lays them out. Declarations only.
+// The structs of the DLPack 1.x ABI, laid out as its specification says. Declarations only.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Element types and shapes: what a key or a value is made of.
+// Element types and shapes of keys and values.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tensorhash {
 
-/// Numbers are part of the file format and of the C interface: never renumber.
+/// The values are part of the file format and of the C interface: never renumber.
 enum class Dtype : std::uint8_t {
     Undefined = 0,
     Bool = 1,
@@ -31,21 +31,21 @@ enum class Dtype : std::uint8_t {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Bytes of one element; 0 for Undefined.
+/// Bytes of one element, 0 for Undefined.
 TH_API std::size_t byte_size(Dtype dtype) noexcept;
 /// "int64", "bfloat16", ...
 TH_API std::string_view name(Dtype dtype) noexcept;
-/// The inverse of `name`; throws TypeError that lists the names.
+/// The inverse of `name`. Throws TypeError that lists the valid names.
 TH_API Dtype dtype_from_name(std::string_view name);
-/// True for what a key may be: bool, integers, float32 and float64.
+/// True for bool, integers, float32 and float64, the dtypes that keys may have.
 TH_API bool is_key_dtype(Dtype dtype) noexcept;
 
-/// Product of the dimensions; throws ValueError on a negative one and on 64-bit overflow.
+/// The product of the dimensions. Throws ValueError if one is negative or the product overflows.
 TH_API std::int64_t num_elements(Shape const& shape);
-/// "(3,)", as Python prints it.
+/// As Python prints it: "(3,)".
 TH_API std::string to_string(Shape const& shape);
 
-/// What one key or one value is: a dtype and an element shape.
+/// The type of one key or one value: a dtype and an element shape.
 struct Element {
     Dtype dtype = Dtype::Undefined;
     Shape shape;
@@ -69,7 +69,7 @@ template <> inline constexpr Dtype dtype_of<std::uint64_t> = Dtype::UInt64;
 template <> inline constexpr Dtype dtype_of<float> = Dtype::Float32;
 template <> inline constexpr Dtype dtype_of<double> = Dtype::Float64;
 
-/// A C++ type that is a dtype. float16 and bfloat16 have none: use their bits with
+/// A C++ type that has a dtype. float16 and bfloat16 have no C++ type: pass their bits to
 /// `Tensor::borrow`.
 template <class T>
 concept HasDtype = dtype_of<T> != Dtype::Undefined;

@@ -1,4 +1,4 @@
-// The exceptions the library throws. Each message names the argument, what was expected and what came.
+// The library's exceptions. Each message names the argument, what was expected and what came.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@ namespace tensorhash {
 
 enum class Dtype : std::uint8_t;
 
-/// Base of every error below. Running out of memory is std::bad_alloc, as everywhere.
+/// Base of all errors below. Out of memory is std::bad_alloc.
 class TH_API Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// A dtype that is not the table's. Python: TypeError.
+/// A dtype that is not allowed here. Python: TypeError.
 class TH_API TypeError : public Error {
 public:
     using Error::Error;
 };
 
-/// An array of another dtype than the table's or the function's. Python: TypeError that says how to
-/// cast.
+/// An array has another dtype than the table or function expects. Python: TypeError that says how
+/// to cast.
 class TH_API DtypeError : public TypeError {
 public:
     DtypeError(std::string const& what, std::string argument, Dtype expected)
         : TypeError(what), argument_(std::move(argument)), expected_(expected) {}
-    /// The argument's name, and the dtype it must have.
+    /// The name of the argument and the dtype that it must have.
     std::string const& argument() const noexcept { return argument_; }
     Dtype expected() const noexcept { return expected_; }
 
@@ -45,13 +45,13 @@ public:
     using Error::Error;
 };
 
-/// A column number that the table does not have. Python: IndexError.
+/// A column, shard or buffer index that does not exist. Python: IndexError.
 class TH_API IndexError : public Error {
 public:
     using Error::Error;
 };
 
-/// A key that had to be there. Python: KeyError.
+/// A required key is not in the table. Python: KeyError.
 class TH_API KeyError : public Error {
 public:
     using Error::Error;
@@ -63,7 +63,7 @@ public:
     using Error::Error;
 };
 
-/// A file that is truncated, damaged or not ours. Python: ValueError.
+/// A file that is truncated, damaged, too large or of another format. Python: ValueError.
 class TH_API FormatError : public Error {
 public:
     using Error::Error;

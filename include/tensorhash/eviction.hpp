@@ -1,4 +1,4 @@
-// Eviction: which entry a full BoundedHashMap lets go, and what it hands back.
+// Eviction: which entry leaves a full BoundedHashMap, and how it is returned.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace tensorhash {
 
-/// Which entry leaves a full table. Numbers are part of the file format.
+/// Which entry leaves a full table. The values are part of the file format.
 enum class Eviction : std::uint8_t {
-    Lru = 0,    ///< the least recently used one
-    Score = 1,  ///< the one with the smallest score; of equal scores the least recently used one
+    Lru = 0,    ///< the least recently used
+    Score = 1,  ///< the one with the lowest score; of equal scores the least recently used
 };
 
-/// Throws ValueError that lists the names.
+/// Throws ValueError that lists the valid names.
 TH_API Eviction eviction_from_name(std::string_view name);
 
-/// Entries that left, in the order in which they did, as they were then.
+/// Evicted entries in the order in which they left, with their values at that time.
 struct Evicted {
     Tensor keys;
     std::vector<Tensor> values;
-    Tensor scores;  ///< int64 [E]: the caller's; with Eviction::Lru the clock of the last use
+    Tensor scores;  ///< int64 [E]: the caller's, or with Eviction::Lru the clock of the last use
 };
 
 }  // namespace tensorhash

@@ -1,4 +1,4 @@
-// TH_API marks what the shared library exports; everything else stays hidden.
+// TH_API marks the symbols that the shared library exports. All others are hidden.
 #pragma once
 
 #if defined(_WIN32)

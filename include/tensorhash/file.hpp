@@ -1,4 +1,4 @@
-// Files of any origin: how much memory reading one may take, and replacing one as a whole.
+// Files: the memory limit for loading untrusted files, and atomic replacement.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,28 @@
 
 namespace tensorhash {
 
-/// The most bytes that `load` makes of a file: `max_bytes`, by default 64 MiB and 32 for each byte
-/// of the file. No longer file is read and no larger table is made.
+/// The memory limit of `load`: `max_bytes`, by default 64 MiB plus 32 bytes per byte of the file.
+/// `load` refuses longer files and larger tables.
 TH_API std::uint64_t load_limit(std::uint64_t file_bytes, std::optional<std::uint64_t> max_bytes);
 
-/// A new file that takes the place of `file_name` when commit() is called, and vanishes otherwise.
+/// A new file that replaces `file_name` on commit() and disappears without it.
 ///
-/// A process killed at any moment leaves the old file or the new one; what else it may leave, the
-/// next replacement of the same name removes. Links are followed, and the mode of the old file is
-/// kept.
+/// A process killed at any moment leaves the old file or the new one. The next replacement of the
+/// same name removes a temporary file that it left. Links are followed, and the mode is kept.
 class TH_API FileReplacement {
 public:
-    /// Throws ValueError for a name that cannot be a file's, SystemError if the system refuses.
+    /// Throws ValueError if the name cannot be a regular file, SystemError if the system refuses.
     explicit FileReplacement(std::string const& file_name);
     ~FileReplacement();
     FileReplacement(FileReplacement const&) = delete;
     FileReplacement& operator=(FileReplacement const&) = delete;
 
-    /// Where to write, until commit() or discard(). It stays this object's.
+    /// Write here before commit(). This object owns and closes the descriptor.
     int descriptor() const noexcept;
-    /// Syncs the file, renames it and syncs the folder. Throws SystemError; only if it is the
-    /// folder that cannot be synced has the new file taken its place already.
+    /// Syncs the file, renames it and syncs the folder. Throws SystemError and keeps the old file,
+    /// unless only the last step failed: then the new file is in place.
     void commit();
-    /// Does now what the destructor would: the new file vanishes unless it was committed.
+    /// Closes the new file and removes it unless it was committed, as the destructor does.
     void discard() noexcept;
 
 private:

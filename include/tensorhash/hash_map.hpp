@@ -1,4 +1,4 @@
-// HashMap and HashSet: batches of keys in, batches of buffer indices out.
+// HashMap and HashSet: parallel hash tables that take batches of keys and return buffer indices.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@
 
 namespace tensorhash {
 
-/// Rows of a table's buffers: so many distinct keys fit before it grows.
+/// The number of rows in a table's buffers: this many distinct keys fit without growth.
 struct Capacity {
     std::int64_t rows;
 };
 
 /// Where each row's key lives, and what happened to the row.
 struct Located {
-    Tensor indices;  ///< int32 [N]: right for every row, new or not; -1 where `find` found nothing
-    Tensor mask;     ///< bool [N]: newly inserted; for `find`: found
+    Tensor indices;  ///< int32 [N]: buffer indices, valid for every row; -1 if not found
+    Tensor mask;     ///< bool [N]: `insert`: the row added its key; `find`: found
 };
 
 struct Items {
@@ -36,95 +36,103 @@ struct Items {
     std::vector<Tensor> values;
 };
 
-/// Memory of the caller's for exported rows; what is null or absent is not wanted.
+/// The caller's memory for exported rows. Null or missing parts are not exported.
 struct ExportRoom {
     void* keys = nullptr;
     std::vector<void*> values;
     std::int32_t* indices = nullptr;
 };
+/// Returns memory for this many rows.
 using MakeRoom = std::function<ExportRoom(std::int64_t rows)>;
 
-/// A parallel hash table whose keys and values are rows of dense tensors.
-///
-/// A batch acts as if its rows were applied one by one, in order, on any number of threads. Keys and values
-/// are given as [N, *element_shape], any strides. A call that throws changes nothing. Many threads may read
-/// at once; a writer waits for them and excludes them. docs/contract.md has the rules and their tests.
+/// A parallel hash table with keys and values in dense buffers. Batches are tensors
+/// [N, *element_shape] with any strides. A batch gives the same result as its rows applied one by
+/// one, in order, on any number of threads. A call that throws changes nothing. Many threads may
+/// read at once; a writer runs alone. docs/contract.md lists the rules and their tests.
 class TH_API HashMap {
 public:
-    /// The seed says where keys lie inside the index, and nothing else: no result depends on it.
-    /// Without one the table draws its own, so that keys cannot be chosen to collide.
+    /// The seed decides which slots keys get; no result depends on it. Without one the table draws
+    /// its own, so that keys cannot be chosen to collide.
     HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device = {},
             std::optional<std::uint64_t> seed = {});
-    /// Dtypes and element shapes from the arrays: row i of each is one item; of equal keys the first wins.
+    /// Takes dtypes and element shapes from the arrays. Row i of all arrays is one item; of equal
+    /// keys the first row wins.
     static HashMap from_items(Tensor const& keys, std::vector<Tensor> const& values);
 
     HashMap(HashMap&&) noexcept;
     HashMap& operator=(HashMap&&) noexcept;
-    /// Copying a table is never an accident: call clone().
+    /// To copy a table, call clone().
     HashMap(HashMap const&) = delete;
     HashMap& operator=(HashMap const&) = delete;
     ~HashMap();
 
-    /// Adds the keys that are new, with their values; of equal keys the first row wins.
+    /// Adds new keys with their values; of equal keys the first row wins.
     Located insert(Tensor const& keys, std::vector<Tensor> const& values);
-    /// Adds the keys that are new, values zero.
+    /// Adds new keys with zero values.
     Located activate(Tensor const& keys);
-    /// Adds the new keys and overwrites the others; of equal keys the last row wins.
+    /// Adds new keys and overwrites the values of the others; of equal keys the last row wins.
     Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
-    /// Adds the new keys with their first row, then joins each further row, in row order. One reduce for all columns or
-    /// one each.
+    /// Adds new keys with the values of their first row. Combines every other row with the stored
+    /// values, in row order. `reduce` has one entry for all columns, or one per column.
     Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                        std::vector<Reduce> const& reduce);
-    /// A step for each row on the values of its key; gradients are rows of column 0's element. The mask is True where the
-    /// key was there when its row came. docs/update.md has the steps.
+    /// Applies one optimizer step per row to the values of its key. Gradients have the dtype and
+    /// element shape of value column 0. The mask says whether the key was in the table when its
+    /// row was applied. docs/update.md describes the steps.
     Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
                    UpdateOptions const& options = {});
-    /// The same with a step of one's own; gradients are rows of any dtype and shape.
+    /// The same with a custom step and gradients of any dtype and element shape.
     Located update(Tensor const& keys, Tensor const& gradients, RowStep const& step,
                    UpdateOptions const& options = {});
     Located find(Tensor const& keys) const;
-    /// bool [N]: which rows are there.
+    /// bool [N]: which keys are in the table.
     Tensor contains(Tensor const& keys) const;
-    /// bool [N]: which rows erased; of equal keys the first. Freed indices are reused last in, first out.
+    /// bool [N]: which rows erased an entry; of equal keys only the first. Freed indices are reused
+    /// last in, first out.
     Tensor erase(Tensor const& keys);
-    /// The values of each key, a tensor a column; where a key is missing, the row of `defaults`
-    /// ([*shape] for every key or [N, *shape] one per key; an empty list means zeros). Name the
-    /// result before you loop over it: `for (float v : map.get(keys)[0].as<float>())` compiles, and
-    /// reads freed memory, because the vector goes before the loop begins.
+    /// The values of each key, one tensor per column. Missing keys get `defaults`, per column
+    /// [*shape] for all keys or [N, *shape] with one per key; an empty list means zeros. Name the
+    /// result before you loop over it: `for (float v : map.get(keys)[0].as<float>())` compiles but
+    /// reads freed memory, because the vector is destroyed before the loop starts.
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
-    /// The same into memory of the caller's, one address a column, [N, *shape]; null columns are skipped.
-    /// `found`, if not null, gets which rows are there.
+    /// get() into the caller's memory, [N, *shape] at one address per column; null columns are
+    /// skipped. `found`, if not null, gets the result of contains().
     void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                   std::vector<void*> const& out, bool* found) const;
-    /// One column's rows at buffer indices, int32 [N], into memory of the caller's; -1 gives a row of `missing` (as in
-    /// get; a tensor without a dtype means zeros). Throws IndexError for indices that were never given out.
+    /// Copies the rows of one column at buffer indices, int32 [N], into the caller's memory. -1
+    /// gives `missing`, shaped like a default of get(); a tensor without a dtype means zeros.
+    /// Throws IndexError for an index that was never in use.
     void gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                      void* out) const;
 
-    /// int32 [size], ascending. All listings are in this order.
+    /// int32 [size], ascending. All listings have this order.
     Tensor active_buf_indices() const;
-    /// Copies of the live keys, and of their values.
+    /// Copies of the live entries.
     Tensor keys() const;
     Items items() const;
-    /// The whole buffers, [capacity, *shape], shared. A view taken before growth or compact() keeps the old memory:
-    /// safe to use, no longer the table's. Keys are read-only; rows that are not live read as zeros or as erased keys.
+    /// Views of the whole buffers, [capacity, *shape]; keys are read-only. After growth or
+    /// compact() an older view keeps the old memory: safe to use, but no longer the table's. Rows
+    /// that are not live hold zeros or erased entries.
     Tensor key_tensor() const;
     Tensor value_tensor(std::size_t column = 0) const;
     std::vector<Tensor> value_tensors() const;
 
-    /// Makes room for `capacity` keys; never shrinks, never moves an entry.
+    /// Makes room for `capacity` keys. Never shrinks, never moves an entry.
     void reserve(Capacity capacity);
     void clear();
-    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table or the new one.
+    /// Replaces all items by these; of equal keys the last row wins. Readers see the old table or
+    /// the new one.
     void replace(Tensor const& keys, std::vector<Tensor> const& values);
-    /// Copies up to `limit` live entries, from buffer index `begin` on, ascending, into memory that `make_room` gives
-    /// once it is told how many; returns where to go on, or -1. `make_room` must not call the table.
+    /// Copies up to `limit` live entries with indices from `begin` on, ascending, into the memory
+    /// that `make_room` returns. Returns where to continue, or -1 at the end. `make_room` must not
+    /// call the table.
     std::int64_t export_from(std::int64_t begin, std::int64_t limit,
                              MakeRoom const& make_room) const;
-    /// Moves live entries to 0..size-1 in ascending order; returns int32 [capacity], old index -> new, -1 for none.
+    /// Moves the live entries to indices 0..size-1 and keeps their order. Returns int32 [capacity]:
+    /// the new index of each old one, or -1.
     Tensor compact();
-    /// An independent copy: indices, free stack and seed included.
+    /// An independent copy with the same indices, free stack and seed.
     HashMap clone() const;
 
     std::int64_t size() const;
@@ -133,23 +141,24 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Bytes that a new table of this capacity takes: memory_usage() but for rounding up to pages.
+    /// The memory_usage() of a new table, in bytes, before rounding up to pages.
     static std::uint64_t memory_for(Capacity capacity, Element const& key,
                                     std::vector<Element> const& values);
-    /// Throws CorruptTable unless every live key is found at its index, live and free indices are
-    /// all indices, and bool keys are 0 or 1.
+    /// Throws CorruptTable unless every live key is found at its index, every index is live or
+    /// free, and bool keys are 0 or 1.
     void validate() const;
 
-    /// Writes the native file: a temporary file beside it, synced, then renamed over it.
+    /// Writes the native file and replaces an old one atomically, as FileReplacement does.
     void save(std::string const& file_name) const;
-    /// Reads any file without harm: it takes no more memory than load_limit() says. A capacity
-    /// beyond that is not restored: the table has the rows that it uses, and grows. FormatError if
-    /// these are too many.
+    /// Safe for untrusted files: the table takes at most load_limit() bytes. If the saved capacity
+    /// takes more, only the rows in use are restored, and the table grows later. Throws FormatError
+    /// if even those take more.
     static HashMap load(std::string const& file_name, std::optional<std::uint64_t> max_bytes = {});
-    /// The same bytes in memory, uint8 [n].
+    /// The bytes of the file, uint8 [n].
     Tensor to_bytes() const;
     static HashMap from_bytes(Tensor const& bytes, std::optional<std::uint64_t> max_bytes = {});
-    /// A table whose live entries sit at the given indices, int32 [n], distinct; capacity is the largest + 1.
+    /// A table with its entries at the given buffer indices, int32 [n], distinct. The capacity is
+    /// the largest index + 1.
     static HashMap from_parts(Tensor const& keys, std::vector<Tensor> const& values,
                               Tensor const& buf_indices);
 
@@ -159,7 +168,7 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// A HashMap without value columns, less the verbs that need them.
+/// A HashMap without value columns and without the verbs for values.
 class TH_API HashSet {
 public:
     HashSet(Capacity init_capacity, Element key, Device device = {},

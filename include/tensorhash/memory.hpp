@@ -1,6 +1,5 @@
-// Memory that the library keeps for later. Freed blocks of 256 KiB and more stay warm for the next
-// table, result or scratch. Each process keeps at most 1 GiB, and at most a sixteenth of the
-// machine's memory or of the limit of the control group (cgroup) that it is in, whichever is less.
+// Memory cache: freed blocks of 256 KiB and more are kept for the next table, result or scratch. A
+// process keeps at most 1 GiB, and at most 1/16 of the machine's memory or of its cgroup limit.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,8 @@
 
 namespace tensorhash {
 
-/// Gives what is kept back to the system and returns how many bytes that were. Tables and results are not touched.
+/// Returns the kept blocks to the system. The result is their size in bytes. Tables and results
+/// stay as they are.
 TH_API std::size_t release_memory() noexcept;
 
 }  // namespace tensorhash

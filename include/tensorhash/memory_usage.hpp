@@ -1,11 +1,11 @@
-// MemoryUsage: the bytes that a table holds, by purpose.
+// MemoryUsage: the memory of a table, by purpose.
 #pragma once
 
 #include <cstddef>
 
 namespace tensorhash {
 
-/// Bytes held, beyond the object itself.
+/// In bytes, without the table object itself.
 struct MemoryUsage {
     std::size_t keys = 0;
     std::size_t values = 0;

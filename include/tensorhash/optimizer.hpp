@@ -1,4 +1,5 @@
-// Steps for HashMap::update: SGD, Adagrad and Adam, whose state is in value columns of the table, and steps of one's own.
+// Steps for HashMap::update: SGD, Adagrad, Adam and custom functions. Optimizer state lives in
+// value columns of the table.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +16,32 @@
 
 namespace tensorhash {
 
-/// What `update` does with the rows whose key is not there.
+/// What `update` does with rows whose key is not in the table.
 enum class Missing : std::uint8_t {
-    Skip = 0,    ///< nothing; their index is -1
-    Insert = 1,  ///< adds the key, weights `initial` or zero and state zero, then steps
-    Error = 2,   ///< throws KeyError, nothing changed
+    Skip = 0,    ///< skips the row; its index is -1
+    Insert = 1,  ///< adds the key with weights `initial` or zeros and zero state, then steps
+    Error = 2,   ///< throws KeyError and changes nothing
 };
 
 /// What `update` does with rows of equal keys.
-enum class Duplicates : std::uint8_t {
-    InOrder = 0,  ///< a step for each, in row order
-    Sum = 1,      ///< adds their gradients up in row order, then one step
+enum class DuplicateKeys : std::uint8_t {
+    InOrder = 0,  ///< one step per row, in row order
+    Sum = 1,      ///< sums their gradients in row order, then takes one step
 };
 
-/// Both throw ValueError that lists the names.
+/// Both throw ValueError that lists the valid names.
 TH_API Missing missing_from_name(std::string_view name);
-TH_API Duplicates duplicates_from_name(std::string_view name);
+TH_API DuplicateKeys duplicates_from_name(std::string_view name);
 
 struct UpdateOptions {
     Missing missing = Missing::Skip;
-    Duplicates duplicates = Duplicates::InOrder;
-    /// The weights of keys that Missing::Insert adds: [*shape] for all or [N, *shape] one per row; without it zeros.
+    DuplicateKeys duplicates = DuplicateKeys::InOrder;
+    /// Weights of the keys that Missing::Insert adds: [*shape] for all keys or [N, *shape] with one
+    /// per row. Default: zeros.
     Tensor initial = {};
 };
 
-/// w -= lr * g. Columns: weights; with momentum also its buffer.
+/// w -= lr * g. Columns: weights, and with momentum a momentum buffer.
 struct Sgd {
     double lr = 1e-3;
     double momentum = 0;
@@ -55,29 +57,28 @@ struct Adagrad {
     double eps = 1e-10;
 };
 
-/// Columns: weights, first moment, second moment, int64 count of the key's own steps.
+/// Columns: weights, first moment, second moment, int64 count of this key's steps.
 struct Adam {
     double lr = 1e-3;
     double beta1 = 0.9;
     double beta2 = 0.999;
     double eps = 1e-8;
     double weight_decay = 0;
-    bool decoupled_weight_decay =
-        false;  ///< AdamW's: shrinks the weights, stays out of the moments
+    bool decoupled_weight_decay = false;  ///< AdamW: decays the weights, not the gradient
 };
 
 using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 
-/// The value columns that a table for this optimizer has, weights first. Zeros are fresh state. The state has the
-/// weights' dtype, or float32 if that is a half. Throws TypeError unless the weights are floats.
+/// The value columns of this optimizer, weights first. State has the dtype of the weights, or
+/// float32 for 16-bit weights; new state is zero. Throws TypeError unless the weights are floats.
 TH_API std::vector<Element> optimizer_columns(Optimizer const& optimizer, Element const& weights);
 
-/// What a step of one's own is given: a key's values, to be changed in place, and the row's gradient.
+/// The argument of a custom step: the values of one key, to change in place, and one gradient.
 class UpdateRow {
 public:
     UpdateRow(std::span<unsigned char* const> columns, unsigned char const* gradient) noexcept
         : columns_(columns), gradient_(gradient) {}
-    /// The first element of the key's value in a column; T is the column's type.
+    /// The first element of the key's value in a column. T must be the column's type.
     template <class T = float>
     T* value(std::size_t column = 0) const {
         return reinterpret_cast<T*>(columns_[column]);
@@ -92,8 +93,12 @@ private:
     unsigned char const* gradient_;
 };
 
-/// Called once a row, for different keys on several threads at once. Like the standard's parallel algorithms it must not
-/// throw: that ends the program.
+/// A custom step: called once per row, or with DuplicateKeys::Sum once per distinct key. Several
+/// threads call it at once, for different keys. An exception terminates the program.
 using RowStep = std::function<void(UpdateRow const&)>;
+
+/// Called with a row and the addresses of its key's values, one per column. If it throws, the
+/// table restores all values.
+using RowChange = std::function<void(std::size_t row, void* const* values)>;
 
 }  // namespace tensorhash

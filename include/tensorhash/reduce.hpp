@@ -1,4 +1,4 @@
-// Reduce: how `accumulate` combines a row with the value that is stored.
+// Reduce: how `accumulate` combines a row with the stored value.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tensorhash {
 
-/// Numbers are part of the C interface.
+/// The values are part of the C interface.
 enum class Reduce : std::uint8_t { First = 0, Last = 1, Sum = 2, Min = 3, Max = 4 };
 
-/// Throws ValueError that lists the names.
+/// Throws ValueError that lists the valid names.
 TH_API Reduce reduce_from_name(std::string_view name);
 
 }  // namespace tensorhash

@@ -1,4 +1,4 @@
-// An n-dimensional array that owns its memory or borrows somebody's: what goes into a table and what comes out.
+// Tensor: an n-dimensional array that owns or borrows its memory. Tables take and return tensors.
 #pragma once
 
 #include <cstddef>
@@ -16,46 +16,47 @@ struct DLManagedTensorVersioned;
 
 namespace tensorhash {
 
-/// A handle: copies share the memory. Strides are in bytes, may be zero or negative.
+/// A handle: copies share the memory. Strides are in bytes and may be zero or negative.
 class TH_API Tensor {
 public:
-    /// No dtype, no memory, zero rows.
+    /// Undefined dtype, zero rows, no memory.
     Tensor() = default;
 
-    /// Uninitialised memory, contiguous, 64-byte aligned.
+    /// Contiguous, uninitialised memory, aligned to 64 bytes.
     static Tensor empty(Shape shape, Dtype dtype, Device device = {});
     static Tensor zeros(Shape shape, Dtype dtype, Device device = {});
 
-    /// Memory that somebody else owns; `owner` is held as long as any copy of the tensor lives.
-    /// ValueError if `data` is null and there are elements.
+    /// Wraps memory of the caller. Every copy of the tensor holds `owner`. Const memory makes a
+    /// read-only tensor. Throws ValueError if `data` is null and there are elements.
     static Tensor borrow(void* data, Shape shape, Dtype dtype, std::shared_ptr<void> owner = {},
                          Device device = {});
     static Tensor borrow(void const* data, Shape shape, Dtype dtype,
                          std::shared_ptr<void> owner = {}, Device device = {});
-    /// The same with byte strides of the caller's.
+    /// The same with explicit strides in bytes.
     static Tensor borrow_strided(void* data, Shape shape, Shape byte_strides, Dtype dtype,
                                  bool read_only, std::shared_ptr<void> owner = {},
                                  Device device = {});
 
-    /// A copy of `values`; without a shape, one dimension.
+    /// A copy of `values`, one-dimensional unless a shape is given.
     template <HasDtype T>
     static Tensor from(std::vector<T> const& values, Shape const& shape = {}) {
         return from_bytes(values.data(), values.size(), shape, dtype_of<T>);
     }
 
-    /// Takes the memory over, strides and read-only flag kept. The producer keeps it if this throws
-    /// TypeError, DeviceError, or ValueError (null memory, shapes that cannot be).
+    /// Takes ownership of the memory, with its strides and read-only flag. The producer keeps it if
+    /// this throws TypeError, DeviceError or ValueError (null memory, invalid shape).
     static Tensor from_dlpack(DLManagedTensor* managed);
     static Tensor from_dlpack(DLManagedTensorVersioned* managed);
-    /// Shares the memory; the consumer calls the deleter. Throws ValueError if byte strides are not whole elements.
+    /// Shares the memory until the consumer calls the deleter. Throws ValueError if a stride is not
+    /// a multiple of the element size.
     DLManagedTensor* to_dlpack() const;
     DLManagedTensorVersioned* to_dlpack_versioned() const;
 
     void* data() noexcept { return data_; }
     void const* data() const noexcept { return data_; }
-    /// The elements of a contiguous tensor of dtype T; throws TypeError or ValueError otherwise.
-    /// The span lives as long as the memory. So a temporary has no span: name the result first,
-    /// `auto const found = map.find(keys);`.
+    /// The elements of a contiguous tensor of dtype T. Throws TypeError or ValueError otherwise.
+    /// The span is valid as long as the memory. Temporaries are refused: name the result first, as
+    /// in `auto const found = map.find(keys);`.
     template <HasDtype T>
     std::span<T const> as() const& {
         require_typed(dtype_of<T>);
@@ -77,19 +78,19 @@ public:
     Device device() const noexcept { return device_; }
     bool read_only() const noexcept { return read_only_; }
     int rank() const noexcept { return static_cast<int>(shape_.size()); }
-    /// Elements in all.
+    /// The number of elements.
     std::int64_t size() const;
     std::size_t bytes() const { return static_cast<std::size_t>(size()) * byte_size(dtype_); }
     bool is_contiguous() const;
     std::shared_ptr<void> const& owner() const noexcept { return owner_; }
 
-    /// Itself if contiguous, else a contiguous copy, made in parallel.
+    /// This tensor if it is contiguous, else a contiguous copy.
     Tensor contiguous() const;
-    /// A contiguous copy of its own, writable.
+    /// An independent copy, contiguous and writable.
     Tensor clone() const;
-    /// The same memory under another shape of as many elements; contiguous tensors only.
+    /// The same memory with another shape of the same size. Throws ValueError unless contiguous.
     Tensor reshape(Shape shape) const;
-    /// The same memory, marked so that writers are refused where the framework can.
+    /// The same memory, marked read-only for the frameworks that support this.
     Tensor as_read_only() const;
 
 private:

@@ -1,4 +1,4 @@
-// Everything a C++ user needs: one include.
+// The C++ API in one include.
 #pragma once
 
 #include "tensorhash/bounded_map.hpp"

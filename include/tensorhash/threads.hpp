@@ -5,10 +5,11 @@
 
 namespace tensorhash {
 
-/// Threads a call may use, the caller's own among them. At first TENSORHASH_NUM_THREADS, or what affinity and cgroup allow.
+/// The threads that a call may use, including the calling thread. The default is
+/// TENSORHASH_NUM_THREADS, or what CPU affinity and cgroup allow.
 TH_API int num_threads() noexcept;
 
-/// Throws ValueError unless 1 <= n <= 1024. Calls under way finish with the threads they have.
+/// Throws ValueError unless 1 <= n <= 1024. Running calls keep their threads.
 TH_API void set_num_threads(int n);
 
 }  // namespace tensorhash

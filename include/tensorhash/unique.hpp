@@ -9,11 +9,11 @@ namespace tensorhash {
 /// Distinct rows of an array along axis 0, in order of first occurrence.
 struct Unique {
     Tensor rows;     ///< [U, *row shape]
-    Tensor index;    ///< int64 [U]: the first row of each
-    Tensor inverse;  ///< int64 [N]: which of `rows` each row is
-    Tensor counts;   ///< int64 [U]
+    Tensor index;    ///< int64 [U]: where each first occurs
+    Tensor inverse;  ///< int64 [N]: the position of each input row in `rows`
+    Tensor counts;   ///< int64 [U]: how often each occurs
 };
-/// What is made beside the rows; the rest stays empty and costs nothing.
+/// Which results to compute besides `rows`. The others stay empty and cost nothing.
 struct UniqueParts {
     bool index = true;
     bool inverse = true;

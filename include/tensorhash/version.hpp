@@ -1,4 +1,4 @@
-// What this build is: its version, the same as the Python package's, and the instruction set in use.
+// The version of this build, equal to that of the Python package, and the instruction set in use.
 #pragma once
 
 #include "tensorhash/export.hpp"
@@ -10,7 +10,8 @@
 
 namespace tensorhash {
 
-/// "x86-64-v3", "x86-64-v2" or "generic": the best level that this machine has, or what TENSORHASH_ISA asked for.
+/// "x86-64-v3", "x86-64-v2" or "generic": the best level that this build and this machine have.
+/// TENSORHASH_ISA=x86-64-v2 selects the baseline.
 TH_API char const* instruction_set() noexcept;
 
 }  // namespace tensorhash

@@ -1,4 +1,5 @@
-// The kernels of our ops, for the CPU: what each reads, checks and calls. ops.cc has their signatures.
+// The op kernels for the CPU: each reads and checks its inputs, then calls the table. ops.cc has
+// the signatures.
 #include <type_traits>
 
 #include "lookup_table_op.h"
@@ -10,10 +11,11 @@
 namespace tensorhash_tf {
 namespace {
 
-// The class that the design names: a LookupInterface, so that TensorFlow's own lookup ops work on it.
+// TensorFlow's own lookup ops work on a LookupInterface.
 static_assert(std::is_base_of_v<tf::lookup::LookupInterface, MutableNvidiaHashTableOfScalars>);
 
-/// The number in input `i`. Shape functions do not run eagerly and may not know, so the kernel looks itself.
+/// Reads the scalar input `i`. Checks its shape here, because shape functions do not run eagerly,
+/// and in a graph the shape may be unknown.
 absl::Status scalar_input(tf::OpKernelContext* ctx, int i, char const* name, std::int64_t* value) {
     tf::Tensor const& given = ctx->input(i);
     if (given.dtype() != tf::DT_INT64 || given.dims() != 0) {
@@ -24,7 +26,7 @@ absl::Status scalar_input(tf::OpKernelContext* ctx, int i, char const* name, std
     return absl::OkStatus();
 }
 
-/// An op on a table of ours, which is its input 0.
+/// An op on a tensorhash table, its input 0.
 class TableKernel : public tf::OpKernel {
 public:
     using tf::OpKernel::OpKernel;
@@ -35,19 +37,19 @@ public:
                             ctx->input(0).shape().DebugString()));
         tf::core::RefCountPtr<Interface> any;
         OP_REQUIRES_OK(ctx, tf::LookupResource(ctx, tf::HandleFromInput(ctx, 0), &any));
-        auto* const table = dynamic_cast<Table*>(any.get());
+        auto* const table = dynamic_cast<LookupTable*>(any.get());
         OP_REQUIRES(ctx, table != nullptr,
                     invalid("table: expected a tensorhash table, got ", any->DebugString()));
         OP_REQUIRES_OK(ctx, guarded([&] { return run(ctx, *table); }));
     }
 
 protected:
-    virtual absl::Status run(tf::OpKernelContext* ctx, Table& table) = 0;
+    virtual absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) = 0;
 };
 
 class FindKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         tf::Tensor const& keys = ctx->input(1);
         tf::Tensor const& default_value = ctx->input(2);
         TF_RETURN_IF_ERROR(table.CheckFindArguments(keys, default_value));
@@ -76,7 +78,7 @@ public:
     }
 
 private:
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         if (shard_ >= 0) {
             TF_RETURN_IF_ERROR(table.require_shard(ctx->input(1), shard_));
@@ -87,8 +89,8 @@ private:
     std::int64_t shard_ = -1;
 };
 
-/// The output that says which keys are there, one bool per key.
-absl::Status exists_output(tf::OpKernelContext* ctx, Table const& table, bool** exists) {
+/// Allocates output 0: one bool per key, true if the key is in the table.
+absl::Status exists_output(tf::OpKernelContext* ctx, LookupTable const& table, bool** exists) {
     tf::TensorShape rows = ctx->input(1).shape();
     rows.RemoveLastDims(table.key_shape().dims());
     tf::Tensor* output = nullptr;
@@ -99,7 +101,7 @@ absl::Status exists_output(tf::OpKernelContext* ctx, Table const& table, bool** 
 
 class AssignKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         bool* exists = nullptr;
         TF_RETURN_IF_ERROR(exists_output(ctx, table, &exists));
@@ -116,11 +118,11 @@ public:
     }
 
 private:
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         tf::Tensor const& settings = ctx->input(3);
         if (settings.dtype() != tf::DT_DOUBLE || settings.NumElements() != 2) {
-            return invalid("settings: expected two double, learning rate and weight decay, got ",
+            return invalid("settings: expected two doubles, learning rate and weight decay, got ",
                            settings.DebugString());
         }
         th_optimizer sgd{};
@@ -136,7 +138,7 @@ private:
 
 class ShardSizeKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t shard = 0;
         TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "shard", &shard));
         tf::Tensor* output = nullptr;
@@ -147,7 +149,7 @@ class ShardSizeKernel final : public TableKernel {
 
 class RemoveKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyTensorForRemove(ctx->input(1)));
         return table.erase(ctx, ctx->input(1));
     }
@@ -155,12 +157,12 @@ class RemoveKernel final : public TableKernel {
 
 class ClearKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext*, Table& table) override { return table.clear(); }
+    absl::Status run(tf::OpKernelContext*, LookupTable& table) override { return table.clear(); }
 };
 
 class ReserveKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t capacity = 0;
         TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "capacity", &capacity));
         return table.reserve(capacity);
@@ -169,7 +171,7 @@ class ReserveKernel final : public TableKernel {
 
 class ImportKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForImport(ctx->input(1), ctx->input(2)));
         if (ctx->input(1).dims() != 1 + table.key_shape().dims()) {
             return invalid("keys: expected a list of keys of shape ",
@@ -182,7 +184,7 @@ class ImportKernel final : public TableKernel {
 
 class InitializeKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         return table.initialize(ctx, ctx->input(1), ctx->input(2));
     }
@@ -190,7 +192,7 @@ class InitializeKernel final : public TableKernel {
 
 class ExportKernel final : public TableKernel {
     using TableKernel::TableKernel;
-    absl::Status run(tf::OpKernelContext* ctx, Table& table) override {
+    absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t begin = 0;
         std::int64_t end = 0;
         std::int64_t limit = 0;
@@ -221,8 +223,7 @@ TH_REGISTER("Initialize", InitializeKernel);
 TH_REGISTER("Export", ExportKernel);
 #undef TH_REGISTER
 
-// Which class holds a table is a matter of its strings: the engine knows all other dtypes at run
-// time.
+// Only strings need a table class of their own: the engine handles all other dtypes at run time.
 #define TH_REGISTER_TABLE(op, keys, values, kernel)                     \
     REGISTER_KERNEL_BUILDER(Name("Tensorhash" op)                       \
                                 .Device(tf::DEVICE_CPU)                 \

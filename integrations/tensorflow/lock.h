@@ -1,4 +1,4 @@
-// Readers together, writers alone, for the parts of a table that live outside the engine.
+// A read-write lock for the parts of a table outside the engine: readers together, writers alone.
 #ifndef TENSORHASH_TENSORFLOW_LOCK_H_
 #define TENSORHASH_TENSORFLOW_LOCK_H_
 
@@ -7,8 +7,8 @@
 
 namespace tensorhash_tf {
 
-/// A std::shared_mutex alone lets readers starve a writer on glibc. Here everybody passes a door first, and a writer
-/// keeps it shut while it waits.
+/// On glibc, readers of a std::shared_mutex can starve a writer. Here every thread locks `door_`
+/// first, and a waiting writer holds it, so that new readers wait behind the writer.
 class Lock {
 public:
     void lock() {

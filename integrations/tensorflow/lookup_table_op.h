@@ -1,5 +1,6 @@
-// The ops that make a table: named, kept by TensorFlow's resource manager, or anonymous, kept by its handle.
-// Handle and resource are typed as LookupInterface: by that type TensorFlow's own kernels look them up.
+// The ops that make tables. TensorFlow's resource manager owns a named table, handles own an
+// anonymous one. Both are typed as LookupInterface, because TensorFlow's own kernels look up that
+// type.
 #ifndef TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
 #define TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
 
@@ -15,7 +16,7 @@ namespace tensorhash_tf {
 
 using Interface = tf::lookup::LookupInterface;
 
-/// A new Container, or what is wrong with its attributes; a half-built one is given back.
+/// Makes a Container. If its attributes are wrong, frees it and returns the error.
 template <class Container>
 absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* kernel, Interface** table) {
     Container* made = nullptr;
@@ -34,7 +35,7 @@ absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* kernel, Interfac
     return absl::OkStatus();
 }
 
-/// Finds the table of this name, or makes it.
+/// Finds the table with this name, or makes it.
 template <class Container>
 class LookupTableOp : public tf::OpKernel {
 public:
@@ -63,7 +64,7 @@ public:
 
     ~LookupTableOp() override {
         if (named_ && info_.resource_is_private_to_kernel()) {
-            // A session's reset may have deleted it before.
+            // Not an error: a session reset may have deleted it already.
             info_.resource_manager()
                 ->template Delete<Interface>(info_.container(), info_.name())
                 .IgnoreError();
@@ -71,7 +72,7 @@ public:
     }
 
 private:
-    /// A table of this name that somebody else made must be of this kind.
+    /// An existing table with this name must match the attributes of this op.
     absl::Status check_same(Interface const& table) const {
         tf::DataType key_dtype, value_dtype;
         tf::TensorShape key_shape, value_shape;
@@ -81,7 +82,8 @@ private:
         TF_RETURN_IF_ERROR(tf::GetNodeAttr(def(), "value_shape", &value_shape));
         Placement placement;
         TF_RETURN_IF_ERROR(read_placement(def(), &placement));
-        // The very class: a dynamic_cast would take a read-only table for the mutable one that it derives from.
+        // Compare the exact class: a read-only table derives from the mutable one, so a
+        // dynamic_cast would accept it.
         if (typeid(table) == typeid(Container) && table.key_dtype() == key_dtype &&
             table.value_dtype() == value_dtype && table.key_shape() == key_shape &&
             table.value_shape() == value_shape &&
@@ -101,7 +103,7 @@ private:
     bool named_ = false;
 };
 
-/// Makes a table at every call; it goes when its last handle goes.
+/// Makes a new table on every call. The table is destroyed with its last handle.
 template <class Container>
 class AnonymousLookupTableOp : public tf::OpKernel {
 public:

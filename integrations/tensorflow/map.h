@@ -1,5 +1,5 @@
-// The engine as the op library sees it: the C interface, owned by a C++ object, its codes turned into TensorFlow's.
-// Only C crosses the border, so that TensorFlow's compiler and ours may differ.
+// Wraps the engine's C interface in C++ and turns its codes into TensorFlow's. Only C crosses the
+// boundary, so that TensorFlow's compiler and ours may differ.
 #ifndef TENSORHASH_TENSORFLOW_MAP_H_
 #define TENSORHASH_TENSORFLOW_MAP_H_
 
@@ -33,7 +33,7 @@ inline absl::Status to_status(th_status code) {
     }
 }
 
-/// The engine's number for a dtype, 0 where it has none.
+/// The engine's code for a dtype, or 0 if it has none.
 inline std::int32_t engine_dtype(tf::DataType dtype) {
     switch (dtype) {
         case tf::DT_BOOL:
@@ -67,16 +67,16 @@ inline std::int32_t engine_dtype(tf::DataType dtype) {
     }
 }
 
-/// A dtype and the shape of one key or one value.
-struct Element {
+/// The dtype and shape of one key or one value.
+struct ElementSpec {
     tf::DataType dtype = tf::DT_INVALID;
     tf::TensorShape shape;
 };
 
-/// The same for the engine, which must not outlive it.
+/// The same for the engine. A result of get() must not outlive this object.
 class EngineElement {
 public:
-    explicit EngineElement(Element const& element)
+    explicit EngineElement(ElementSpec const& element)
         : dtype_(engine_dtype(element.dtype)), rank_(element.shape.dims()) {
         auto const sizes = element.shape.dim_sizes();
         shape_.assign(sizes.begin(), sizes.end());
@@ -89,7 +89,7 @@ private:
     std::vector<std::int64_t> shape_;
 };
 
-/// Refuses a libtensorhash with another C interface than this library was built for.
+/// Refuses a libtensorhash that has a different version of the C interface.
 inline absl::Status check_version() {
     if (th_abi_version() == TH_ABI_VERSION) {
         return absl::OkStatus();
@@ -98,28 +98,28 @@ inline absl::Status check_version() {
                    " of the C interface, libtensorhash has ", th_abi_version());
 }
 
-/// What keys that are not there get: one value for all of them or one a row.
+/// The default for missing keys: one value for all, or one per row.
 struct Missing {
     void const* data;
     bool per_row;
 };
 
-/// A make_room of C++ behind the engine's callback: its failure is kept, no exception leaves it.
+/// Adapts a C++ make_room to the engine's callback. Keeps its error; no exception escapes.
 template <class MakeRoom>
-struct Asked {
+struct RoomCallback {
     std::remove_reference_t<MakeRoom>& make_room;
     absl::Status status;
 
     template <class Room>
     static int call(void* opaque, std::int64_t rows, Room* room) {
-        auto& here = *static_cast<Asked*>(opaque);
+        auto& here = *static_cast<RoomCallback*>(opaque);
         here.status = guarded([&] { return here.make_room(rows, room); });
         return here.status.ok() ? 0 : 1;
     }
 };
 
-/// Owns one map with one value column or none: what tables with strings are built on. Empty until
-/// create() succeeded.
+/// Owns a map with at most one value column; the tables with strings use it. Empty until create()
+/// succeeds.
 class Map {
 public:
     Map() = default;
@@ -130,7 +130,7 @@ public:
     }
     ~Map() { th_map_destroy(map_); }
 
-    absl::Status create(Element const& key, Element const& value, std::int64_t capacity) {
+    absl::Status create(ElementSpec const& key, ElementSpec const& value, std::int64_t capacity) {
         TF_RETURN_IF_ERROR(check_version());
         EngineElement const key_element(key);
         EngineElement const value_element(value);
@@ -139,7 +139,7 @@ public:
     }
 
     /// A set: keys without a value.
-    absl::Status create(Element const& key, std::int64_t capacity) {
+    absl::Status create(ElementSpec const& key, std::int64_t capacity) {
         TF_RETURN_IF_ERROR(check_version());
         EngineElement const key_element(key);
         return to_status(th_map_create(capacity, key_element.get(), nullptr, 0, &map_));
@@ -190,14 +190,14 @@ public:
         return to_status(th_map_reserve(map_, capacity));
     }
 
-    /// Calls make_room(rows, room) once, under the map's lock; its failure is returned.
+    /// Calls make_room(rows, room) once, under the map's lock, and returns its error if it fails.
     template <class MakeRoom>
     absl::Status export_from(std::int64_t begin, std::int64_t limit, std::int64_t* next,
                              MakeRoom&& make_room) const {
-        Asked<MakeRoom> asked{make_room, absl::OkStatus()};
+        RoomCallback<MakeRoom> callback{make_room, absl::OkStatus()};
         th_status const code = th_map_export(
-            map_, begin, limit, &Asked<MakeRoom>::template call<th_room>, &asked, next);
-        return asked.status.ok() ? to_status(code) : asked.status;
+            map_, begin, limit, &RoomCallback<MakeRoom>::template call<th_room>, &callback, next);
+        return callback.status.ok() ? to_status(code) : callback.status;
     }
 
 private:

@@ -1,4 +1,4 @@
-// What tables share that keep strings beside the engine: one shard, on the first CPU device.
+// The base of tables that keep strings outside the engine: one shard, on the first CPU device.
 #ifndef TENSORHASH_TENSORFLOW_ONE_SHARD_TABLE_H_
 #define TENSORHASH_TENSORFLOW_ONE_SHARD_TABLE_H_
 
@@ -6,9 +6,9 @@
 
 namespace tensorhash_tf {
 
-class OneShardTable : public Table {
+class OneShardTable : public LookupTable {
 public:
-    using Table::Table;
+    using LookupTable::LookupTable;
 
     absl::Status require_shard(tf::Tensor const&, std::int64_t shard) final {
         return only_shard(shard);
@@ -27,11 +27,11 @@ protected:
         return invalid("devices: expected none, or cpu:0, for string keys and string values, got ",
                        placement_.describe());
     }
-    /// Of an export: all indices of the only shard, or none of them is asked for by mistake.
+    /// Exports of one shard have no upper bound, so a smaller `end` is refused, not ignored.
     static absl::Status check_end(std::int64_t end) {
         return end >= std::int64_t{1} << 32
                    ? absl::OkStatus()
-                   : invalid("end: expected all of the only shard, 2^32 or more, got ", end);
+                   : invalid("end: expected 2^32 or more, the end of the only shard, got ", end);
     }
 
 private:

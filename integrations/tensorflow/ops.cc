@@ -1,5 +1,6 @@
-// The ops' signatures and shape functions: keys, values and defaults are checked when a graph is traced. Handles that
-// were made eagerly tell a graph nothing, so every op carries the table's key and value shape as attributes.
+// The signatures and shape functions of the ops. They check keys, values and defaults when a graph
+// is traced. A handle that was made eagerly has no shapes in a graph, so every op carries the
+// shapes of the table's keys and values as attributes.
 #include <vector>
 
 #include "status.h"
@@ -26,7 +27,7 @@ absl::Status shape_attribute(InferenceContext* c, char const* name, ShapeHandle*
     tf::PartialTensorShape given;
     TF_RETURN_IF_ERROR(c->GetAttr(name, &given));
     if (!given.IsFullyDefined()) {
-        return invalid(name, ": expected sizes that are all known, got ", given.DebugString());
+        return invalid(name, ": expected a fully defined shape, got ", given.DebugString());
     }
     return c->MakeShapeFromPartialTensorShape(given, shape);
 }
@@ -48,7 +49,7 @@ absl::Status make_handle(InferenceContext* c) {
     return absl::OkStatus();
 }
 
-/// The attributes, held against what the handle says of itself if it says something.
+/// Reads the attributes, and checks them against the handle's dtypes and shapes if it has any.
 absl::Status open_table(InferenceContext* c, Spec* spec) {
     ShapeHandle unused;
     TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &unused));
@@ -61,7 +62,7 @@ absl::Status open_table(InferenceContext* c, Spec* spec) {
     TF_RETURN_IF_ERROR(c->GetAttr("Tin", &key));
     TF_RETURN_IF_ERROR(c->GetAttr("Tout", &value));
     if ((*known)[0].dtype != key || (*known)[1].dtype != value) {
-        return invalid("table: expected one of ", tf::DataTypeString(key), " to ",
+        return invalid("table: expected a table of ", tf::DataTypeString(key), " to ",
                        tf::DataTypeString(value), ", got ", tf::DataTypeString((*known)[0].dtype),
                        " to ", tf::DataTypeString((*known)[1].dtype));
     }
@@ -69,7 +70,7 @@ absl::Status open_table(InferenceContext* c, Spec* spec) {
     return c->Merge(spec->value, (*known)[1].shape, &spec->value);
 }
 
-/// What is left of the keys' shape without that of one key: the shape of the batch.
+/// The shape of the batch: the shape of the keys without that of one key.
 absl::Status batch_shape(InferenceContext* c, ShapeHandle keys, Spec const& spec,
                          ShapeHandle* batch) {
     if (!c->RankKnown(keys)) {
@@ -128,7 +129,7 @@ absl::Status check_items(InferenceContext* c) {
     return absl::OkStatus();
 }
 
-/// As check_items, with an output that has a bool per key.
+/// Like check_items, with one output: a bool per key.
 absl::Status found_items(InferenceContext* c) {
     TF_RETURN_IF_ERROR(check_items(c));
     Spec spec;
@@ -139,7 +140,7 @@ absl::Status found_items(InferenceContext* c) {
     return absl::OkStatus();
 }
 
-/// As check_items; a checkpoint's keys are one list.
+/// Like check_items, but the keys must be one list, as in a checkpoint.
 absl::Status check_import(InferenceContext* c) {
     Spec spec;
     TF_RETURN_IF_ERROR(attributes(c, &spec));
@@ -182,8 +183,8 @@ absl::Status export_shapes(InferenceContext* c) {
 #define TH_KEYS "{string, " TH_NUMBERS "}"
 #define TH_VALUES "{string, half, bfloat16, " TH_NUMBERS "}"
 
-// hash_bits: how many bits of a string's hash count; fewer than 64 make strings collide, which is for tests.
-// devices: one shard each; none is "cpu:0".
+// hash_bits: bits of a string's hash in use. Tests use fewer than 64 to force collisions.
+// devices: one shard per device; an empty list means "cpu:0".
 #define TH_TABLE_ATTRIBUTES                 \
     Attr("key_dtype: " TH_KEYS)             \
         .Attr("value_dtype: " TH_VALUES)    \
@@ -295,8 +296,8 @@ REGISTER_OP("TensorhashExport")
     .TH_TYPES.SetIsStateful()
     .SetShapeFn(export_shapes);
 
-// TensorFlow takes every op with a handle for stateful, and saves no iterator that has one. These
-// two only read: an iterator that is restored repeats them. Those that change a table stay off the
-// list, since restoring does not take them back.
+// TensorFlow treats every op with a handle as stateful, and saves no iterator that uses one. These
+// two only read, so a restored iterator may repeat them. Ops that change a table stay off the list:
+// restoring an iterator does not undo them.
 ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashFind");
 ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS("TensorhashExport");

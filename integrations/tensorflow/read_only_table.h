@@ -1,4 +1,4 @@
-// A table that is filled once, by its initialiser, and refuses changes from then on.
+// A table that its initialiser fills once. After that it refuses changes.
 #ifndef TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
 #define TENSORHASH_TENSORFLOW_READ_ONLY_TABLE_H_
 
@@ -19,8 +19,8 @@ public:
     using Container::Container;
     static constexpr char const* kind = "StaticHashTable";
 
-    /// Equal keys must have equal values. A second call is fine if it brings what is there already, all of it, as
-    /// happens when a shared table is opened twice.
+    /// Equal keys must have equal values. A second call must bring exactly the entries of the
+    /// table; this happens when a shared table is opened twice.
     absl::Status initialize(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                             tf::Tensor const& values) override {
         std::lock_guard<std::mutex> const guard(filling_);
@@ -28,7 +28,7 @@ public:
         if (filled) {
             return check_same(ctx, keys, values);
         }
-        TF_RETURN_IF_ERROR(Container::clear());  // of what an attempt that failed has left
+        TF_RETURN_IF_ERROR(Container::clear());  // of what a failed attempt left behind
         TF_RETURN_IF_ERROR(Container::upsert(ctx, keys, values, TH_FIRST));
         std::int64_t differs = -1;
         TF_RETURN_IF_ERROR(first_difference(ctx, keys, values, &differs));
@@ -38,7 +38,7 @@ public:
         }
         TF_RETURN_IF_ERROR(Container::clear());
         return invalid("keys: expected distinct keys, or equal values for equal keys; row ",
-                       differs, " has the key of an earlier row and another value");
+                       differs, " has the key of an earlier row and a different value");
     }
 
     absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
@@ -83,32 +83,30 @@ private:
     }
     static absl::Status refusal() {
         return refused(
-            "table: it is read-only; a table that changes is tensorhash.tensorflow.HashTable");
+            "table: it is read-only; for a mutable table use tensorhash.tensorflow.HashTable");
     }
 
-    /// Holds the given entries against those of a table that is filled: each must be there, and no others.
+    /// Refuses entries that are not exactly those of the filled table.
     absl::Status check_same(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                             tf::Tensor const& values) {
         std::int64_t differs = -1;
         TF_RETURN_IF_ERROR(first_difference(ctx, keys, values, &differs));
         if (differs >= 0) {
-            return refused(
-                "table: expected to be initialised once, or with what it holds already; row ",
-                differs, " of keys and values differs");
+            return refused("table: expected one initialisation, or the same entries again; row ",
+                           differs, " of keys and values differs");
         }
         std::vector<std::int64_t> indices;
         TF_RETURN_IF_ERROR(Container::locate(ctx, keys, &indices));
         std::sort(indices.begin(), indices.end());
         auto const distinct = std::unique(indices.begin(), indices.end()) - indices.begin();
         if (static_cast<size_t>(distinct) != this->size()) {
-            return refused(
-                "table: expected to be initialised once, or with what it holds already, ",
-                this->size(), " entries; got ", distinct, " of them");
+            return refused("table: expected one initialisation, or the same ", this->size(),
+                           " entries again; got ", distinct, " of them");
         }
         return absl::OkStatus();
     }
 
-    /// The first row whose value in the table is not the given one; -1 if there is none.
+    /// The first row with a key that is missing or has a different value in the table, or -1.
     absl::Status first_difference(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                   tf::Tensor const& values, std::int64_t* differs) {
         *differs = -1;

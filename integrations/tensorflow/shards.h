@@ -1,4 +1,4 @@
-// The engine's sharded map as the op library sees it: one table over one or several devices.
+// Wraps the C interface of the engine's sharded map: one table over one or more devices.
 #ifndef TENSORHASH_TENSORFLOW_SHARDS_H_
 #define TENSORHASH_TENSORFLOW_SHARDS_H_
 
@@ -11,8 +11,7 @@
 
 namespace tensorhash_tf {
 
-/// Where a table lives: its devices, one shard each, and the rule that says which shard a key
-/// belongs to.
+/// Where a table lives: its devices, one shard each, and the policy that chooses a key's shard.
 struct Placement {
     std::vector<std::string> devices = {"cpu:0"};
     std::string policy = "hash";
@@ -29,7 +28,7 @@ struct Placement {
     }
 };
 
-/// Owns one sharded map with one value column. Empty until create() succeeded.
+/// Owns a sharded map with one value column. Empty until create() succeeds.
 class Shards {
 public:
     Shards() = default;
@@ -37,7 +36,7 @@ public:
     Shards& operator=(Shards const&) = delete;
     ~Shards() { th_sharded_destroy(map_); }
 
-    absl::Status create(Element const& key, Element const& value, std::int64_t capacity,
+    absl::Status create(ElementSpec const& key, ElementSpec const& value, std::int64_t capacity,
                         Placement const& placement) {
         TF_RETURN_IF_ERROR(check_version());
         EngineElement const key_element(key);
@@ -52,7 +51,7 @@ public:
                                            {placement.policy.c_str(), nullptr, nullptr}, &map_));
     }
 
-    /// Of one shard, or of all for -1.
+    /// The size of one shard, or of all shards for -1.
     absl::Status size(std::int32_t shard, std::int64_t* size) const {
         return to_status(th_sharded_size(map_, shard, size));
     }
@@ -96,15 +95,15 @@ public:
         return to_status(th_sharded_reserve(map_, capacity));
     }
 
-    /// Calls make_room(rows, room) once, under the map's lock; its failure is returned.
+    /// Calls make_room(rows, room) once, under the map's lock, and returns its error if it fails.
     template <class MakeRoom>
     absl::Status export_from(std::int64_t begin, std::int64_t end, std::int64_t limit,
                              std::int64_t* next, MakeRoom&& make_room) const {
-        Asked<MakeRoom> asked{make_room, absl::OkStatus()};
-        th_status const code =
-            th_sharded_export(map_, begin, end, limit,
-                              &Asked<MakeRoom>::template call<th_sharded_room>, &asked, next);
-        return asked.status.ok() ? to_status(code) : asked.status;
+        RoomCallback<MakeRoom> callback{make_room, absl::OkStatus()};
+        th_status const code = th_sharded_export(
+            map_, begin, end, limit, &RoomCallback<MakeRoom>::template call<th_sharded_room>,
+            &callback, next);
+        return callback.status.ok() ? to_status(code) : callback.status;
     }
 
 private:

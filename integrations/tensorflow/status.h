@@ -1,4 +1,4 @@
-// Errors of the op library: a code, and a sentence made of parts.
+// The errors of the op library: a code, and a message made of parts.
 #ifndef TENSORHASH_TENSORFLOW_STATUS_H_
 #define TENSORHASH_TENSORFLOW_STATUS_H_
 
@@ -10,7 +10,7 @@
 
 namespace tensorhash_tf {
 
-/// An argument that cannot be honoured.
+/// An invalid argument.
 template <class... Parts>
 absl::Status invalid(Parts const&... parts) {
     return absl::InvalidArgumentError(absl::StrCat(parts...));
@@ -22,14 +22,15 @@ absl::Status refused(Parts const&... parts) {
     return absl::FailedPreconditionError(absl::StrCat(parts...));
 }
 
-/// What `body` returns. TensorFlow knows no exceptions: memory that is not there becomes its code for that.
+/// Returns what `body` returns. TensorFlow does not use exceptions, so out of memory becomes an
+/// error code.
 template <class Body>
 absl::Status guarded(Body&& body) {
     try {
         return body();
     } catch (std::bad_alloc const&) {
         return absl::ResourceExhaustedError("tensorhash: out of memory");
-    } catch (std::length_error const&) {  // a vector that could never be
+    } catch (std::length_error const&) {  // a vector above its maximum size
         return absl::ResourceExhaustedError("tensorhash: out of memory");
     }
 }

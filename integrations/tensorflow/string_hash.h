@@ -1,4 +1,4 @@
-// The hash of a string under a table's secret: no sender of strings can choose ones that collide.
+// Hashes a string with a table's secret, so that an attacker cannot choose strings that collide.
 #ifndef TENSORHASH_TENSORFLOW_STRING_HASH_H_
 #define TENSORHASH_TENSORFLOW_STRING_HASH_H_
 
@@ -10,10 +10,10 @@
 
 namespace tensorhash_tf {
 
-/// Strings that differ in trailing zeros only have different hashes, too: the length goes in first.
+/// The length goes in first, so that strings that differ only in trailing zeros hash differently.
 inline std::uint64_t string_hash(std::string_view string,
-                                 tensorhash::kernel::HashSecret const& secret) {
-    using namespace tensorhash::kernel;
+                                 tensorhash::step::HashSecret const& secret) {
+    using namespace tensorhash::step;
     auto const* at = reinterpret_cast<unsigned char const*>(string.data());
     std::size_t left = string.size();
     std::uint64_t hash = fold_in(secret.start, left, secret);

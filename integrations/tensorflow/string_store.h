@@ -1,5 +1,5 @@
-// Strings as keys: the engine holds a 64-bit hash, the bytes are kept beside it and compared, so
-// that two strings of one hash are two keys.
+// String keys: the engine holds a 64-bit hash; the store keeps and compares the bytes, so that two
+// strings with one hash are two keys.
 #ifndef TENSORHASH_TENSORFLOW_STRING_STORE_H_
 #define TENSORHASH_TENSORFLOW_STRING_STORE_H_
 
@@ -20,13 +20,13 @@
 
 namespace tensorhash_tf {
 
-/// Strings to entries, without a lock. A string's engine key is its hash. If another string has
-/// that already, it is a stray: it gets an engine key that no other string has, and `strays_` remembers
-/// which.
+/// Maps strings to entries. It has no lock. A string's engine key is its hash. If another string
+/// already has that key, the new string is a stray: it gets an unused engine key, and `strays_`
+/// records it.
 class StringStore {
 public:
-    /// Rows of one batch, and the threads to go over them with.
-    struct Batch {
+    /// The rows of one batch, and the context that has the threads to process them.
+    struct StringBatch {
         tf::tstring const* strings;
         std::int64_t rows;
         tf::OpKernelContext* ctx;
@@ -43,16 +43,16 @@ public:
         }
     };
 
-    absl::Status create(Element const& value, std::int64_t capacity, int hash_bits) {
+    absl::Status create(ElementSpec const& value, std::int64_t capacity, int hash_bits) {
         mask_ = hash_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << hash_bits) - 1;
         std::uint64_t seed = 0;
         TF_RETURN_IF_ERROR(to_status(th_new_seed(&seed)));
-        secret_ = tensorhash::kernel::secret_of(seed);
+        secret_ = tensorhash::step::secret_of(seed);
         return map_.create({tf::DT_UINT64, {}}, value, capacity);
     }
 
-    /// Buffer indices, -1 for strings that are not there.
-    absl::Status find(Batch const& batch, std::vector<std::int32_t>* indices) const {
+    /// The buffer index of each string, or -1 if it is missing.
+    absl::Status find(StringBatch const& batch, std::vector<std::int32_t>* indices) const {
         return find(batch, engine_keys(batch), indices);
     }
     absl::Status gather(std::vector<std::int32_t> const& indices, Missing missing,
@@ -61,28 +61,29 @@ public:
                            values);
     }
 
-    absl::Status upsert(Batch const& batch, void const* values, th_reduce reduce) {
+    absl::Status upsert(StringBatch const& batch, void const* values, th_reduce reduce) {
         Added added;
         return upsert(batch, values, reduce, &added);
     }
-    /// Where each row's string lives now, and whether the row added it.
+    /// The buffer index of each row's string, and whether the row added it.
     struct Added {
         std::vector<std::int32_t> indices;
         std::vector<std::uint8_t> mask;
     };
-    absl::Status upsert(Batch const& batch, void const* values, th_reduce reduce, Added* out) {
+    absl::Status upsert(StringBatch const& batch, void const* values, th_reduce reduce,
+                        Added* out) {
         std::vector<std::uint64_t> keys = engine_keys(batch);
         Strays strays;
         size_t fresh = 0;
-        TF_RETURN_IF_ERROR(part_collisions(batch, &keys, &strays, &fresh));
+        TF_RETURN_IF_ERROR(resolve_collisions(batch, &keys, &strays, &fresh));
         std::vector<std::int32_t>& indices = out->indices;
         std::vector<std::uint8_t>& added = out->mask;
         indices.resize(keys.size());
         added.resize(keys.size());
-        TF_RETURN_IF_ERROR(make_room(static_cast<std::int64_t>(fresh)));
+        TF_RETURN_IF_ERROR(reserve_for(static_cast<std::int64_t>(fresh)));
         TF_RETURN_IF_ERROR(
             map_.upsert(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
-        strays_.merge(strays);  // moves nodes: from the upsert on nothing fails
+        strays_.merge(strays);  // moves nodes, so it cannot fail after the upsert
         batch.for_rows(50, [&](size_t row) {
             if (added[row] != 0) {
                 bytes_[static_cast<size_t>(indices[row])] = batch.strings[row];
@@ -91,33 +92,34 @@ public:
         return absl::OkStatus();
     }
 
-    /// Overwrites the values of strings that are there; `exists`: which were. `row_bytes` are those
-    /// of one value.
-    absl::Status assign(Batch const& batch, void const* values, size_t row_bytes, bool* exists) {
-        There there;
-        TF_RETURN_IF_ERROR(find_there(batch, values, row_bytes, exists, &there));
-        return map_.upsert(there.keys.data(), there.rows(), there.data.data(), TH_LAST);
+    /// Overwrites the values of strings in the table, and sets `exists`. `row_bytes`: the bytes of
+    /// one value.
+    absl::Status assign(StringBatch const& batch, void const* values, size_t row_bytes,
+                        bool* exists) {
+        FoundRows found;
+        TF_RETURN_IF_ERROR(find_rows(batch, values, row_bytes, exists, &found));
+        return map_.upsert(found.keys.data(), found.rows(), found.data.data(), TH_LAST);
     }
-    absl::Status update(Batch const& batch, void const* gradients, size_t row_bytes,
+    absl::Status update(StringBatch const& batch, void const* gradients, size_t row_bytes,
                         th_optimizer const& optimizer, th_duplicates duplicates, bool* exists) {
-        There there;
-        TF_RETURN_IF_ERROR(find_there(batch, gradients, row_bytes, exists, &there));
-        return map_.update(there.keys.data(), there.rows(), there.data.data(), optimizer,
+        FoundRows found;
+        TF_RETURN_IF_ERROR(find_rows(batch, gradients, row_bytes, exists, &found));
+        return map_.update(found.keys.data(), found.rows(), found.data.data(), optimizer,
                            duplicates);
     }
 
-    absl::Status erase(Batch const& batch) {
+    absl::Status erase(StringBatch const& batch) {
         std::vector<std::uint64_t> const keys = engine_keys(batch);
         std::vector<std::int32_t> indices;
         TF_RETURN_IF_ERROR(find(batch, keys, &indices));
-        std::vector<std::uint64_t>
-            there;  // the hash of a string that is not there may be another's
+        // Only the keys of found strings: the hash of a missing string may be another string's key.
+        std::vector<std::uint64_t> found;
         for (size_t row = 0; row < keys.size(); ++row) {
             if (indices[row] >= 0) {
-                there.push_back(keys[row]);
+                found.push_back(keys[row]);
             }
         }
-        TF_RETURN_IF_ERROR(map_.erase(there.data(), static_cast<std::int64_t>(there.size())));
+        TF_RETURN_IF_ERROR(map_.erase(found.data(), static_cast<std::int64_t>(found.size())));
         for (size_t row = 0; row < keys.size(); ++row) {
             if (indices[row] >= 0) {
                 bytes_[static_cast<size_t>(indices[row])] = tf::tstring();
@@ -157,14 +159,14 @@ public:
 private:
     using Strays = std::map<std::string, std::uint64_t, std::less<>>;
 
-    /// The rows of a batch whose strings are there.
-    struct There {
+    /// The rows of a batch that have their string in the table.
+    struct FoundRows {
         std::vector<std::uint64_t> keys;
         std::vector<char> data;
         std::int64_t rows() const { return static_cast<std::int64_t>(keys.size()); }
     };
-    absl::Status find_there(Batch const& batch, void const* data, size_t row_bytes, bool* exists,
-                            There* there) const {
+    absl::Status find_rows(StringBatch const& batch, void const* data, size_t row_bytes,
+                           bool* exists, FoundRows* found) const {
         std::vector<std::uint64_t> const keys = engine_keys(batch);
         std::vector<std::int32_t> indices;
         TF_RETURN_IF_ERROR(find(batch, keys, &indices));
@@ -172,22 +174,21 @@ private:
             exists[row] = indices[row] >= 0;
             if (exists[row]) {
                 auto const* const from = static_cast<char const*>(data) + row * row_bytes;
-                there->keys.push_back(keys[row]);
-                there->data.insert(there->data.end(), from, from + row_bytes);
+                found->keys.push_back(keys[row]);
+                found->data.insert(found->data.end(), from, from + row_bytes);
             }
         }
         return absl::OkStatus();
     }
 
-    // A lookup by view needs no memory: it is done on TensorFlow's threads, where nothing may
-    // throw.
+    // A lookup by view allocates nothing: it runs on TensorFlow's threads, where nothing may throw.
     static std::string_view view(tf::tstring const& string) {
         return {string.data(), string.size()};
     }
 
-    /// Room for `fresh` new entries in all parts, so that the upsert that follows neither grows nor
-    /// fails halfway.
-    absl::Status make_room(std::int64_t fresh) {
+    /// Reserves room for `fresh` new entries in all parts, so that the next upsert neither grows
+    /// nor fails halfway.
+    absl::Status reserve_for(std::int64_t fresh) {
         std::int64_t const needed = map_.size() + fresh;
         if (needed > map_.capacity()) {
             constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -198,7 +199,7 @@ private:
         return absl::OkStatus();
     }
 
-    std::vector<std::uint64_t> engine_keys(Batch const& batch) const {
+    std::vector<std::uint64_t> engine_keys(StringBatch const& batch) const {
         std::vector<std::uint64_t> keys(static_cast<size_t>(batch.rows));
         batch.for_rows(100, [&](size_t row) {
             tf::tstring const& string = batch.strings[row];
@@ -211,7 +212,7 @@ private:
         return keys;
     }
 
-    absl::Status find(Batch const& batch, std::vector<std::uint64_t> const& keys,
+    absl::Status find(StringBatch const& batch, std::vector<std::uint64_t> const& keys,
                       std::vector<std::int32_t>* indices) const {
         indices->resize(keys.size());
         TF_RETURN_IF_ERROR(map_.find(keys.data(), batch.rows, indices->data()));
@@ -224,13 +225,13 @@ private:
         return absl::OkStatus();
     }
 
-    /// Gives strings whose engine key is another's, in the table or earlier in the batch, one of
-    /// their own. `added` is how many different strings are new.
-    absl::Status part_collisions(Batch const& batch, std::vector<std::uint64_t>* keys,
-                                 Strays* strays, size_t* added) const {
+    /// Gives each string that collides with another, in the table or earlier in the batch, an
+    /// engine key of its own. `added`: the number of distinct new strings.
+    absl::Status resolve_collisions(StringBatch const& batch, std::vector<std::uint64_t>* keys,
+                                    Strays* strays, size_t* added) const {
         std::vector<std::int32_t> indices(keys->size());
         TF_RETURN_IF_ERROR(map_.find(keys->data(), batch.rows, indices.data()));
-        // The new ones among themselves: a map of their own says which row came first with a key.
+        // For collisions among the new strings, a second map finds the first row of each key.
         std::vector<std::uint64_t> fresh;
         std::vector<size_t> rows;
         std::vector<size_t> collided;
@@ -252,7 +253,7 @@ private:
         std::vector<size_t> owner;
         for (size_t i = 0; i < fresh.size(); ++i) {
             if (first[i] != 0) {
-                owner.push_back(rows[i]);  // ranks are given in row order
+                owner.push_back(rows[i]);  // ranks follow row order
             } else if (batch.strings[owner[static_cast<size_t>(ranks[i])]] !=
                        batch.strings[rows[i]]) {
                 collided.push_back(rows[i]);
@@ -265,7 +266,7 @@ private:
         return absl::OkStatus();
     }
 
-    absl::Status make_strays(Batch const& batch, std::vector<size_t> const& collided,
+    absl::Status make_strays(StringBatch const& batch, std::vector<size_t> const& collided,
                              std::vector<std::uint64_t>* keys, Strays* strays) const {
         std::unordered_set<std::uint64_t> taken(keys->begin(), keys->end());
         for (size_t const row : collided) {
@@ -274,8 +275,8 @@ private:
                 std::uint64_t key = (*keys)[row];
                 std::int32_t index = 0;
                 do {
-                    // Odd step: every key is tried. Far from the hashes in use, also where these
-                    // are few.
+                    // An odd step tries every key. A large one leads away from the hashes in use,
+                    // even if hash_bits is small.
                     key += 0x9e3779b97f4a7c15u;
                     TF_RETURN_IF_ERROR(map_.find(&key, 1, &index));
                 } while (index >= 0 || taken.count(key) != 0);
@@ -291,7 +292,7 @@ private:
     std::vector<tf::tstring> bytes_;  // by buffer index
     Strays strays_;
     std::uint64_t mask_ = ~std::uint64_t{0};
-    tensorhash::kernel::HashSecret secret_;
+    tensorhash::step::HashSecret secret_;
 };
 
 }  // namespace tensorhash_tf

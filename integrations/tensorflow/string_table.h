@@ -1,4 +1,4 @@
-// A table whose keys are strings and whose values are numbers.
+// A table with string keys and number values.
 #ifndef TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 #define TENSORHASH_TENSORFLOW_STRING_TABLE_H_
 
@@ -10,7 +10,7 @@
 
 namespace tensorhash_tf {
 
-/// The store behind a lock: readers together, writers alone.
+/// A StringStore behind a lock: readers together, writers alone.
 class StringTable : public OneShardTable {
 public:
     StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : OneShardTable(ctx, kernel) {
@@ -122,7 +122,7 @@ private:
     size_t row_bytes() const {
         return static_cast<size_t>(value_.shape.num_elements() * tf::DataTypeSize(value_.dtype));
     }
-    static StringStore::Batch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
+    static StringStore::StringBatch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
         return {keys.flat<tf::tstring>().data(), keys.NumElements(), ctx};
     }
 

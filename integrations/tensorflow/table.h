@@ -1,5 +1,5 @@
-// Our tables as TensorFlow's lookup tables: TensorFlow's own LookupTable*V2 kernels work on them, ours do more.
-// Table has what all share; PlainTable is the engine as it is, for keys that are numbers.
+// Our tables as TensorFlow lookup tables: TensorFlow's own LookupTable*V2 kernels work on them,
+// ours do more. LookupTable is the common base; PlainTable is for number keys and number values.
 #ifndef TENSORHASH_TENSORFLOW_TABLE_H_
 #define TENSORHASH_TENSORFLOW_TABLE_H_
 
@@ -16,7 +16,7 @@
 
 namespace tensorhash_tf {
 
-/// The attributes "devices", where none means the first CPU device, and "policy".
+/// Reads the attributes "devices" and "policy". No devices means the first CPU device.
 inline absl::Status read_placement(tf::NodeDef const& def, Placement* placement) {
     std::vector<std::string> devices;
     TF_RETURN_IF_ERROR(tf::GetNodeAttr(def, "devices", &devices));
@@ -26,58 +26,56 @@ inline absl::Status read_placement(tf::NodeDef const& def, Placement* placement)
     return tf::GetNodeAttr(def, "policy", &placement->policy);
 }
 
-/// A lookup table over the engine. TensorFlow's verbs are final here and end in the few that a table implements, which
-/// may be called from any thread. Arguments were checked when those are called.
-class Table : public tf::lookup::LookupInterface {
+/// A lookup table over the engine. TensorFlow's functions are final here and call the few virtual
+/// functions that a table implements. Any thread may call those, with checked arguments.
+class LookupTable : public tf::lookup::LookupInterface {
 public:
-    /// What Python calls such a table.
+    /// The name of such a table in Python.
     static constexpr char const* kind = "HashTable";
 
-    /// A table's constructor reads its kernel's attributes; what is wrong with them is ctx->status() afterwards.
-    Table(tf::OpKernelContext* ctx, tf::OpKernel* kernel) {
+    /// Reads the attributes of the kernel. Reports errors in ctx->status().
+    LookupTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) {
         auto const status = read_attributes(kernel->def());
         if (!status.ok()) {
             ctx->SetStatus(status);
         }
     }
 
-    /// Values of keys, `missing` where there is none; `exists`, if not null, says which are there.
+    /// Reads the values of keys; missing keys get `missing`. Sets `exists` unless it is null.
     virtual absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
                              tf::Tensor* values, bool* exists) = 0;
-    /// Adds new keys, joins the rows of others by `reduce`, in row order.
+    /// Adds new keys, and combines the rows of other keys by `reduce`, in row order.
     virtual absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 tf::Tensor const& values, th_reduce reduce) = 0;
-    /// Overwrites the values of keys that are there, of equal keys the last row; `exists`: which
-    /// were.
+    /// Overwrites the values of keys in the table; of equal keys the last row wins. Sets `exists`.
     virtual absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 tf::Tensor const& values, bool* exists) = 0;
-    /// A step for each row whose key is there; `exists`: which were.
+    /// One optimizer step for each row with a key in the table. Sets `exists`.
     virtual absl::Status update(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 tf::Tensor const& gradients, th_optimizer const& optimizer,
                                 th_duplicates duplicates, bool* exists) = 0;
     virtual absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) = 0;
     virtual absl::Status replace(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                  tf::Tensor const& values) = 0;
-    /// Where each key lives, an index of the engine's; -1 for keys that are not there.
+    /// The engine's index of each key, or -1 if it is missing.
     virtual absl::Status locate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 std::vector<std::int64_t>* indices) = 0;
-    /// Refuses keys that belong to another shard, naming the first.
+    /// Refuses keys that belong to another shard, and names the first.
     virtual absl::Status require_shard(tf::Tensor const& keys, std::int64_t shard) = 0;
     /// The number of entries in one shard.
     virtual absl::Status shard_size(std::int64_t shard, std::int64_t* size) = 0;
     virtual absl::Status clear() = 0;
     virtual absl::Status reserve(std::int64_t capacity) = 0;
-    /// Up to `limit` entries at begin <= index < end to the outputs "keys" and "values". A shard's
-    /// indices begin at shard << 32.
+    /// Writes up to `limit` entries with begin <= index < end to the outputs "keys" and "values".
+    /// The indices of a shard begin at shard << 32.
     virtual absl::Status export_from(tf::OpKernelContext* ctx, std::int64_t begin, std::int64_t end,
                                      std::int64_t limit, std::int64_t* next) = 0;
     /// Fills a read-only table, once.
     virtual absl::Status initialize(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&) {
-        return refused(
-            "table: expected one that is initialised once, got a mutable table; use insert");
+        return refused("table: expected a StaticHashTable, got a mutable table; use insert");
     }
 
-    /// Find, which may also say which keys are there.
+    /// Like Find. Also sets `exists` unless it is null.
     absl::Status read(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                       tf::Tensor const& default_value, tf::Tensor* values, bool* exists) {
         Missing const missing{default_value.data(), default_value.shape() != value_.shape};
@@ -124,7 +122,7 @@ protected:
         return keys.NumElements() / key_.shape.num_elements();
     }
 
-    /// The outputs of an export of `rows` rows.
+    /// Allocates the outputs of an export of `rows` rows.
     absl::Status make_outputs(tf::OpKernelContext* ctx, std::int64_t rows, tf::Tensor** keys,
                               tf::Tensor** values) const {
         tf::TensorShape key_rows({rows});
@@ -133,18 +131,18 @@ protected:
         value_rows.AppendShape(value_.shape);
         TF_RETURN_IF_ERROR(ctx->allocate_output("keys", key_rows, keys));
         TF_RETURN_IF_ERROR(ctx->allocate_output("values", value_rows, values));
-        // The op's attributes say what the outputs are; they were not yet checked against this
+        // The op's attributes set the dtypes of the outputs. They are not yet checked against this
         // table.
         if ((*keys)->dtype() != key_.dtype || (*values)->dtype() != value_.dtype) {
-            return invalid("table: expected one of ", tf::DataTypeString((*keys)->dtype()), " to ",
-                           tf::DataTypeString((*values)->dtype()), ", got ", DebugString());
+            return invalid("table: expected a table of ", tf::DataTypeString((*keys)->dtype()),
+                           " to ", tf::DataTypeString((*values)->dtype()), ", got ", DebugString());
         }
         TF_RETURN_IF_ERROR(use_warm_memory(ctx, 0, *keys));
         return use_warm_memory(ctx, 1, *values);
     }
 
-    Element key_;
-    Element value_;
+    ElementSpec key_;
+    ElementSpec value_;
     std::int64_t capacity_ = 0;
     Placement placement_;
 
@@ -164,10 +162,11 @@ private:
     }
 };
 
-/// Keys that are numbers, one or several: batches go to the engine where they lie. The lock is the engine's own.
-class PlainTable : public Table {
+/// Keys of one or more numbers. Batches go to the engine without a copy. The engine does the
+/// locking.
+class PlainTable : public LookupTable {
 public:
-    PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : Table(ctx, kernel) {
+    PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : LookupTable(ctx, kernel) {
         if (ctx->status().ok()) {
             auto const status = map_.create(key_, value_, capacity_, placement_);
             if (!status.ok()) {
@@ -244,7 +243,7 @@ public:
 
     size_t size() const override {
         std::int64_t size = 0;
-        map_.size(-1, &size).IgnoreError();  // fails for shards that do not exist only
+        map_.size(-1, &size).IgnoreError();  // fails only for a shard that does not exist
         return static_cast<size_t>(size);
     }
     std::int64_t MemoryUsed() const override { return sizeof(*this) + map_.memory(); }
@@ -253,8 +252,8 @@ private:
     Shards map_;
 };
 
-/// The name of this class in the design it comes from. Scalars are the case of an empty shape; dtypes are known at run
-/// time, so it is no template; strings have StringTable.
+/// Another name for PlainTable; docs/tensorflow.md explains it. Scalars are elements with an empty
+/// shape. It is not a template, because dtypes are known at run time. Strings have StringTable.
 using MutableNvidiaHashTableOfScalars = PlainTable;
 
 }  // namespace tensorhash_tf

@@ -1,5 +1,5 @@
-// A table whose values are strings, which lie beside the engine by buffer index. Keys are numbers
-// or strings.
+// A table with string values, stored outside the engine by buffer index. Keys are numbers or
+// strings.
 #ifndef TENSORHASH_TENSORFLOW_TEXT_TABLE_H_
 #define TENSORHASH_TENSORFLOW_TEXT_TABLE_H_
 
@@ -15,10 +15,10 @@ namespace tensorhash_tf {
 
 using Added = StringStore::Added;
 
-/// Keys that are numbers: a set of the engine's.
+/// Number keys: a set in the engine.
 class NumberKeys {
 public:
-    absl::Status create(Element const& key, std::int64_t capacity, int) {
+    absl::Status create(ElementSpec const& key, std::int64_t capacity, int) {
         key_elements_ = key.shape.num_elements();
         return map_.create(key, capacity);
     }
@@ -40,7 +40,7 @@ public:
     std::int64_t size() const { return map_.size(); }
     std::int64_t memory() const { return map_.memory(); }
 
-    /// make(rows, &keys) gives the tensor for the keys once their number is known.
+    /// Calls make(rows, &keys), which gives the tensor for the keys, once their count is known.
     template <class Make>
     absl::Status export_from(std::int64_t begin, std::int64_t limit, std::int64_t* next,
                              std::vector<std::int32_t>* indices, Make&& make) const {
@@ -60,10 +60,10 @@ private:
     std::int64_t key_elements_ = 1;
 };
 
-/// Keys that are strings. The store has a value column, which stays false here.
+/// String keys. The store's value column is unused and stays false.
 class StringKeys {
 public:
-    absl::Status create(Element const& key, std::int64_t capacity, int hash_bits) {
+    absl::Status create(ElementSpec const& key, std::int64_t capacity, int hash_bits) {
         if (key.shape.dims() != 0) {
             return invalid("key_shape: expected [] for string keys, got ", key.shape.DebugString());
         }
@@ -104,14 +104,14 @@ public:
     }
 
 private:
-    static StringStore::Batch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
+    static StringStore::StringBatch batch_of(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
         return {keys.flat<tf::tstring>().data(), keys.NumElements(), ctx};
     }
 
     StringStore store_;
 };
 
-/// Keys, and the strings that they stand for: `width` cells for each buffer index. Without a lock.
+/// Keys and their string values, `width` cells per buffer index. It has no lock.
 template <class Keys>
 struct TextStore {
     Keys keys;
@@ -120,7 +120,7 @@ struct TextStore {
 
     absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& batch, tf::Tensor const& values,
                         th_reduce reduce) {
-        // Whatever needs memory comes first: from the keys' change on nothing fails.
+        // Allocate first: once the keys have changed, nothing may fail.
         auto const* const given = values.flat<tf::tstring>().data();
         std::vector<tf::tstring> rows(given, given + values.NumElements());
         std::vector<std::int32_t> before;
@@ -144,7 +144,7 @@ struct TextStore {
                           cells.begin() + static_cast<std::ptrdiff_t>(index * width));
             }
         }
-        cells.resize(top * width);  // equal keys took one index together
+        cells.resize(top * width);  // equal new keys share one index
         return absl::OkStatus();
     }
 

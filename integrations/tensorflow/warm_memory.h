@@ -1,5 +1,5 @@
-// Large outputs in memory that the engine used before. TensorFlow's allocator gives pages that no one has touched, and in
-// a large lookup their first touch takes longer than the lookup.
+// Puts large outputs into memory that the engine has used before. TensorFlow's allocator gives
+// untouched pages, and in a large lookup their first touch takes longer than the lookup.
 #ifndef TENSORHASH_TENSORFLOW_WARM_MEMORY_H_
 #define TENSORHASH_TENSORFLOW_WARM_MEMORY_H_
 
@@ -12,10 +12,10 @@
 
 namespace tensorhash_tf {
 
-/// From this size on; smaller ones are TensorFlow's own.
+/// Smaller outputs stay in TensorFlow's memory.
 constexpr std::int64_t kWarmBytes = std::int64_t{1} << 20;
 
-/// Memory of the engine under a tensor; it goes back when the last tensor on it goes, on whatever thread that is.
+/// Engine memory under a tensor. It goes back to the engine with its last tensor, on any thread.
 class WarmBuffer final : public tf::TensorBuffer {
 public:
     WarmBuffer(th_memory memory, std::size_t used)
@@ -35,8 +35,9 @@ private:
     std::size_t used_;
 };
 
-/// Gives output `i`, which is allocated but not yet written, warm memory if it is large. TensorFlow's own block was never
-/// touched, so that it cost nothing. Outputs that must lie where TensorFlow put them stay there.
+/// Moves output `i` to warm memory if it is large. The output is allocated but not yet written, so
+/// TensorFlow's own block has cost nothing. Outputs that must lie where TensorFlow put them stay
+/// there.
 inline absl::Status use_warm_memory(tf::OpKernelContext* ctx, int i, tf::Tensor* output) {
     auto const bytes = static_cast<std::int64_t>(output->TotalBytes());
     auto const where = ctx->output_alloc_attr(i);

@@ -1,4 +1,5 @@
-// Python arrays as tensors: plain NumPy arrays by their own interface, others by the buffer protocol.
+// Python arrays as tensors: plain NumPy arrays by their own interface, others by the buffer
+// protocol.
 #include "array_in.hpp"
 
 #include <nanobind/stl/string.h>

@@ -1,4 +1,5 @@
-// The bound coordinate tables: Python arrays in, bound tensors out, the GIL released around the core's work.
+// The bound coordinate tables: Python arrays in, bound tensors out, the GIL released around the
+// core's work.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 

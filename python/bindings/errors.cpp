@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "tensorhash/dtype.hpp"
 
 namespace tensorhash::bindings {
 namespace {

@@ -36,7 +36,8 @@ std::vector<Tensor> get_and_touch(Map& self, nb::handle keys, Arrays const& defa
     return without_gil([&] { return self.get_and_touch(rows, otherwise, ranks); });
 }
 
-/// What a table that evicts has beyond the others; `Add` is its verb with values, a reduce for each and scores.
+/// What a table that evicts has beyond the others; `Add` is its verb with values, a reduce for each
+/// and scores.
 template <auto Add, class Map>
 void bind_evicting(nb::class_<Map>& table) {
     table

@@ -1,4 +1,5 @@
-// Voxels, neighbours and operations on coordinates: the free functions of the core behind tensorhash.coords.
+// Voxels, neighbours and operations on coordinates: the free functions of the core behind
+// tensorhash.coords.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

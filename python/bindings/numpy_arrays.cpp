@@ -1,5 +1,6 @@
-// The few entries of NumPy's C interface that we need. Their places and the first fields of an array are the same in
-// NumPy 1 and 2, so that no header of NumPy is needed and one build serves both.
+// The few entries of NumPy's C interface that we need. Their places and the first fields of an
+// array are the same in NumPy 1 and 2, so that no header of NumPy is needed and one build serves
+// both.
 #include "numpy_arrays.hpp"
 
 #include <memory>
@@ -128,7 +129,8 @@ std::optional<Tensor> tensor_from_numpy(nb::handle object) {
 nb::object numpy_from_tensor(nb::handle object) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(object);
     int const number = number_of_dtype(tensor.dtype());
-    // Without memory NumPy would take some of its own: the buffer protocol has an address for such arrays.
+    // Without memory NumPy would take some of its own: the buffer protocol has an address for such
+    // arrays.
     if (!numpy || number < 0 || tensor.data() == nullptr) return nb::none();
     nb::object array = nb::steal(
         numpy->new_from_descr(numpy->array_type, numpy->descr_from_type(number), tensor.rank(),

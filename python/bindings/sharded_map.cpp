@@ -1,4 +1,4 @@
-// The bound ShardedMap: HashMap's calls and those of shards; a policy may be a Python function.
+// The bound ShardedHashMap: HashMap's calls and those of shards; a policy may be a Python function.
 #include "tensorhash/sharded/sharded_map.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -15,8 +15,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A policy in Python, which any thread may copy and let go of. Every copy owns a reference of its own: that is what the
-/// garbage collector counts.
+/// A policy in Python, which any thread may copy and let go of. Every copy owns a reference of its
+/// own: that is what the garbage collector counts.
 class PythonRoute {
 public:
     explicit PythonRoute(nb::object function) : function_(std::move(function)) {}
@@ -55,10 +55,11 @@ private:
 /// The bound table's policy, if it is one in Python.
 PythonRoute const* python_route(PyObject* self) {
     if (!nb::inst_ready(self)) return nullptr;
-    return nb::inst_ptr<ShardedMap>(self)->policy().route.target<PythonRoute>();
+    return nb::inst_ptr<ShardedHashMap>(self)->policy().route.target<PythonRoute>();
 }
 
-// A policy that refers to whoever owns the table is a cycle, which Python can only see if it is shown.
+// A policy that refers to whoever owns the table is a cycle, which Python can only see if it is
+// shown.
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (PythonRoute const* const route = python_route(self)) Py_VISIT(route->function().ptr());
@@ -76,8 +77,8 @@ PyType_Slot collector_slots[] = {
     {0, nullptr},
 };
 
-/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of shards, and gives
-/// int32 [N].
+/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of
+/// shards, and gives int32 [N].
 ShardPolicy to_policy(nb::handle policy) {
     if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
     auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);
@@ -90,91 +91,91 @@ std::vector<Device> to_devices(Names const& names) {
     return devices;
 }
 
-void construct(ShardedMap* self, std::int64_t init_capacity, ElementSpec const& key,
+void construct(ShardedHashMap* self, std::int64_t init_capacity, ElementSpec const& key,
                std::vector<ElementSpec> const& values, Names const& devices, nb::handle policy,
                std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     ShardPolicy rule = to_policy(policy);
     without_gil([&] {
-        new (self) ShardedMap(Capacity{init_capacity}, to_element(key), std::move(elements),
-                              to_devices(devices), std::move(rule), seed);
+        new (self) ShardedHashMap(Capacity{init_capacity}, to_element(key), std::move(elements),
+                                  to_devices(devices), std::move(rule), seed);
     });
 }
 
-ShardedMap make_bounded(std::int64_t max_capacity, ElementSpec const& key,
-                        std::vector<ElementSpec> const& values, std::string const& eviction,
-                        Names const& devices, nb::handle policy,
-                        std::optional<std::uint64_t> seed) {
+ShardedHashMap make_bounded(std::int64_t max_capacity, ElementSpec const& key,
+                            std::vector<ElementSpec> const& values, std::string const& eviction,
+                            Names const& devices, nb::handle policy,
+                            std::optional<std::uint64_t> seed) {
     std::vector<Element> elements = to_elements(values);
     Bound const bound{Capacity{max_capacity}, eviction_from_name(eviction)};
     ShardPolicy rule = to_policy(policy);
     return without_gil([&] {
-        return ShardedMap(bound, to_element(key), std::move(elements), to_devices(devices),
-                          std::move(rule), seed);
+        return ShardedHashMap(bound, to_element(key), std::move(elements), to_devices(devices),
+                              std::move(rule), seed);
     });
 }
 
-AdmittedRows admit_zeros(ShardedMap& self, nb::handle keys, nb::object scores) {
+AdmittedRows admit_zeros(ShardedHashMap& self, nb::handle keys, nb::object scores) {
     Tensor const rows = key_rows(self, keys);
     Tensor const ranks = to_scores(scores);
     return to_rows(without_gil([&] { return self.admit(rows, ranks); }));
 }
 
 /// None if the table is not bounded.
-std::optional<std::string> eviction(ShardedMap const& self) {
+std::optional<std::string> eviction(ShardedHashMap const& self) {
     auto const bound = without_gil([&] { return self.bound(); });
     return bound ? std::optional<std::string>(eviction_name(bound->eviction)) : std::nullopt;
 }
 
 template <auto Verb>
-auto keys_and_values(ShardedMap& self, nb::handle keys, Arrays const& values) {
+auto keys_and_values(ShardedHashMap& self, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
     return without_gil([&] { return (self.*Verb)(rows, columns); });
 }
 
-template <Located (ShardedMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
-Pair located(ShardedMap& self, nb::handle keys, Arrays const& values) {
+template <ShardedLocated (ShardedHashMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
+Pair located(ShardedHashMap& self, nb::handle keys, Arrays const& values) {
     return to_pair(keys_and_values<Verb>(self, keys, values));
 }
 
-Pair accumulate(ShardedMap& self, nb::handle keys, Arrays const& values, Names const& reduce) {
+Pair accumulate(ShardedHashMap& self, nb::handle keys, Arrays const& values, Names const& reduce) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
     std::vector<Reduce> const reductions = to_reduces(reduce);
     return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
 }
 
-Pair insert_into(ShardedMap& self, std::size_t shard, nb::handle keys, Arrays const& values) {
+Pair insert_into(ShardedHashMap& self, std::size_t shard, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
     std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
     return to_pair(without_gil([&] { return self.insert_into(shard, rows, columns); }));
 }
 
-Pair activate(ShardedMap& self, nb::handle keys) {
+Pair activate(ShardedHashMap& self, nb::handle keys) {
     Tensor const rows = key_rows(self, keys);
     return to_pair(without_gil([&] { return self.activate(rows); }));
 }
 
-Tensor shard_of(ShardedMap const& self, nb::handle keys) {
+Tensor shard_of(ShardedHashMap const& self, nb::handle keys) {
     Tensor const rows = key_rows(self, keys);
     return without_gil([&] { return self.shard_of(rows); });
 }
 
 using BoundItems = std::pair<Tensor, std::vector<Tensor>>;
 
-BoundItems items(ShardedMap const& self, std::optional<std::size_t> shard) {
+BoundItems items(ShardedHashMap const& self, std::optional<std::size_t> shard) {
     Items both = without_gil([&] { return shard ? self.items(*shard) : self.items(); });
     return {std::move(both.keys), std::move(both.values)};
 }
 
-ShardedMap from_items(nb::handle keys, Arrays const& values, Names const& devices,
-                      nb::handle policy) {
+ShardedHashMap from_items(nb::handle keys, Arrays const& values, Names const& devices,
+                          nb::handle policy) {
     Tensor const rows = to_tensor(keys, "keys");
     std::vector<Tensor> const columns = to_tensors(values, "values");
     ShardPolicy rule = to_policy(policy);
     return without_gil([&] {
-        return ShardedMap::from_items(rows, columns, to_devices(devices), std::move(rule));
+        return ShardedHashMap::from_items(rows, columns, to_devices(devices), std::move(rule));
     });
 }
 
@@ -182,40 +183,42 @@ std::optional<ShardPolicy> to_optional_policy(nb::handle policy) {
     return policy.is_none() ? std::nullopt : std::optional(to_policy(policy));
 }
 
-ShardedMap from_bytes(nb::handle bytes, Names const& devices, nb::handle policy) {
+ShardedHashMap from_bytes(nb::handle bytes, Names const& devices, nb::handle policy) {
     Tensor const image = to_tensor(bytes, "bytes");
     auto rule = to_optional_policy(policy);
     return without_gil([&] {
-        return ShardedMap::from_bytes(image, to_devices(devices), std::move(rule), kNoLimit);
+        return ShardedHashMap::from_bytes(image, to_devices(devices), std::move(rule), kNoLimit);
     });
 }
 
-ShardedMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy,
-                std::optional<std::uint64_t> max_bytes) {
+ShardedHashMap load(nb::bytes const& file_name, Names const& devices, nb::handle policy,
+                    std::optional<std::uint64_t> max_bytes) {
     std::string const path = path_of(file_name);
     auto rule = to_optional_policy(policy);
-    return without_gil(
-        [&] { return ShardedMap::load(path, to_devices(devices), std::move(rule), max_bytes); });
+    return without_gil([&] {
+        return ShardedHashMap::load(path, to_devices(devices), std::move(rule), max_bytes);
+    });
 }
 
-Names device_names(ShardedMap const& self) {
+Names device_names(ShardedHashMap const& self) {
     Names names;
     for (Device const device : self.devices()) names.push_back(to_string(device));
     return names;
 }
 
 /// A number of its own or all of them.
-template <std::int64_t (ShardedMap::*One)(std::size_t) const,
-          std::int64_t (ShardedMap::*All)() const>
-std::int64_t count(ShardedMap const& self, std::optional<std::size_t> shard) {
+template <std::int64_t (ShardedHashMap::*One)(std::size_t) const,
+          std::int64_t (ShardedHashMap::*All)() const>
+std::int64_t count(ShardedHashMap const& self, std::optional<std::size_t> shard) {
     return without_gil([&] { return shard ? (self.*One)(*shard) : (self.*All)(); });
 }
 
-/// The verbs of a bounded table: by their arguments, scores among them, apart from those of one that is not.
-void bind_bound(nb::class_<ShardedMap>& table) {
+/// The verbs of a bounded table: by their arguments, scores among them, apart from those of one
+/// that is not.
+void bind_bound(nb::class_<ShardedHashMap>& table) {
     bind_evicting<nb::overload_cast<Tensor const&, std::vector<Tensor> const&,
-                                    std::vector<Reduce> const&, Tensor const&>(&ShardedMap::admit)>(
-        table);
+                                    std::vector<Reduce> const&, Tensor const&>(
+        &ShardedHashMap::admit)>(table);
     table.def("activate", &admit_zeros, nb::arg("keys"), nb::arg("scores").none())
         .def_prop_ro("eviction", &eviction)
         .def_static("bounded", &make_bounded, nb::arg("max_capacity"), nb::arg("key"),
@@ -223,76 +226,77 @@ void bind_bound(nb::class_<ShardedMap>& table) {
                     nb::arg("seed").none() = nb::none());
 }
 
-void bind_shards(nb::class_<ShardedMap>& table) {
+void bind_shards(nb::class_<ShardedHashMap>& table) {
     table.def("insert_into", &insert_into, nb::arg("shard"), nb::arg("keys"), nb::arg("values"))
         .def("shard_of", &shard_of, nb::arg("keys"))
         .def(
             "shard_on",
-            [](ShardedMap const& self, std::string const& device) {
+            [](ShardedHashMap const& self, std::string const& device) {
                 return self.shard_on(Device::parse(device));
             },
             nb::arg("device"))
         .def_prop_ro("devices", &device_names)
-        .def_prop_ro("policy", [](ShardedMap const& self) { return self.policy().name; })
+        .def_prop_ro("policy", [](ShardedHashMap const& self) { return self.policy().name; })
         .def(
             "key_tensor",
-            [](ShardedMap const& self, std::size_t shard) { return self.key_tensor(shard); },
+            [](ShardedHashMap const& self, std::size_t shard) { return self.key_tensor(shard); },
             nb::arg("shard"))
         .def(
             "value_tensor",
-            [](ShardedMap const& self, std::size_t shard, std::size_t column) {
+            [](ShardedHashMap const& self, std::size_t shard, std::size_t column) {
                 return self.value_tensor(shard, column);
             },
             nb::arg("shard"), nb::arg("column"));
 }
 
-void bind_shard_listings(nb::class_<ShardedMap>& table) {
+void bind_shard_listings(nb::class_<ShardedHashMap>& table) {
     table
         .def("active_buf_indices",
-             [](ShardedMap const& self) {
+             [](ShardedHashMap const& self) {
                  return without_gil([&] { return self.active_buf_indices(); });
              })
         .def("keys",
-             [](ShardedMap const& self) { return without_gil([&] { return self.keys(); }); })
+             [](ShardedHashMap const& self) { return without_gil([&] { return self.keys(); }); })
         .def("items", &items, nb::arg("shard") = nb::none())
         .def("size",
-             &count<nb::overload_cast<std::size_t>(&ShardedMap::size, nb::const_),
-                    nb::overload_cast<>(&ShardedMap::size, nb::const_)>,
+             &count<nb::overload_cast<std::size_t>(&ShardedHashMap::size, nb::const_),
+                    nb::overload_cast<>(&ShardedHashMap::size, nb::const_)>,
              nb::arg("shard") = nb::none())
         .def("capacity",
-             &count<nb::overload_cast<std::size_t>(&ShardedMap::capacity, nb::const_),
-                    nb::overload_cast<>(&ShardedMap::capacity, nb::const_)>,
+             &count<nb::overload_cast<std::size_t>(&ShardedHashMap::capacity, nb::const_),
+                    nb::overload_cast<>(&ShardedHashMap::capacity, nb::const_)>,
              nb::arg("shard") = nb::none())
         .def_prop_ro("key_element",
-                     [](ShardedMap const& self) { return to_spec(self.key_element()); })
+                     [](ShardedHashMap const& self) { return to_spec(self.key_element()); })
         .def_prop_ro("value_elements",
-                     [](ShardedMap const& self) { return to_specs(self.value_elements()); })
-        .def("memory_usage", &memory_usage<ShardedMap>)
-        .def("validate", [](ShardedMap const& self) { without_gil([&] { self.validate(); }); });
+                     [](ShardedHashMap const& self) { return to_specs(self.value_elements()); })
+        .def("memory_usage", &memory_usage<ShardedHashMap>)
+        .def("validate", [](ShardedHashMap const& self) { without_gil([&] { self.validate(); }); });
 }
 
-void bind_shard_storage(nb::class_<ShardedMap>& table) {
+void bind_shard_storage(nb::class_<ShardedHashMap>& table) {
     table
         .def(
             "reserve",
-            [](ShardedMap& self, std::int64_t rows) {
+            [](ShardedHashMap& self, std::int64_t rows) {
                 without_gil([&] { self.reserve(Capacity{rows}); });
             },
             nb::arg("capacity"))
-        .def("clear", [](ShardedMap& self) { without_gil([&] { self.clear(); }); })
+        .def("clear", [](ShardedHashMap& self) { without_gil([&] { self.clear(); }); })
         .def("compact",
-             [](ShardedMap& self) { return without_gil([&] { return self.compact(); }); })
+             [](ShardedHashMap& self) { return without_gil([&] { return self.compact(); }); })
         .def("clone",
-             [](ShardedMap const& self) { return without_gil([&] { return self.clone(); }); })
+             [](ShardedHashMap const& self) { return without_gil([&] { return self.clone(); }); })
         .def(
             "save",
-            [](ShardedMap const& self, nb::bytes const& file_name) {
+            [](ShardedHashMap const& self, nb::bytes const& file_name) {
                 std::string const path = path_of(file_name);
                 without_gil([&] { self.save(path); });
             },
             nb::arg("file_name"))
-        .def("to_bytes",
-             [](ShardedMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
+        .def(
+            "to_bytes",
+            [](ShardedHashMap const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static("load", &load, nb::arg("file_name"), nb::arg("devices"),
                     nb::arg("policy").none(), nb::arg("max_bytes").none())
         .def_static("from_bytes", &from_bytes, nb::arg("bytes"), nb::arg("devices"),
@@ -304,15 +308,16 @@ void bind_shard_storage(nb::class_<ShardedMap>& table) {
 }  // namespace
 
 void bind_sharded_map(nb::module_& m) {
-    nb::class_<ShardedMap> table(m, "ShardedMap", "Several tables that act as one.",
-                                 nb::type_slots(collector_slots));
+    nb::class_<ShardedHashMap> table(m, "ShardedHashMap", "Several tables that act as one.",
+                                     nb::type_slots(collector_slots));
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
              nb::arg("devices"), nb::arg("policy"), nb::arg("seed").none() = nb::none())
-        .def("insert", &located<&ShardedMap::insert>, nb::arg("keys"), nb::arg("values"))
-        .def("insert_or_assign", &located<&ShardedMap::insert_or_assign>, nb::arg("keys"),
+        .def("insert", &located<&ShardedHashMap::insert>, nb::arg("keys"), nb::arg("values"))
+        .def("insert_or_assign", &located<&ShardedHashMap::insert_or_assign>, nb::arg("keys"),
              nb::arg("values"))
-        .def("assign", &keys_and_values<&ShardedMap::assign>, nb::arg("keys"), nb::arg("values"))
+        .def("assign", &keys_and_values<&ShardedHashMap::assign>, nb::arg("keys"),
+             nb::arg("values"))
         .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
         .def("activate", &activate, nb::arg("keys"));
     bind_readers(table);
@@ -320,7 +325,7 @@ void bind_sharded_map(nb::module_& m) {
     bind_shards(table);
     bind_shard_listings(table);
     bind_shard_storage(table);
-    m.def("update", &update_table<ShardedMap>, nb::arg("table"), nb::arg("keys"),
+    m.def("update", &update_table<ShardedHashMap>, nb::arg("table"), nb::arg("keys"),
           nb::arg("gradients"), nb::arg("optimizer"), nb::arg("missing"), nb::arg("duplicates"),
           nb::arg("initial").none());
 }

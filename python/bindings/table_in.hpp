@@ -44,7 +44,8 @@ inline std::vector<ElementSpec> to_specs(std::vector<Element> const& elements) {
     return specs;
 }
 
-inline Pair to_pair(Located&& located) {
+template <class Answer>
+Pair to_pair(Answer&& located) {
     return {std::move(located.indices), std::move(located.mask)};
 }
 

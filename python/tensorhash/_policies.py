@@ -35,7 +35,7 @@ def core_policy(policy: Policy) -> Any:
         wrong = np.flatnonzero((answer < 0) | (answer >= shards))
         if wrong.size:  # checked before the cast to int32 changes a number
             raise ValueError(
-                f"policy: expected a shard of 0 to {shards - 1}, got {answer[wrong[0]]} "
+                f"policy: expected a shard from 0 to {shards - 1}, got {answer[wrong[0]]} "
                 f"for row {wrong[0]}"
             )
         return np.ascontiguousarray(answer, dtype=np.int32)

@@ -35,7 +35,7 @@ class StreamEventResource:
 class ShardedTable(MapTable[ArrayT]):
     """Methods of a table with one shard per device. Mixed into HashMap and BoundedHashMap."""
 
-    _table: _core.ShardedMap  # type: ignore[assignment]
+    _table: _core.ShardedHashMap  # type: ignore[assignment]
     _policy: Policy
     _bounded: ClassVar[bool]
     _without_values = MapTable._without_values  # not HashMap's: a HashSet has no shards
@@ -136,7 +136,7 @@ class ShardedTable(MapTable[ArrayT]):
             raise ValueError("device: expected at least one, such as 'cpu:0', got none")
         if tuple(names) == self.devices:
             return self.clone() if copy else self
-        table = _core.ShardedMap.from_bytes(
+        table = _core.ShardedHashMap.from_bytes(
             self._table.to_bytes(), names, core_policy(self._policy)
         )
         return self._with_policy(table, self._framework, self._policy)
@@ -183,7 +183,7 @@ class ShardedTable(MapTable[ArrayT]):
         names = [] if devices is None else device_names(devices)
         rule = None if policy is None else core_policy(policy)
         most = parse_max_bytes(max_bytes)
-        table = _core.ShardedMap.load(os.fsencode(path), names, rule, most)
+        table = _core.ShardedHashMap.load(os.fsencode(path), names, rule, most)
         if (table.eviction is not None) != cls._bounded:
             reader = "ShardedHashMap" if cls._bounded else "ShardedBoundedHashMap"
             raise ValueError(f'file_name: "{path}" is a file that {reader}\'s load reads')
@@ -214,5 +214,5 @@ def device_names(devices: Any, argument: str = "devices") -> list[str]:
 def _restore(
     cls: type[ShardedTable[Any]], home: str, payload: Any, devices: Sequence[str], policy: Policy
 ) -> ShardedTable[Any]:
-    table = _core.ShardedMap.from_bytes(payload, list(devices), core_policy(policy))
+    table = _core.ShardedHashMap.from_bytes(payload, list(devices), core_policy(policy))
     return cls._with_policy(table, framework(home), policy)

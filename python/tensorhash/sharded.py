@@ -58,9 +58,9 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
 
     def _make(
         self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
-    ) -> _core.ShardedMap:
+    ) -> _core.ShardedHashMap:
         policy = core_policy(self._policy)
-        return _core.ShardedMap(rows, key, values, device_names(device), policy, seed)
+        return _core.ShardedHashMap(rows, key, values, device_names(device), policy, seed)
 
     @classmethod
     def from_items(  # type: ignore[override]
@@ -74,7 +74,7 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         """HashMap.from_items, on these devices."""
         rows, columns, home = cls._free_items(keys, values)
         names = device_names(devices)
-        table = _core.ShardedMap.from_items(rows, columns, names, core_policy(policy))
+        table = _core.ShardedHashMap.from_items(rows, columns, names, core_policy(policy))
         return cls._with_policy(table, home, policy)
 
     def set(

@@ -30,7 +30,7 @@ class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
     The rest is as in BoundedHashMap and ShardedHashMap. `load` needs as many devices as were saved.
     """
 
-    _table: _core.ShardedMap  # type: ignore[assignment]
+    _table: _core.ShardedHashMap  # type: ignore[assignment]
     _bounded = True
 
     def __init__(
@@ -58,10 +58,10 @@ class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
 
     def _make(
         self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
-    ) -> _core.ShardedMap:
+    ) -> _core.ShardedHashMap:
         names = device_names(device)
         policy = core_policy(self._policy)
-        return _core.ShardedMap.bounded(rows, key, values, self._how, names, policy, seed)
+        return _core.ShardedHashMap.bounded(rows, key, values, self._how, names, policy, seed)
 
     # ShardedHashMap returns no evicted entries from these.
 

@@ -1,5 +1,5 @@
-// What a batch looks like to a back end: checked, contiguous rows on the table's device, and memory
-// for the answers. Plain pointers, so that a call costs no copy and no allocation.
+// A batch as a back end sees it: checked, contiguous rows on the table's device, and memory for the
+// results. Plain pointers, so that a call costs no copy and no allocation.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using Bytes = unsigned char const*;
 
 /// Where the keys of a batch lie.
 enum class KeySource : unsigned char {
-    Caller,   // in memory that another thread or process may write to at any time
-    Private,  // in memory that does not change until the call is over
+    Caller,   // memory that another thread or process may write to at any time
+    Private,  // memory that does not change until the call is over
 };
 
 struct KeyRows {
@@ -28,20 +28,20 @@ struct KeyRows {
     KeySource source = KeySource::Caller;
 };
 
-/// One pointer per value column. With an `order`, row i of the keys has row order[i] of the values.
+/// One pointer per value column. With `order`, row i of the keys has row order[i] of the values.
 struct ValueRows {
     std::span<Bytes const> columns;
     std::uint32_t const* order = nullptr;
 };
 
-/// Where a call writes its answers.
+/// Where a call writes its results.
 struct Answers {
     std::uint32_t* indices;  // [rows] buffer indices; 0xffffffff reads as -1
     unsigned char* mask;     // [rows]
 };
 
-/// Rows for keys that are not there: `step` bytes from one key's row to the next, 0 if all keys
-/// share one. Null: zeros.
+/// Rows for absent keys: `step` bytes from one key's row to the next, 0 if all keys share one row.
+/// Null means zeros.
 struct DefaultRows {
     Bytes data = nullptr;
     std::size_t step = 0;
@@ -55,7 +55,7 @@ struct Gather {
     std::uint32_t const* places = nullptr;  // distinct
 };
 
-// The changes of a table, one struct per verb. HashMap has the verbs' contracts.
+// The changes of a table, one struct per operation. HashMap documents the operations.
 
 struct Insert {
     KeyRows keys;
@@ -78,18 +78,18 @@ struct Accumulate {
     Answers out;
 };
 
-/// How update() gets to the entries of its keys.
+/// How update() finds the entries of its keys.
 enum class Lookup : unsigned char {
-    Find,    // looks the keys up; absent ones are skipped
+    Find,    // looks the keys up and skips absent ones
     Insert,  // adds absent keys; the mask says which rows found their key
-    Done,    // the answers are there already, as find() gave them
+    Done,    // `out` already has the results of find()
 };
 struct Update {
     KeyRows keys;
-    Element const* gradient;  // what a row of the gradients is
+    Element const* gradient;  // dtype and shape of one row of the gradients
     Bytes gradients;
     std::variant<Optimizer const*, RowStep const*> step;
-    Duplicates duplicates;
+    DuplicateKeys duplicates;
     Lookup lookup;
     DefaultRows initial;  // weights of the keys that Lookup::Insert adds
     Answers out;

@@ -8,13 +8,13 @@
 
 namespace tensorhash::backend {
 
-/// Most columns of a row: a batch and six axes.
+/// Maximum columns of a row: a batch index and six axes.
 inline constexpr std::uint32_t kMaxCoordColumns = 7;
 
-/// Most rows of one table or batch: row numbers are int32.
+/// Maximum rows of one table or batch: row numbers are int32.
 inline constexpr std::uint64_t kMaxCoordRows = (std::uint64_t{1} << 31) - 1;
 
-/// Most batches that are listed with the empty ones among them.
+/// Maximum batches of a result, empty ones included.
 inline constexpr std::int64_t kMaxBatches = std::int64_t{1} << 24;
 
 /// int32 or int64 [rows, columns], contiguous, on the device of the back end.
@@ -38,7 +38,7 @@ inline std::int32_t const* row_of(CoordRows const& rows, std::size_t i) noexcept
 /// The numbers that the rows of a table may hold.
 enum class RowRange : std::uint8_t {
     Int32,      // all of int32
-    Packed64,   // the range of the 64-bit packed key: a batch, then coordinates
+    Packed64,   // the range of the 64-bit packed key: a batch index, then coordinates
     Packed128,  // 17 bits in every column
 };
 

@@ -16,20 +16,20 @@
 
 namespace tensorhash::backend {
 
-/// How one store differs from another; fixed for its life, except that a capacity may be dropped.
+/// How stores differ. Fixed for the life of a store, except that it may drop its capacity.
 struct CoordStoreRules {
     bool double_hash = false;
     std::optional<std::uint64_t> slots{};  // a power of two; more distinct rows are refused
     bool published_hash = false;           // packed keys use Splitmix64Hash, without a seed
-    std::optional<std::uint64_t> seed{};   // without one the store draws its own
+    std::optional<std::uint64_t> seed{};   // if absent, the store draws one
     RowRange range = RowRange::Int32;      // insert and expand refuse rows outside it
 };
 
-/// What a store says about itself without reading its rows.
+/// What a store knows about itself without reading its rows.
 struct CoordStoreInfo {
     std::uint64_t entries = 0;   // rows, duplicates included
     std::uint64_t distinct = 0;  // distinct rows
-    std::uint64_t slots = 0;     // wide keys have none: then the slots that packed keys would have
+    std::uint64_t slots = 0;     // for wide keys, the number that packed keys would have
     std::uint32_t columns = 0;   // 0 until they are set
     coords::CoordKey key = coords::CoordKey::Packed64;
     bool grows = false;
@@ -42,8 +42,8 @@ struct CoordSlots {
 };
 
 /// The rows of one table in order of insertion, and an index over them. The caller checks dtype,
-/// shape and device, holds the lock, and lets readers in together and a writer alone. A call that
-/// throws changes nothing.
+/// shape and device, and holds the lock: many readers or one writer. A call that throws changes
+/// nothing.
 class CoordStore {
 public:
     virtual ~CoordStore() = default;
@@ -52,14 +52,14 @@ public:
     /// Sets the number of columns of a store that has none.
     virtual void set_columns(std::uint32_t columns) = 0;
 
-    /// Appends rows, at least one. ValueError that names `argument` if a number is out of range;
-    /// TableFull if a store of fixed capacity has no room.
+    /// Appends one or more rows. Throws ValueError that names `argument` if a number is out of
+    /// range, TableFull if a store of fixed capacity has no room.
     virtual void insert(CoordRows const& rows, std::string_view argument) = 0;
-    /// Appends base[n] + offsets[k] where that is new, offset by offset. Neither is empty.
+    /// Appends the rows base[n] + offsets[k] that are new, offset by offset. Neither is empty.
     virtual void expand(CoordRows const& base, CoordRows const& offsets) = 0;
-    /// Drops all rows. Capacity and columns stay. Views keep their contents.
+    /// Removes all rows. Capacity and columns stay. Views keep their contents.
     virtual void clear() = 0;
-    /// From now on the store grows.
+    /// Lets a store of fixed capacity grow from now on.
     virtual void grow_on_demand() noexcept = 0;
 
     /// int32 [M]: the first row equal to each query, or -1, also for queries out of range.
@@ -74,12 +74,12 @@ public:
     virtual Tensor rows() const = 0;
     /// int32 [distinct]: the first row of each key, ascending.
     virtual Tensor unique() const = 0;
-    /// Nothing if the keys are wider than 64 bits.
+    /// Empty if the keys are wider than 64 bits.
     virtual std::optional<CoordSlots> slots() const = 0;
 };
 
-/// A cloud for a search: float or integer points [N, D], and for each row its batch, any integer
-/// dtype, or none.
+/// A radius search. A cloud has float or integer points [N, D] and may have a batch index per
+/// point, of any integer dtype.
 struct RadiusRequest {
     coords::Cloud points;
     coords::Cloud queries;
@@ -87,7 +87,7 @@ struct RadiusRequest {
     std::optional<std::int64_t> max_neighbors{};
 };
 
-/// Points [N, D] and one voxel size and origin per axis; the result has this integer dtype.
+/// Points [N, D], and one voxel size and origin per axis. `dtype` is that of the result.
 struct VoxelizeRequest {
     Tensor points;
     std::vector<double> voxel_size;
@@ -96,18 +96,18 @@ struct VoxelizeRequest {
     Dtype dtype = Dtype::Int32;
 };
 
-/// The coordinate operations of one device. It has no state of its own: any thread may call it. The
-/// public functions check dtypes, shapes and devices first; the back end checks numbers.
+/// The coordinate operations of one device. Stateless: any thread may call it. The public functions
+/// check dtypes, shapes and devices first; the back end checks numbers.
 class CoordsBackend {
 public:
     virtual ~CoordsBackend() = default;
 
-    /// An empty store. `columns` may be 0: the first batch sets them.
+    /// An empty store. `columns` may be 0: then the first batch sets them.
     virtual std::unique_ptr<CoordStore> make_store(CoordStoreRules const& rules,
                                                    std::uint32_t columns) const = 0;
 
-    /// The distinct rows among `coords` and their sums with int64 offsets [K, D]. `chunk_rows` sums
-    /// are made at a time. Without `batches`, the largest batch is the last.
+    /// The distinct rows among `coords` and their sums with int64 offsets [K, D]. Computes
+    /// `chunk_rows` sums at a time. Without `batches`, the largest batch index is the last.
     virtual coords::BatchedCoords expand(CoordRows const& coords,
                                          std::span<std::int64_t const> offsets,
                                          std::size_t chunk_rows,

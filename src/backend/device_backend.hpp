@@ -17,8 +17,8 @@ namespace tensorhash::backend {
 class TableBackend;
 class CoordsBackend;
 
-/// A queue of work on a device; null: the device's own. On the CPU a call is done when it returns,
-/// so the CPU has no other.
+/// A queue of work on a device. Null is the device's own. On the CPU a call is done when it
+/// returns, so the CPU has no other stream.
 struct Stream {
     void* handle = nullptr;
 };
@@ -30,7 +30,7 @@ struct TableSpec {
     Element const& key;
     std::vector<Element> const& values;
     std::uint64_t capacity = 0;
-    std::optional<std::uint64_t> seed = {};  // none: the table draws one
+    std::optional<std::uint64_t> seed = {};  // if absent, the table draws one
 };
 
 /// Back ends live as long as the process.
@@ -42,7 +42,7 @@ public:
     virtual void copy(void* to, Device to_device, void const* from, Device from_device,
                       std::size_t bytes) = 0;
 
-    /// The end of the work that `stream` has now.
+    /// The end of the work that `stream` has so far.
     virtual Event record(Stream stream) = 0;
     /// Later work of `stream` begins after `event`.
     virtual void wait(Stream stream, Event const& event) = 0;
@@ -51,12 +51,12 @@ public:
 
     virtual std::unique_ptr<TableBackend> make_table(TableSpec const& spec, Device device) = 0;
     virtual CoordsBackend const& coords() = 0;
-    /// The bytes that a new table takes; the largest number if they are more.
+    /// The bytes that a new table takes; the largest number if that overflows.
     virtual std::uint64_t memory_for(TableSpec const& spec) const = 0;
     /// The distinct rows of an array of at least one element per row.
     virtual Unique unique(KeyRows rows, Element const& element, UniqueParts parts) = 0;
-    /// Groups rows by shard. `shard_of_row`, int32 [rows], says the shards; without it they follow
-    /// from the hash of hash_policy(). One shard takes all rows as they are.
+    /// Groups rows by shard. `shard_of_row`, int32 [rows], gives the shards; without it the hash of
+    /// hash_policy() decides. A single shard takes all rows as they are.
     virtual std::unique_ptr<Routed> route(KeyRows keys, Element const& element, std::size_t shards,
                                           Tensor shard_of_row) = 0;
 

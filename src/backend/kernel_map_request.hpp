@@ -21,8 +21,8 @@ struct KernelMapRequest {
     Shape size{};                         // of the kernel, per axis; empty for a list of offsets
     Shape dilation{};                     // per axis; empty for a list of offsets
     std::vector<std::int32_t> offsets{};  // [all, axes]
-    std::size_t all = 0;                  // offsets of the kernel
-    std::size_t groups = 0;               // offsets that are wanted: the first ones
+    std::size_t all = 0;                  // number of offsets of the kernel
+    std::size_t groups = 0;               // number of offsets that are wanted: the first ones
     coords::Duplicates duplicates = coords::Duplicates::Refuse;
     coords::Strategy strategy = coords::Strategy::Fastest;  // never WarpConvNet
     std::int64_t coarse_stride = 4;  // width of a coarse cell of Hierarchical, a power of two
@@ -48,20 +48,20 @@ struct KernelMapPairs {
     std::int64_t fine_probes = 0;
 };
 
-/// Whether the hierarchical path takes the kernel: odd, centered, three axes, dilation 1.
+/// Can the hierarchical path run this kernel? It must be odd, centered, of 3 axes and dilation 1.
 bool hierarchical_takes(KernelMapRequest const& request) noexcept;
-/// ValueError that names the argument and the axis unless it does.
+/// Throws ValueError that names the argument and the axis if it cannot.
 void check_hierarchical_takes(KernelMapRequest const& request);
 
-/// Whether the blocks path takes the kernel: up to three axes, up to 16 wide, dilation 1.
+/// Can the blocks path run this kernel? At most three axes, at most 16 wide, dilation 1.
 bool blocks_take(KernelMapRequest const& request) noexcept;
-/// ValueError that names the argument and the axis unless it does.
+/// Throws ValueError that names the argument and the axis if it cannot.
 void check_blocks_take(KernelMapRequest const& request);
 
-/// ValueError unless half of the groups mirror the other half. Needs `equal`.
+/// Throws ValueError unless half of the groups mirror the other half. Needs `equal`.
 void check_skip_symmetric(KernelMapRequest const& request);
 
-/// ValueError: `row` of in_coords repeats row `first`.
+/// Throws ValueError: `row` of in_coords repeats row `first`.
 [[noreturn]] void fail_repeated(std::size_t row, std::size_t first);
 
 }  // namespace tensorhash::backend

@@ -1,4 +1,4 @@
-// Back ends by type of device. This file names the CPU's factory and includes nothing of it.
+// Back ends by device type. Names the CPU's factory, but includes none of its headers.
 #include "backend/loader.hpp"
 
 #include <algorithm>

@@ -7,12 +7,13 @@
 
 namespace tensorhash::backend {
 
-/// The back end for devices of this type. Throws DeviceError, naming `argument`, if there is none.
+/// The back end for devices of this type. Throws DeviceError that names `argument` if none is
+/// loaded.
 DeviceBackend& backend_for(Device device, std::string_view argument);
 
-/// The CPU's, which is always there. src/table/ defines it.
+/// The CPU's back end, which is always there. src/table/ defines it.
 DeviceBackend& cpu_backend() noexcept;
-/// The coordinates of the CPU. src/coords/ defines it.
+/// The CPU's coordinate operations. src/coords/ defines them.
 CoordsBackend const& cpu_coords();
 
 }  // namespace tensorhash::backend

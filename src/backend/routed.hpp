@@ -9,7 +9,7 @@
 
 namespace tensorhash::backend {
 
-/// Rows grouped by shard, within a shard in row order: this order keeps a batch as if in order.
+/// Rows grouped by shard, in row order within each shard, so that a batch acts as if in order.
 class Routed {
 public:
     virtual ~Routed() = default;
@@ -22,12 +22,12 @@ public:
         return begins_[shard + 1] - begins_[shard];
     }
 
-    /// Copies the caller's rows into groups. With one shard rows are grouped already.
+    /// Copies the caller's rows into groups. With one shard, they already are one group.
     virtual void group(Bytes from, std::size_t row_bytes, unsigned char* to) const = 0;
-    /// Writes the caller's row for each grouped row.
+    /// Writes the caller's row of each grouped row.
     virtual void list_rows(std::uint32_t* to) const = 0;
-    /// Brings the shards' answers back to the caller's rows: `indices` become shard << 32 | index,
-    /// -1 stays. One of the two results may be null: not wanted.
+    /// Brings the shards' results back to the caller's rows: `indices` become shard << 32 | index;
+    /// -1 stays. Either result may be null if it is not wanted.
     virtual void ungroup(Answers const& grouped, std::int64_t* indices,
                          unsigned char* mask) const noexcept = 0;
 

@@ -1,4 +1,4 @@
-// TableBackend: one table on one device. Calls take whole batches, so a virtual call costs nothing.
+// TableBackend: one table on one device. Calls take whole batches, so virtual calls cost nothing.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct TableImage {
     std::shared_ptr<void> owner;             // of the memory, if it is a copy
 };
 
-/// A change that has all its memory but is not yet made. Only its table can read it.
+/// A change that has all its memory but is not made yet. Only its table can read it.
 class Prepared {
 public:
     virtual ~Prepared() = default;
@@ -48,16 +48,17 @@ public:
     virtual void activate(Activate const& batch) = 0;
     virtual void insert_or_assign(InsertOrAssign const& batch) = 0;
     virtual void accumulate(Accumulate const& batch) = 0;
-    /// Steps written by the user need a table on the CPU.
+    /// A step written by the user needs a table on the CPU.
     virtual void update(Update const& batch) = 0;
     virtual void erase(Erase const& batch) = 0;
-    /// Overwrites the values of the keys that are there; of equal keys the last row wins. Answers
-    /// as find().
+    /// Overwrites the values of present keys; of equal keys the last row wins. Same results as
+    /// find().
     virtual void assign(KeyRows keys, ValueRows values, Answers out) = 0;
 
-    // In two steps, for a caller that changes several tables or none. Nothing may use the table
-    // between the two. Answers are valid only after finish(); what a Change points at stays where
-    // it is until then. A failed prepare() leaves the table unchanged; finish() cannot fail.
+    // A change in two steps, for callers that change several tables or none. Nothing may use the
+    // table between the steps. Results are valid only after finish(); memory that a Change points
+    // at must stay valid until then. A failed prepare() leaves the table unchanged; finish() cannot
+    // fail.
     virtual std::unique_ptr<Prepared> prepare(Change const& change) = 0;
     virtual void finish(std::unique_ptr<Prepared> prepared) noexcept = 0;
     virtual void cancel(std::unique_ptr<Prepared> prepared) noexcept = 0;
@@ -65,35 +66,34 @@ public:
     /// Copies rows of a value column to `out`.
     virtual void gather(std::size_t column, Gather const& rows, void* out) const = 0;
     virtual void gather_keys(Gather const& rows, void* out) const = 0;
-    /// Writes the first `limit` live buffer indices from `begin` on, ascending. Returns how many
-    /// there are.
+    /// Writes up to `limit` live buffer indices from `begin` on, ascending. Returns how many.
     virtual std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const = 0;
     /// Copies the live keys and their values, in the order of list(), to memory for all entries.
     /// `values` has one address per column, or none at all.
     virtual void items(void* keys, std::span<void* const> values) const = 0;
-    /// The whole buffers, [capacity, *shape], shared.
+    /// Views of the whole buffers, [capacity, *shape].
     virtual Tensor key_tensor() const = 0;
     virtual Tensor value_tensor(std::size_t column) const = 0;
-    /// Whether this memory lies in the table's buffers.
+    /// Does this memory lie in the table's buffers?
     virtual bool overlaps(void const* data, std::size_t bytes) const noexcept = 0;
 
     virtual void reserve(Reserve const& request) = 0;
     virtual void compact(Compact const& request) = 0;
     virtual void clear() noexcept = 0;
-    /// A copy of everything: buffer indices, free stack and seed included.
+    /// A full copy, with buffer indices, free stack and seed.
     virtual std::unique_ptr<TableBackend> clone() const = 0;
-    /// A new table without entries: the same elements, capacity and seed.
+    /// A new table without entries, with the same elements, capacity and seed.
     virtual std::unique_ptr<TableBackend> make_empty() const = 0;
 
     /// A table on the CPU shows its own memory: the image is valid until the next change.
     virtual TableImage to_cpu() const = 0;
-    /// Fills a new table, of at least `image.top` rows. Throws CorruptTable if the image is unsound:
-    /// equal keys, or free indices that are not below `top`, once each.
+    /// Fills a new table of at least `image.top` rows. Throws CorruptTable if keys are equal, or if
+    /// free indices are repeated or not below `top`.
     virtual void from_cpu(TableImage const& image) = 0;
 
     virtual TableSizes sizes() const noexcept = 0;
     virtual MemoryUsage memory_usage() const noexcept = 0;
-    /// Throws CorruptTable unless the table is sound, as HashMap::validate() says.
+    /// Throws CorruptTable unless the table is valid, as HashMap::validate() says.
     virtual void validate() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// The C interface over HashMap, and what belongs to no map: versions, memory and seeds.
+// The C interface to HashMap, and the calls that need no map: versions, memory and seeds.
 #include "capi/support.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/seed.hpp"
@@ -193,8 +193,8 @@ th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const
         Items const items = table.items();
         std::int64_t const count = items.keys.shape()[0];
         if (count > limit) {
-            throw ValueError("limit: expected at least the " + std::to_string(count) +
-                             " live entries, got " + std::to_string(limit));
+            throw ValueError("limit: expected at least " + std::to_string(count) +
+                             ", the number of live entries, got " + std::to_string(limit));
         }
         if (count > 0) {
             require(keys, "keys");

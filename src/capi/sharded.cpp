@@ -1,4 +1,4 @@
-// The C interface over ShardedMap: the calls of c.cpp with int64 indices, devices and a policy.
+// The C interface to ShardedHashMap: the calls of c.cpp with int64 indices, devices and a policy.
 #include "tensorhash/sharded/sharded_map.hpp"
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "tensorhash/device.hpp"
 
 struct th_sharded {
-    tensorhash::ShardedMap map;
+    tensorhash::ShardedHashMap map;
 };
 
 namespace {
@@ -32,23 +32,24 @@ ShardPolicy to_policy(th_policy const& policy) {
         return policy_from_name(policy.name);
     }
     if (std::string_view(policy.name) == "hash" || std::string_view(policy.name) == "mod") {
-        throw ValueError("policy.name: expected a name of its own for a route, got \"" +
-                         std::string(policy.name) + "\"");
+        throw ValueError(
+            "policy.name: expected a name other than hash and mod for a custom route, got \"" +
+            std::string(policy.name) + "\"");
     }
     return {policy.name, [route = policy.route, context = policy.context](
                              Tensor const& keys, int shards, std::span<std::int32_t> shard) {
                 if (route(context, keys.data(), static_cast<std::int64_t>(shard.size()), shards,
                           shard.data()) != 0) {
-                    throw ValueError("policy: its route failed for " +
+                    throw ValueError("policy.route: the callback failed for " +
                                      std::to_string(shard.size()) + " keys");
                 }
             }};
 }
 
-/// Nothing for -1, which stands for all shards.
+/// nullopt for -1, which stands for all shards.
 std::optional<std::size_t> to_shard(std::int32_t shard) {
     if (shard < -1) {
-        throw IndexError("shard: expected -1 for all, or a shard from 0 on, got " +
+        throw IndexError("shard: expected -1 for all shards, or at least 0, got " +
                          std::to_string(shard));
     }
     return shard < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(shard));
@@ -63,9 +64,9 @@ th_status th_sharded_create(int64_t init_capacity, th_element key, th_element co
                             th_policy policy, th_sharded** map) {
     return guarded([&] {
         require(map, "map");
-        *map = new th_sharded{ShardedMap(Capacity{init_capacity}, to_element(key),
-                                         to_elements(values, value_count),
-                                         to_devices(devices, device_count), to_policy(policy))};
+        *map = new th_sharded{ShardedHashMap(Capacity{init_capacity}, to_element(key),
+                                             to_elements(values, value_count),
+                                             to_devices(devices, device_count), to_policy(policy))};
     });
 }
 
@@ -73,7 +74,7 @@ void th_sharded_destroy(th_sharded* map) { delete map; }
 
 th_status th_sharded_size(th_sharded const* map, int32_t shard, int64_t* size) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         require(size, "size");
         auto const one = to_shard(shard);
         *size = one ? table.size(*one) : table.size();
@@ -81,7 +82,7 @@ th_status th_sharded_size(th_sharded const* map, int32_t shard, int64_t* size) {
 }
 th_status th_sharded_capacity(th_sharded const* map, int32_t shard, int64_t* capacity) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         require(capacity, "capacity");
         auto const one = to_shard(shard);
         *capacity = one ? table.capacity(*one) : table.capacity();
@@ -98,7 +99,7 @@ th_status th_sharded_validate(th_sharded const* map) {
 }
 th_status th_sharded_memory(th_sharded const* map, int64_t* bytes) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         require(bytes, "bytes");
         *bytes = static_cast<std::int64_t>(table.memory_usage().total());
     });
@@ -107,7 +108,7 @@ th_status th_sharded_memory(th_sharded const* map, int64_t* bytes) {
 th_status th_sharded_shard_of(th_sharded const* map, void const* keys, int64_t rows,
                               int32_t* shard) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         Tensor const batch = rows_of(keys, rows, table.key_element(), "keys");
         if (rows > 0) {
             require(shard, "shard");
@@ -120,7 +121,7 @@ th_status th_sharded_upsert(th_sharded* map, void const* keys, int64_t rows,
                             void const* const* values, th_reduce const* reduce, int64_t* indices,
                             uint8_t* mask) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         auto const& elements = table.value_elements();
         auto const reduces = to_reduces(reduce, elements.size());
         Tensor const batch = rows_of(keys, rows, table.key_element(), "keys");
@@ -132,9 +133,9 @@ th_status th_sharded_upsert(th_sharded* map, void const* keys, int64_t rows,
 th_status th_sharded_insert_into(th_sharded* map, int32_t shard, void const* keys, int64_t rows,
                                  void const* const* values, int64_t* indices, uint8_t* mask) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         if (shard < 0) {
-            throw IndexError("shard: expected a shard from 0 on, got " + std::to_string(shard));
+            throw IndexError("shard: expected at least 0, got " + std::to_string(shard));
         }
         Tensor const batch = rows_of(keys, rows, table.key_element(), "keys");
         auto const columns = columns_of(table.value_elements(), values, rows);
@@ -145,7 +146,7 @@ th_status th_sharded_insert_into(th_sharded* map, int32_t shard, void const* key
 th_status th_sharded_activate(th_sharded* map, void const* keys, int64_t rows, int64_t* indices,
                               uint8_t* mask) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         copy_out(table.activate(rows_of(keys, rows, table.key_element(), "keys")), indices, mask);
     });
 }
@@ -153,14 +154,14 @@ th_status th_sharded_activate(th_sharded* map, void const* keys, int64_t rows, i
 th_status th_sharded_find(th_sharded const* map, void const* keys, int64_t rows, int64_t* indices,
                           uint8_t* mask) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         copy_out(table.find(rows_of(keys, rows, table.key_element(), "keys")), indices, mask);
     });
 }
 
 th_status th_sharded_erase(th_sharded* map, void const* keys, int64_t rows, uint8_t* mask) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         Tensor const erased = table.erase(rows_of(keys, rows, table.key_element(), "keys"));
         if (mask != nullptr) {
             copy_out(erased, mask);
@@ -171,7 +172,7 @@ th_status th_sharded_erase(th_sharded* map, void const* keys, int64_t rows, uint
 th_status th_sharded_assign(th_sharded* map, void const* keys, int64_t rows,
                             void const* const* values, uint8_t* mask) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         Tensor const batch = rows_of(keys, rows, table.key_element(), "keys");
         Tensor const there = table.assign(batch, columns_of(table.value_elements(), values, rows));
         if (mask != nullptr) {
@@ -197,7 +198,7 @@ th_status th_sharded_get(th_sharded const* map, void const* keys, int64_t rows, 
 th_status th_sharded_replace(th_sharded* map, void const* keys, int64_t rows,
                              void const* const* values) {
     return guarded([&] {
-        ShardedMap& table = open(map);
+        ShardedHashMap& table = open(map);
         Tensor const batch = rows_of(keys, rows, table.key_element(), "keys");
         table.replace(batch, columns_of(table.value_elements(), values, rows));
     });
@@ -206,7 +207,7 @@ th_status th_sharded_replace(th_sharded* map, void const* keys, int64_t rows,
 th_status th_sharded_export(th_sharded const* map, int64_t begin, int64_t end, int64_t limit,
                             th_make_sharded_room make_room, void* context, int64_t* next) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         require(reinterpret_cast<void const*>(make_room), "make_room");
         require(next, "next");
         *next = table.export_from(begin, end, limit, [&](std::int64_t rows) {
@@ -218,7 +219,7 @@ th_status th_sharded_export(th_sharded const* map, int64_t begin, int64_t end, i
 
 th_status th_sharded_save(th_sharded const* map, char const* file_name) {
     return guarded([&] {
-        ShardedMap const& table = open(map);
+        ShardedHashMap const& table = open(map);
         require(file_name, "file_name");
         table.save(file_name);
     });
@@ -234,7 +235,7 @@ th_status th_sharded_load(char const* file_name, char const* const* devices, int
             rule = to_policy(policy);
         }
         *map = new th_sharded{
-            ShardedMap::load(file_name, to_devices(devices, device_count), std::move(rule))};
+            ShardedHashMap::load(file_name, to_devices(devices, device_count), std::move(rule))};
     });
 }
 

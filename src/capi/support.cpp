@@ -1,4 +1,4 @@
-// Checks and conversions of what the C calls are given.
+// Checks and converts the arguments of the C calls.
 #include "capi/support.hpp"
 
 namespace tensorhash::capi {
@@ -8,7 +8,7 @@ thread_local std::string last_error;
 
 constexpr std::int32_t kMaxRank = 63;
 
-/// A number of the caller's that must be one of an enum's, 0 to `last`.
+/// ValueError unless `given` is a value of an enum with the values 0 to `last`.
 void require_choice(int given, int last, char const* argument) {
     if (given < 0 || given > last) {
         throw ValueError(std::string(argument) + ": expected 0 to " + std::to_string(last) +
@@ -29,7 +29,7 @@ th_status failed(th_status status, char const* what) noexcept {
 
 void require(void const* pointer, char const* argument) {
     if (pointer == nullptr) {
-        throw ValueError(std::string(argument) + ": expected an address, got null");
+        throw ValueError(std::string(argument) + ": expected a pointer, got null");
     }
 }
 
@@ -84,7 +84,7 @@ UpdateOptions to_options(th_missing missing, th_duplicates duplicates) {
     require_choice(duplicates, TH_ADD_UP, "duplicates");
     UpdateOptions options;
     options.missing = static_cast<Missing>(missing);
-    options.duplicates = static_cast<Duplicates>(duplicates);
+    options.duplicates = static_cast<DuplicateKeys>(duplicates);
     return options;
 }
 
@@ -123,8 +123,9 @@ std::vector<Tensor> columns_of(std::vector<Element> const& elements, void const*
 
 Element const& column_of(std::vector<Element> const& elements, std::int32_t column) {
     if (column < 0 || static_cast<std::size_t>(column) >= elements.size()) {
-        throw IndexError("column: expected one of the table's " + std::to_string(elements.size()) +
-                         " value columns, from 0 on, got " + std::to_string(column));
+        throw IndexError("column: expected at least 0 and less than " +
+                         std::to_string(elements.size()) + ", the number of value columns, got " +
+                         std::to_string(column));
     }
     return elements[static_cast<std::size_t>(column)];
 }

@@ -1,5 +1,5 @@
-// What the C calls share: exceptions turned into codes, checks of arguments, borrowed arrays in,
-// copies out.
+// Shared by the C calls: turns exceptions into codes, checks arguments, borrows input arrays,
+// copies results out.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@
 
 namespace tensorhash::capi {
 
-/// Remembers the sentence for th_last_error() on this thread.
+/// Stores the message for th_last_error() on this thread. Returns `status`.
 th_status failed(th_status status, char const* what) noexcept;
 
 template <class Body>
@@ -40,7 +40,7 @@ th_status guarded(Body&& body) noexcept {
         return failed(TH_CORRUPT_TABLE, e.what());
     } catch (std::bad_alloc const&) {
         return failed(TH_OUT_OF_MEMORY, "out of memory");
-    } catch (std::length_error const&) {  // a vector that could never be
+    } catch (std::length_error const&) {  // a vector above its maximum size
         return failed(TH_OUT_OF_MEMORY, "out of memory");
     } catch (std::exception const& e) {
         return failed(TH_UNKNOWN_ERROR, e.what());
@@ -65,28 +65,29 @@ Optimizer to_optimizer(th_optimizer const* optimizer);
 UpdateOptions to_options(th_missing missing, th_duplicates duplicates);
 std::vector<Reduce> to_reduces(th_reduce const* reduce, std::size_t columns);
 
-/// The caller's rows as a tensor; nothing is copied.
+/// The caller's rows as a tensor, without a copy.
 Tensor rows_of(void const* data, std::int64_t rows, Element const& element, char const* argument);
 std::vector<Tensor> columns_of(std::vector<Element> const& elements, void const* const* values,
                                std::int64_t rows);
 Element const& column_of(std::vector<Element> const& elements, std::int32_t column);
-/// What missing keys get: one row for all, or one each; null is no tensor, which means zeros.
+/// The default for missing keys: one row for all, or one per row. Null gives no tensor, which means
+/// zeros.
 Tensor missing_of(void const* missing, std::int32_t per_row, std::int64_t rows,
                   Element const& element);
 
 void copy_out(Tensor const& from, void* to);
-/// Index is what the map's indices are made of.
-template <class Index>
-void copy_out(Located const& located, Index* indices, std::uint8_t* mask) {
+/// Index: int32_t for HashMap, int64_t for ShardedHashMap. Null arrays are skipped.
+template <class Result, class Index>
+void copy_out(Result const& result, Index* indices, std::uint8_t* mask) {
     if (indices != nullptr) {
-        copy_out(located.indices, static_cast<void*>(indices));
+        copy_out(result.indices, static_cast<void*>(indices));
     }
     if (mask != nullptr) {
-        copy_out(located.mask, static_cast<void*>(mask));
+        copy_out(result.mask, static_cast<void*>(mask));
     }
 }
 
-/// get_into() of one column, of either map.
+/// Calls get_into() of either map for one column.
 template <class Map>
 void get_column(Map const& map, void const* keys, std::int64_t rows, std::int32_t column,
                 void const* missing, std::int32_t per_row, void* values, std::uint8_t* mask) {
@@ -110,7 +111,7 @@ void get_column(Map const& map, void const* keys, std::int64_t rows, std::int32_
     map.get_into(batch, defaults, out, reinterpret_cast<bool*>(mask));
 }
 
-/// update() of either map.
+/// Calls update() of either map.
 template <class Map>
 void update_rows(Map& map, void const* keys, std::int64_t rows, void const* gradients,
                  th_optimizer const* optimizer, th_missing missing, th_duplicates duplicates,
@@ -118,17 +119,18 @@ void update_rows(Map& map, void const* keys, std::int64_t rows, void const* grad
     Optimizer const step = to_optimizer(optimizer);
     UpdateOptions const options = to_options(missing, duplicates);
     Tensor const batch = rows_of(keys, rows, map.key_element(), "keys");
-    Tensor const slopes = rows_of(gradients, rows, column_of(map.value_elements(), 0), "gradients");
-    Located const done = map.update(batch, slopes, step, options);
-    copy_out(done, static_cast<std::int32_t*>(nullptr), mask);
+    Tensor const gradient_rows =
+        rows_of(gradients, rows, column_of(map.value_elements(), 0), "gradients");
+    auto const updated = map.update(batch, gradient_rows, step, options);
+    copy_out(updated, static_cast<std::int32_t*>(nullptr), mask);
 }
 
-/// A th_room or th_sharded_room that the caller made, as the library's room.
+/// Calls the caller's make_room and converts its th_room or th_sharded_room to the library's type.
 template <class Made, class Room, class MakeRoom>
 Made call_make_room(MakeRoom make_room, void* context, std::int64_t rows, std::size_t columns) {
     Room room{nullptr, nullptr, nullptr};
     if (make_room(context, rows, &room) != 0) {
-        throw ValueError("make_room: no room for " + std::to_string(rows) + " rows");
+        throw ValueError("make_room: the callback failed for " + std::to_string(rows) + " rows");
     }
     Made made{room.keys, {}, room.indices};
     if (room.values != nullptr) {

@@ -1,4 +1,4 @@
-// The CPU's CoordsBackend: joins the parts of src/coords.
+// The CoordsBackend of the CPU. It forwards each call to a folder of src/coords.
 #include "backend/coords_backend.hpp"
 #include "backend/loader.hpp"
 #include "coords/kernel_map/paths.hpp"
@@ -10,7 +10,7 @@
 namespace tensorhash::coords {
 namespace {
 
-/// Adds the kernel map to the store: tables/ comes before kernel_map/ and must not know it.
+/// Adds kernel_map() to the store here, because tables/ must not include kernel_map/.
 class MappedCoordStore final : public CpuCoordStore {
 public:
     using CpuCoordStore::CpuCoordStore;

@@ -1,4 +1,4 @@
-// Which instruction-set level of the CPU back end this machine gets.
+// Picks the instruction-set level of the CPU back end for this machine.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -13,30 +13,31 @@
 
 namespace tensorhash::cpu {
 
-using KernelsFor = Kernels const& (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
-using FlatKernelsOf = FlatKernels const& (*)();
-using VectorKernelsOf = VectorKernels const& (*)();
+using IndexLoopsFor = IndexLoops const& (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
+using FlatLoopsOf = FlatLoops const& (*)();
+using VectorLoopsOf = VectorLoops const& (*)();
 
-// The build says by TH_HAS_LEVEL_<level> which levels it compiled.
+// The build defines TH_HAS_LEVEL_<level> for each level that it compiles.
 #if defined(TH_HAS_LEVEL_v2)
-Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
-FlatKernels const& flat_kernels_v2();
-VectorKernels const& vector_kernels_v2();
+IndexLoops const& index_loops_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FlatLoops const& flat_loops_v2();
+VectorLoops const& vector_loops_v2();
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
-FlatKernels const& flat_kernels_v3();
-VectorKernels const& vector_kernels_v3();
+IndexLoops const& index_loops_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FlatLoops const& flat_loops_v3();
+VectorLoops const& vector_loops_v3();
 #endif
 #if defined(TH_HAS_LEVEL_generic)
-Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
-FlatKernels const& flat_kernels_generic();
-VectorKernels const& vector_kernels_generic();
+IndexLoops const& index_loops_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FlatLoops const& flat_loops_generic();
+VectorLoops const& vector_loops_generic();
 #endif
 
 bool has_v3() noexcept {
 #if defined(__x86_64__)
-    // What the level has beyond v2. Not all compilers know the level's name, or the last three by theirs.
+    // What v3 has beyond v2. Some compilers do not know the name of the level or the names of its
+    // last three features.
     constexpr unsigned kMovbeAndF16c = 1u << 22 | 1u << 29;
     constexpr unsigned kLzcnt = 1u << 5;
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -53,13 +54,13 @@ namespace {
 
 struct Level {
     char const* name;
-    KernelsFor kernels;
-    FlatKernelsOf flat_kernels;
-    VectorKernelsOf vector_kernels;
+    IndexLoopsFor index_loops;
+    FlatLoopsOf flat_loops;
+    VectorLoopsOf vector_loops;
 };
 
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
-/// TENSORHASH_ISA=x86-64-v2 asks for the baseline, to compare levels or to rule one out.
+/// TENSORHASH_ISA=x86-64-v2 selects the baseline, to compare levels or to rule one out.
 bool wants_baseline() noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
     return wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
@@ -69,15 +70,15 @@ bool wants_baseline() noexcept {
 Level choose() noexcept {
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
     if (wants_baseline() || !has_v3()) {
-        return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};
+        return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2};
     }
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-    return {"x86-64-v3", kernels_v3, flat_kernels_v3, vector_kernels_v3};
+    return {"x86-64-v3", index_loops_v3, flat_loops_v3, vector_loops_v3};
 #elif defined(TH_HAS_LEVEL_v2)
-    return {"x86-64-v2", kernels_v2, flat_kernels_v2, vector_kernels_v2};
+    return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2};
 #else
-    return {"generic", kernels_generic, flat_kernels_generic, vector_kernels_generic};
+    return {"generic", index_loops_generic, flat_loops_generic, vector_loops_generic};
 #endif
 }
 
@@ -88,13 +89,13 @@ Level const& level() noexcept {
 
 }  // namespace
 
-Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes) {
-    return level().kernels(key_bytes, float_bytes);
+IndexLoops const& index_loops(std::uint32_t key_bytes, std::uint32_t float_bytes) {
+    return level().index_loops(key_bytes, float_bytes);
 }
 
-FlatKernels const& flat_kernels() { return level().flat_kernels(); }
+FlatLoops const& flat_loops() { return level().flat_loops(); }
 
-VectorKernels const& vector_kernels() { return level().vector_kernels(); }
+VectorLoops const& vector_loops() { return level().vector_loops(); }
 
 }  // namespace tensorhash::cpu
 

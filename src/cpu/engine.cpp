@@ -1,29 +1,27 @@
-// The loops of engine.hpp. Compiled once per instruction-set level, with TH_ISA naming the level; nothing of the
-// standard library beyond plain types is used here, lest the linker share code between levels.
+// The loops of engine.hpp, compiled once per instruction-set level; TH_ISA names the level. Uses
+// only plain types of the standard library, so that the linker cannot share code between levels.
 #include "cpu/engine.hpp"
 
+#include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
 
-#define TH_CONCAT_(a, b) a##b
-#define TH_CONCAT(a, b) TH_CONCAT_(a, b)
-
 namespace tensorhash::cpu {
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 namespace {
 
-using namespace kernel;
+using namespace step;
 
-// How far ahead passes look that visit known positions.
+// Prefetch distance of loops over known positions.
 constexpr std::size_t kNear = 32;
 
-/// What finding leaves for a row: where its key is, and its slot too if somebody wants to go there.
+/// Writes the result of a find: the buffer index, the mask and, if wanted, the slot's position.
 template <bool WithPositions>
-inline TH_INLINED void answer(BatchView const& batch, std::size_t row, Located const& at) {
-    batch.numbers[row] = at.number;
-    batch.mask[row] = at.number != kNoNumber ? 1 : 0;
+inline TH_INLINED void answer(BatchView const& batch, std::size_t row, Match const& at) {
+    batch.buf_indices[row] = at.buf_index;
+    batch.mask[row] = at.buf_index != kNotFound ? 1 : 0;
     if constexpr (WithPositions) {
         batch.positions[row] = at.position;
     }
@@ -31,16 +29,16 @@ inline TH_INLINED void answer(BatchView const& batch, std::size_t row, Located c
 
 template <class Reader, bool WithPositions>
 void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
-    typename IndexOf<Reader, Sole>::type const index(view);
-    BatchView const batch =
-        rows;  // a copy, which no store to the mask can change: it stays in registers
+    typename IndexOf<Reader, Exclusive>::type const index(view);
+    // A copy stays in registers: stores to the mask cannot change it.
+    BatchView const batch = rows;
     auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
     auto const finish = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
         answer<WithPositions>(batch, row, find(index, hash, batch, row));
     };
     if constexpr (Reader::kNarrow) {
         auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            Located at;
+            Match at;
             bool const known = find_at_home(index, hash, at);
             answer<WithPositions>(batch, row, at);
             return known;
@@ -48,27 +46,28 @@ void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, 
         auto const half_way = [](std::size_t, std::uint64_t) {};
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     } else {
-        // The guess waits in the row's answer.
+        // The row's result holds the guess until it is confirmed.
         auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            answer<WithPositions>(batch, row, foresee(index, hash));
+            answer<WithPositions>(batch, row, guess(index, hash));
         };
         auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
-            return is_right(index, batch.numbers[row], batch, row);
+            return confirm(index, batch.buf_indices[row], batch, row);
         };
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     }
 }
 
-/// What a row that claims a slot will answer, many rows at a time; the others' answers are written over it.
+/// Writes the results of rows that claim a slot, for all rows at once. claim_rows() overwrites the
+/// results of the other rows.
 void answer_as_claimed(BatchView const batch, std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-        batch.numbers[row] = batch.base + static_cast<std::uint32_t>(row);
+        batch.buf_indices[row] = batch.base + static_cast<std::uint32_t>(row);
         batch.mask[row] = 1;
     }
 }
 
-// After a row whose key was there already so many more are expected to be like it.
-constexpr std::size_t kLikewise = 256;
+// After a hit, assume that the next 256 rows also hit.
+constexpr std::size_t kExpectHits = 256;
 
 template <class Reader, class Access>
 ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
@@ -78,7 +77,7 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     ClaimCount count;
     answer_as_claimed(rows, begin, end);
     std::uint64_t others = 0;
-    std::size_t looking = begin;  // rows below this one expect to meet their key
+    std::size_t expect_hits_below = begin;  // rows below this are expected to be in the table
     auto const work = [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
         Claim const c = claim(index, hash, batch, row, walk);
         if (c.claimed == Claimed::Beyond) {
@@ -86,25 +85,26 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
         }
         batch.positions[row] = c.position;
         if (c.claimed == Claimed::Nothing || c.claimed == Claimed::Undecided) {
-            batch.numbers[row] = c.number;
+            batch.buf_indices[row] = c.buf_index;
             batch.mask[row] = 0;
             ++others;
             count.undecided += c.claimed == Claimed::Undecided ? 1 : 0;
-            looking = row + kLikewise;
+            expect_hits_below = row + kExpectHits;
         }
         count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
         return true;
     };
     auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    // By reference: most rows never read it.
+    // Takes the hash by reference, because most rows never read it.
     auto const half_way = [&](std::size_t row, std::uint64_t const& hash) TH_INLINED {
         if constexpr (!Reader::kNarrow) {
-            if (row < looking) {
+            if (row < expect_hits_below) {
                 index.prefetch_candidate(hash, index.comparison(batch, row));
             }
         }
     };
-    // Copies of `work`: through a reference to it GCC keeps all that it captures in memory, wherever there are exchanges.
+    // Captures `work` by copy: by reference, GCC would keep all its captures in memory in loops
+    // with a CAS.
     auto const step = [work](std::size_t row, std::uint64_t hash)
                           TH_INLINED { return work(row, hash, Walk::Home); };
     auto const finish = [work](std::size_t row, std::uint64_t hash)
@@ -137,7 +137,7 @@ void mark_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
     }
 }
 
-/// Releases the slots of the rows in the range that `has_slot`; the mask tells which those were.
+/// Releases the slots of the rows for which has_slot(index, row) is true. The mask says which.
 template <class Reader, class Access, class HasSlot>
 inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
                                  std::size_t end, HasSlot const& has_slot) {
@@ -145,7 +145,7 @@ inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, 
     ReleaseCount count;
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kNear;
-        if (ahead < end && batch.numbers[ahead] != kNoNumber) {
+        if (ahead < end && batch.buf_indices[ahead] != kNotFound) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
         bool const released = has_slot(index, row);
@@ -180,35 +180,38 @@ ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::
                             std::size_t end) {
     return release_rows<Reader, Access>(
         view, batch, begin, end, [&](auto const& index, std::size_t row) {
-            return batch.numbers[row] >= batch.base && holds_claim(index, batch, row);
+            return batch.buf_indices[row] >= batch.base && holds_claim(index, batch, row);
         });
 }
 
 template <class Reader, class Access>
 void place_live(IndexView const& view, LiveRange const& range) {
     typename IndexOf<Reader, Access>::type const index(view);
-    // Numbers of one word of live bits at a time: gaps cost nothing and the pipeline stays full over dense tables.
+    // Collects live buffer indices word by word and places them in batches: gaps cost nothing and
+    // the pipeline stays full.
     constexpr std::size_t kBatch = 4096;
-    std::uint32_t numbers[kBatch];
+    std::uint32_t buf_indices[kBatch];
     std::size_t count = 0;
-    auto const hash_at = [&](std::size_t i) { return index.hash(view.key_buffer, numbers[i]); };
+    auto const hash_at = [&](std::size_t i) { return index.hash(view.key_buffer, buf_indices[i]); };
     auto const half_way = [](std::size_t, std::uint64_t) {};
     auto const step = [&](std::size_t i, std::uint64_t hash)
-                          TH_INLINED { return place(index, hash, numbers[i], Walk::Home); };
-    auto const finish = [&](std::size_t i, std::uint64_t hash) { place(index, hash, numbers[i]); };
+                          TH_INLINED { return place(index, hash, buf_indices[i], Walk::Home); };
+    auto const finish = [&](std::size_t i, std::uint64_t hash) {
+        place(index, hash, buf_indices[i]);
+    };
     auto const flush = [&] {
         pipeline<true>(index, 0, count, RowWork{hash_at, half_way, step, finish});
         count = 0;
     };
-    for (std::size_t number = range.begin; number < range.end;) {
-        std::uint64_t bits = range.live[number / 64] >> (number % 64);
-        std::size_t const stop = number / 64 * 64 + 64;
-        for (; bits != 0 && number < range.end; ++number, bits >>= 1) {
+    for (std::size_t buf_index = range.begin; buf_index < range.end;) {
+        std::uint64_t bits = range.live[buf_index / 64] >> (buf_index % 64);
+        std::size_t const stop = buf_index / 64 * 64 + 64;
+        for (; bits != 0 && buf_index < range.end; ++buf_index, bits >>= 1) {
             if ((bits & 1) != 0) {
-                numbers[count++] = static_cast<std::uint32_t>(number);
+                buf_indices[count++] = static_cast<std::uint32_t>(buf_index);
             }
         }
-        number = stop;
+        buf_index = stop;
         if (count + 64 > kBatch) {
             flush();
         }
@@ -219,12 +222,12 @@ void place_live(IndexView const& view, LiveRange const& range) {
 template <class Reader>
 std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
                           std::size_t end) {
-    // Claims are over and nobody publishes yet: everybody only reads the index.
-    typename IndexOf<Reader, Sole>::type const index(view);
+    // Claims are over and no thread publishes yet: all threads only read the index.
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     std::uint64_t winners = 0;
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kNear;
-        if (ahead < end && batch.numbers[ahead] >= batch.base) {
+        if (ahead < end && batch.buf_indices[ahead] >= batch.base) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
         winners += settle(index, batch, row) ? 1 : 0;
@@ -235,8 +238,8 @@ std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::si
 template <class Reader>
 void publish_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end,
                   std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable) {
-    // Each winner writes its own slot only: no two rows meet.
-    typename IndexOf<Reader, Sole>::type const index(view);
+    // Each winner writes only its own slot, so no two rows share one.
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kNear;
         if (ahead < end && batch.mask[ahead] != 0) {
@@ -245,61 +248,60 @@ void publish_rows(IndexView const& view, BatchView const& batch, std::size_t beg
         if (batch.mask[row] == 0) {
             continue;
         }
-        std::uint32_t const number = rank < reusable
-                                         ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
-                                         : batch.base + static_cast<std::uint32_t>(rank - reusable);
-        publish(index, batch, row, number);
+        std::uint32_t const buf_index =
+            rank < reusable ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
+                            : batch.base + static_cast<std::uint32_t>(rank - reusable);
+        publish(index, batch, row, buf_index);
         ++rank;
     }
 }
 
 template <class Reader>
-std::uint64_t probe_lines(IndexView const& view, BatchView const& batch, std::size_t begin,
-                          std::size_t end, std::uint64_t& longest) {
-    typename IndexOf<Reader, Sole>::type const index(view);
+std::uint64_t probe_buckets(IndexView const& view, BatchView const& batch, std::size_t begin,
+                            std::size_t end, std::uint64_t& longest) {
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     std::uint64_t total = 0;
     for (std::size_t row = begin; row < end; ++row) {
         std::uint64_t const hash = index.hash(batch.keys, row);
-        std::uint64_t lines = 1;
+        std::uint64_t buckets = 1;
         if (!index.is_side(hash)) {
             Slot const slot = probe(index, hash, index.comparison(batch, row));
-            lines += (slot.line - hash) & index.line_mask;
+            buckets += (slot.bucket - hash) & index.bucket_mask;
         }
-        total += lines;
-        longest = lines > longest ? lines : longest;
+        total += buckets;
+        longest = buckets > longest ? buckets : longest;
     }
     return total;
 }
 
 template <class Reader, class Access>
-constexpr Kernels::Writers writers() noexcept {
+constexpr IndexLoops::Writers writers() noexcept {
     return {claim_rows<Reader, Access>,     mark_rows<Reader, Access>,
             release_found<Reader, Access>,  release_marked<Reader, Access>,
             release_claims<Reader, Access>, place_live<Reader, Access>};
 }
 
 template <class Reader>
-Kernels const kTable{find_rows<Reader, false>,  find_rows<Reader, true>, writers<Reader, Sole>(),
-                     writers<Reader, Shared>(), join_late_rows<Reader>,  settle_rows<Reader>,
-                     publish_rows<Reader>,      probe_lines<Reader>};
+IndexLoops const kTable{find_rows<Reader, false>,     find_rows<Reader, true>,
+                        writers<Reader, Exclusive>(), writers<Reader, Shared>(),
+                        join_late_rows<Reader>,       settle_rows<Reader>,
+                        publish_rows<Reader>,         probe_buckets<Reader>};
 
 }  // namespace
-}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace TH_STEP_NAMESPACE
 
-/// The tables of this level; dispatch.cpp declares one such function per level.
-Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes,
-                                                        std::uint32_t float_bytes);
-Kernels const& TH_CONCAT(kernels_, TH_KERNEL_NAMESPACE)(std::uint32_t key_bytes,
-                                                        std::uint32_t float_bytes) {
+/// The loops of this level; dispatch.cpp declares one such function per level.
+IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint32_t float_bytes);
+IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint32_t float_bytes) {
     bool const raw = float_bytes == 0;
     if (key_bytes <= 8) {
-        return raw && key_bytes == 8   ? kTable<kernel::Narrow8>
-               : raw && key_bytes == 4 ? kTable<kernel::Narrow4>
-                                       : kTable<kernel::NarrowAny>;
+        return raw && key_bytes == 8   ? kTable<step::Narrow8>
+               : raw && key_bytes == 4 ? kTable<step::Narrow4>
+                                       : kTable<step::NarrowAny>;
     }
-    return raw && key_bytes == 12   ? kTable<kernel::Wide12>
-           : raw && key_bytes == 16 ? kTable<kernel::Wide16>
-                                    : kTable<kernel::WideAny>;
+    return raw && key_bytes == 12   ? kTable<step::Wide12>
+           : raw && key_bytes == 16 ? kTable<step::Wide16>
+                                    : kTable<step::WideAny>;
 }
 
 }  // namespace tensorhash::cpu

@@ -1,4 +1,5 @@
-// The CPU back end's loops over rows, as a table of functions: one table per key reader and instruction-set level.
+// The CPU back end's loops over rows, as a table of functions: one table per key reader and
+// instruction-set level.
 #pragma once
 
 #include <cstddef>
@@ -11,78 +12,83 @@ namespace tensorhash::cpu {
 /// What a range of claims did to the index.
 struct ClaimCount {
     std::uint64_t claimed = 0;      // new keys: rows that took a slot, empty or erased
-    std::uint64_t from_erased = 0;  // those of them that took an erased slot
-    std::uint64_t undecided = 0;    // rows that met a slot whose first ticket was still on its way
+    std::uint64_t from_erased = 0;  // of these, rows that took an erased slot
+    std::uint64_t undecided = 0;    // rows that met a slot without its first ticket
 };
 
 /// What a range of releases did.
 struct ReleaseCount {
     std::uint64_t released = 0;
-    std::uint64_t to_erased = 0;  // those that left a tombstone
+    std::uint64_t to_erased = 0;  // slots that became erased, not empty
 };
 
-/// Entries to put into an empty index: the numbers of [begin, end) whose bit is set in `live`.
+/// Entries to put into an empty index: the buffer indices in [begin, end) with their bit set in
+/// `live`.
 struct LiveRange {
     std::uint64_t const* live;
     std::size_t begin;
     std::size_t end;
 };
 
-/// All work on rows [begin, end) of a batch. `Shared` forms may run on several ranges of one batch at once, the plain
-/// ones are for one thread alone; finding never writes and has one form.
-struct Kernels {
-    using View = kernel::IndexView;
-    using Batch = kernel::BatchView;
+/// All work on rows [begin, end) of a batch. `shared` functions may run on several ranges of one
+/// batch at once; `exclusive` ones run on one thread. Finding never writes and has one form.
+struct IndexLoops {
+    using View = step::IndexView;
+    using Batch = step::BatchView;
 
     struct Writers {
         ClaimCount (*claim)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        /// Where located rows may want one entry twice: leaves at its slot who comes first.
+        /// Marks each slot with the earliest row that erases it. Needed if a key may occur twice.
         void (*mark)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        /// Releases the slots of located rows: all of them, or those whose mark is at their slot. The mask says which.
+        /// Releases the slots of located rows: all of them, or only those with the row's mark. The
+        /// mask says which.
         ReleaseCount (*release_found)(View const&, Batch const&, std::size_t begin,
                                       std::size_t end);
         ReleaseCount (*release_marked)(View const&, Batch const&, std::size_t begin,
                                        std::size_t end);
+        /// Undoes claims.
         ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin,
                                        std::size_t end);
         void (*place)(View const&, LiveRange const&);
     };
 
-    /// Fills numbers with buffer indices, -1 for what is not there, and the mask.
+    /// Fills the mask and buf_indices; absent keys get -1.
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// The same, and the slots of those that are there.
+    /// The same, and the positions of the keys found.
     void (*locate)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    Writers sole;
+    Writers exclusive;
     Writers shared;
-    /// After shared claims that left rows undecided: those leave their tickets too. Ranges may run at once.
+    /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
+    /// at once.
     void (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all claims: returns how many rows of the range won their slot; numbers and mask say which.
+    /// After all claims: returns how many rows of the range won their slot. buf_indices and mask
+    /// say which.
     std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// Numbers the winners of the range: the first takes rank `rank`. Ranks below `reusable` pop `free_top[-1 - rank]`.
+    /// Gives buffer indices to the winners of the range; the first has rank `rank`. Ranks below
+    /// `reusable` pop `free_top[-1 - rank]`.
     void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,
                     std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable);
-    /// Lines walked to find each row's key, summed; `longest` is raised to the maximum.
-    std::uint64_t (*probe_lines)(View const&, Batch const&, std::size_t begin, std::size_t end,
-                                 std::uint64_t& longest);
+    /// Sums the buckets probed to find each row's key. Raises `longest` to the maximum.
+    std::uint64_t (*probe_buckets)(View const&, Batch const&, std::size_t begin, std::size_t end,
+                                   std::uint64_t& longest);
 };
 
-/// Slots of a line and how many entries a line may hold on average, by key width.
-struct LineRule {
+/// Lanes per bucket and load limits, by key width.
+struct BucketRule {
     std::uint32_t lanes;
-    std::uint32_t entries;  // a table is sized for at most so many live entries a line
-    std::uint32_t
-        occupied;  // and rebuilt before live and erased slots are more than so many a line
+    std::uint32_t entries;   // a table is sized for at most this many live entries per bucket
+    std::uint32_t occupied;  // it is rebuilt before live and erased slots per bucket exceed this
 };
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
-constexpr LineRule line_rule(std::uint32_t key_bytes) noexcept {
-    return is_narrow(key_bytes) ? LineRule{5, 3, 4} : LineRule{8, 5, 7};
+constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
+    return is_narrow(key_bytes) ? BucketRule{5, 3, 4} : BucketRule{8, 5, 7};
 }
 
-/// Whether this machine can run the loops of the level x86-64-v3.
+/// Can this machine run the loops of level x86-64-v3?
 bool has_v3() noexcept;
 
-/// The loops for this key format, at the best level that this machine (and TENSORHASH_ISA) has.
-Kernels const& kernels(std::uint32_t key_bytes, std::uint32_t float_bytes);
+/// The loops for this key format, at the best level that the machine and TENSORHASH_ISA allow.
+IndexLoops const& index_loops(std::uint32_t key_bytes, std::uint32_t float_bytes);
 
 }  // namespace tensorhash::cpu

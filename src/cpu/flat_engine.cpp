@@ -1,22 +1,21 @@
-// The loops of flat_engine.hpp. Compiled once per instruction-set level like engine.cpp, under the same rule: nothing
-// of the standard library beyond plain types.
+// The loops of flat_engine.hpp, compiled once per instruction-set level like engine.cpp and under
+// the same rule: only plain types of the standard library.
 #include "cpu/flat_engine.hpp"
 
-#define TH_CONCAT_(a, b) a##b
-#define TH_CONCAT(a, b) TH_CONCAT_(a, b)
+#include "cpu/level_name.hpp"
 
 namespace tensorhash::cpu {
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 namespace {
 
-using namespace kernel;
+using namespace step;
 
-// Rows between asking for a slot's line and reading it; two blocks of keys stay in L1.
+// Rows between the prefetch of a slot and its read. Two blocks of keys stay in L1.
 constexpr std::size_t kBlock = 64;
 
 std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
-/// Keys of `count` rows; the number of those out of range.
+/// Packs `count` rows into keys. Returns how many are out of range.
 template <std::uint32_t Columns, class Int>
 std::size_t pack_block(Int const* rows, std::size_t count, std::uint64_t* keys) {
     std::size_t outside = 0;
@@ -43,13 +42,13 @@ inline void pack_four_rows(std::int32_t const* rows, std::uint64_t* keys) {
     __m256i const fields = _mm256_blend_epi32(field, _mm256_set1_epi32(kBatchMax), 0x11);
     __m256i const least =
         _mm256_set_epi32(kCoordMin, kCoordMin, kCoordMin, 0, kCoordMin, kCoordMin, kCoordMin, 0);
-    // Of a pair (b, x) or (y, z): first << 18 | second, in 64 bits.
+    // Joins a pair (b, x) or (y, z) as first << 18 | second, in 64 bits.
     auto const joined = [&](__m256i pairs) {
         __m256i const inner = _mm256_and_si256(pairs, fields);
         __m256i const first = _mm256_srli_epi64(_mm256_slli_epi64(inner, 32), 32 - 18);
         return _mm256_or_si256(first, _mm256_srli_epi64(inner, 32));
     };
-    // Counted from the least number, what is in range has no bit outside its field.
+    // Minus its minimum, a number in range has no bit outside its field.
     auto const outside = [&](__m256i pairs) {
         return _mm256_andnot_si256(fields, _mm256_sub_epi32(pairs, least));
     };
@@ -102,16 +101,16 @@ std::size_t pack(FlatRows const& rows, std::size_t begin, std::size_t end, std::
                      : pack_columns<std::int32_t>(rows, begin, end - begin, keys);
 }
 
-/// A block of rows on its way: where each key's probe begins.
+/// A block of rows in flight: its keys and the slots where their probes begin.
 struct Block {
     std::uint64_t keys[kBlock];
     std::uint32_t starts[kBlock];
     std::size_t size;
 };
 
-/// Two blocks under way: while one is probed, row by row the lines of the next are asked for, so that memory and probing
-/// keep pace. `keys_of(begin, count, keys)` fills a block of keys; `probe(block, out, ahead)` answers a block and calls
-/// ahead(i) once for each of its rows.
+/// Keeps two blocks in flight: while one is probed, the slots of the next are prefetched row by
+/// row, so that memory and probing keep pace. `keys_of(begin, count, keys)` fills a block of keys.
+/// `probe(block, out, ahead)` writes the results of a block and calls ahead(i) once per row.
 template <class KeysOf, class Probe>
 inline __attribute__((always_inline)) void find_blocks(FlatView const& table, std::size_t count,
                                                        std::int32_t* out, KeysOf const& keys_of,
@@ -124,24 +123,24 @@ inline __attribute__((always_inline)) void find_blocks(FlatView const& table, st
             block.starts[i] = flat_start(table, block.keys[i]);
         }
     };
-    auto const ask_for = [&](Block const& block, std::size_t i) {
+    auto const prefetch_slot = [&](Block const& block, std::size_t i) {
         if (i < block.size) {
             prefetch(&table.slots[block.starts[i]]);
         }
     };
     fill(blocks[0], 0);
     for (std::size_t i = 0; i < kBlock; ++i) {
-        ask_for(blocks[0], i);
+        prefetch_slot(blocks[0], i);
     }
     unsigned half = 0;
     for (std::size_t begin = 0; begin < count; begin += kBlock, half ^= 1) {
         Block& next = blocks[half ^ 1];
         fill(next, begin + kBlock);
-        probe(blocks[half], out + begin, [&](std::size_t i) { ask_for(next, i); });
+        probe(blocks[half], out + begin, [&](std::size_t i) { prefetch_slot(next, i); });
     }
 }
 
-/// Answers a block row by row with `find(key, start)`.
+/// Probes a block row by row with `find(key, start)`.
 template <class Find>
 inline __attribute__((always_inline)) auto row_by_row(Find const& find) {
     return [&find](Block const& block, std::int32_t* out, auto const& ahead) {
@@ -152,28 +151,28 @@ inline __attribute__((always_inline)) auto row_by_row(Find const& find) {
     };
 }
 
-/// Answers a block by the first line of each row, then the few rows that need more: no row waits for memory that
-/// nobody asked for, and no branch depends on a key.
-inline __attribute__((always_inline)) auto line_by_line(FlatView const& table) {
+/// Probes the first bucket of every row, then continues with the few rows that need more. First and
+/// second buckets are prefetched, and no branch of the first pass depends on a key.
+inline __attribute__((always_inline)) auto bucket_by_bucket(FlatView const& table) {
     return [&table](Block const& block, std::int32_t* out, auto const& ahead) {
         std::uint32_t open[kBlock];
         std::size_t count = 0;
         for (std::size_t i = 0; i < block.size; ++i) {
             ahead(i);
-            FirstLine const first = ask_first_line(table, block.keys[i], block.starts[i]);
+            FirstBucket const first = probe_first_bucket(table, block.keys[i], block.starts[i]);
             out[i] = static_cast<std::int32_t>(first.row);
             open[count] = static_cast<std::uint32_t>(i);
             count += first.decided ? 0 : 1;
         }
-        auto const second_line = [&](std::size_t k) {
-            return (block.starts[open[k]] + kLineSlots) & table.mask;
+        auto const second_bucket = [&](std::size_t k) {
+            return (block.starts[open[k]] + kBucketSlots) & table.mask;
         };
         for (std::size_t k = 0; k < count; ++k) {
-            prefetch(&table.slots[second_line(k)]);
+            prefetch(&table.slots[second_bucket(k)]);
         }
         for (std::size_t k = 0; k < count; ++k) {
             out[open[k]] = static_cast<std::int32_t>(
-                flat_find_lines<1>(table, block.keys[open[k]], second_line(k)));
+                flat_find_buckets<1>(table, block.keys[open[k]], second_bucket(k)));
         }
     };
 }
@@ -182,17 +181,17 @@ template <class KeysOf>
 inline __attribute__((always_inline)) void find_all(FlatView const& shared, FlatWindow window,
                                                     std::size_t count, std::int32_t* out,
                                                     KeysOf const& keys_of) {
-    FlatView const table = shared;  // a copy that writing answers cannot touch stays in registers
-    if (table.double_hash || table.mask < kLineSlots - 1) {
+    FlatView const table = shared;  // a copy stays in registers: stores to `out` cannot change it
+    if (table.double_hash || table.mask < kBucketSlots - 1) {
         auto const find = [&](std::uint64_t key, std::uint32_t start) {
             return flat_find(table, key, start);
         };
         find_blocks(table, count, out, keys_of, row_by_row(find));
     } else if (window == FlatWindow::Line) {
-        find_blocks(table, count, out, keys_of, line_by_line(table));
+        find_blocks(table, count, out, keys_of, bucket_by_bucket(table));
     } else {
         auto const find = [&](std::uint64_t key, std::uint32_t start) {
-            return flat_find_lines<4>(table, key, start);
+            return flat_find_buckets<4>(table, key, start);
         };
         find_blocks(table, count, out, keys_of, row_by_row(find));
     }
@@ -210,7 +209,7 @@ void find_keys(FlatView const& table, FlatWindow window, std::uint64_t const* ke
 
 void find_rows(FlatView const& table, FlatWindow window, FlatRows const& rows, std::size_t begin,
                std::size_t end, std::int32_t* out) {
-    if (rows.columns == 4 && !rows.wide) {  // the usual rows get a loop of their own
+    if (rows.columns == 4 && !rows.wide) {  // the most common rows have their own loop
         auto const* const first = static_cast<std::int32_t const*>(rows.data) + begin * 4;
         find_all(table, window, end - begin, out,
                  [&](std::size_t from, std::size_t size, std::uint64_t* block) {
@@ -228,16 +227,16 @@ template <class Access>
 FlatCount claim(FlatView const& table, std::uint64_t const* keys, std::size_t count,
                 std::uint32_t first_row, std::uint32_t* positions) {
     constexpr std::size_t kAhead = 32;
-    auto const ask_for = [&](std::size_t i) {
+    auto const prefetch_slot = [&](std::size_t i) {
         prefetch_for_write(&table.slots[flat_start(table, keys[i])]);
     };
     for (std::size_t i = 0; i < smaller(kAhead, count); ++i) {
-        ask_for(i);
+        prefetch_slot(i);
     }
     FlatCount total;
     for (std::size_t i = 0; i < count; ++i) {
         if (i + kAhead < count) {
-            ask_for(i + kAhead);
+            prefetch_slot(i + kAhead);
         }
         FlatClaim const got =
             flat_claim<Access>(table, keys[i], first_row + static_cast<std::uint32_t>(i));
@@ -254,13 +253,13 @@ FlatCount claim(FlatView const& table, std::uint64_t const* keys, std::size_t co
     return total;
 }
 
-FlatKernels const kTable{pack, find_keys, find_rows, claim<Sole>, claim<Shared>};
+FlatLoops const kTable{pack, find_keys, find_rows, claim<Exclusive>, claim<Shared>};
 
 }  // namespace
-}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace TH_STEP_NAMESPACE
 
 /// The loops of this level; dispatch.cpp declares one such function per level.
-FlatKernels const& TH_CONCAT(flat_kernels_, TH_KERNEL_NAMESPACE)();
-FlatKernels const& TH_CONCAT(flat_kernels_, TH_KERNEL_NAMESPACE)() { return kTable; }
+FlatLoops const& TH_LEVEL_NAME(flat_loops_)();
+FlatLoops const& TH_LEVEL_NAME(flat_loops_)() { return kTable; }
 
 }  // namespace tensorhash::cpu

@@ -1,5 +1,5 @@
-// How rows wait for memory without waiting: each row's line is asked for long before its turn, and rows that need a
-// second line go on later, together.
+// Software prefetch pipeline: each row's bucket is prefetched long before its turn. Rows that need
+// a second bucket are finished later, together.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,24 @@
 
 #include "tensorhash/step/platform.hpp"
 
-// For the bodies of hot loops: as calls they would keep in memory whatever they capture.
+// For the bodies of hot loops: as calls, they would keep everything that they capture in memory.
 #define TH_INLINED __attribute__((always_inline))
 
 namespace tensorhash::cpu {
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 
-// Rows in flight: enough to hide memory behind hashing and probing, few enough for the line-fill buffers and L1.
+// Rows in flight: enough to hide memory latency behind hashing and probing, few enough for the
+// line-fill buffers and L1.
 inline constexpr std::size_t kAhead = 64;
-// Half way to its turn a row's line is near, and what the line points at can be asked for.
+// Half way to its turn, a row's bucket has arrived, and what it points at can be prefetched.
 inline constexpr std::size_t kHalfWay = kAhead / 2;
 
-/// Rows that must leave their home line.
+/// Rows that must leave their home bucket.
 class LateRows {
 public:
     static constexpr std::size_t kRoom = 32;
 
-    /// True if there is no room for another one.
+    /// Returns true if there is no room for another row.
     TH_INLINED bool add(std::size_t row, std::uint64_t hash) {
         rows_[count_] = row;
         hashes_[count_] = hash;
@@ -43,8 +44,9 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What is done with a row: its hash first; `half_way(row, hash)` when its line is near; `step(row, hash)` in its turn,
-/// which returns false if the home line is not enough; `finish(row, hash)` for those, when the next line is near too.
+/// What happens to a row: `hash_at(row)` first; `half_way(row, hash)` when its bucket has arrived;
+/// `step(row, hash)` at its turn, which returns false if the home bucket is not enough;
+/// `finish(row, hash)` for those rows, when the next bucket has arrived too.
 template <class HashAt, class HalfWay, class Step, class Finish>
 struct RowWork {
     HashAt hash_at;
@@ -53,30 +55,31 @@ struct RowWork {
     Finish finish;
 };
 
-/// Runs the rows [begin, end) through the index's lines.
+/// Runs the rows [begin, end) through the index's buckets.
 template <bool ForWrite, class Index, class Work>
 inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size_t end,
                                 Work const& work) {
     std::uint64_t hashes[kAhead];
     LateRows late;
-    auto const ask_for = [&](std::uint64_t line) TH_INLINED {
-        void const* const address = &index.lines[line & index.line_mask];
-        ForWrite ? kernel::prefetch_for_write(address) : kernel::prefetch(address);
+    auto const prefetch_bucket = [&](std::uint64_t bucket) TH_INLINED {
+        void const* const address = &index.buckets[bucket & index.bucket_mask];
+        ForWrite ? step::prefetch_for_write(address) : step::prefetch(address);
     };
     auto const start = [&](std::size_t row) TH_INLINED {
         std::uint64_t const hash = work.hash_at(row);
         hashes[row % kAhead] = hash;
-        ask_for(hash);
+        prefetch_bucket(hash);
     };
     auto const half_way = [&](std::size_t row)
                               TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
     // True if the late rows must be finished before the next row.
     auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        ask_for(hash + 1);
+        prefetch_bucket(hash + 1);
         return late.add(row, hash);
     };
 
-    // Rows below these have one to start, or one that is half way, so many rows ahead.
+    // Each row below `starting` starts the row kAhead later. Each row below `halving` calls
+    // half_way for the row kHalfWay later.
     std::size_t const starting = end - begin > kAhead ? end - kAhead : begin;
     std::size_t const halving = end - begin > kHalfWay ? end - kHalfWay : begin;
     for (std::size_t row = begin; row < (starting == begin ? end : begin + kAhead); ++row) {
@@ -87,7 +90,7 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     }
     std::size_t row = begin;
     while (row < end) {
-        // Nearly all rows: nothing to ask but whether this loop is over.
+        // Nearly all rows run here, with no check but the end of the loop.
         while (row < starting) {
             std::size_t const now = row++;
             std::uint64_t const hash = hashes[now % kAhead];
@@ -111,5 +114,5 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     }
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace TH_STEP_NAMESPACE
 }  // namespace tensorhash::cpu

@@ -1,4 +1,4 @@
-// The hash of hash_policy(), with the widths that matter known to the compiler.
+// The hash of hash_policy(), with compile-time widths for the most common keys.
 #include "cpu/shard_hash.hpp"
 
 #include "tensorhash/step/key.hpp"
@@ -14,14 +14,14 @@ std::size_t float_bytes_of(Dtype dtype) noexcept {
 }
 
 std::int32_t shard_of_hash(std::uint64_t hash, int shards) noexcept {
-    std::uint64_t const mixed = kernel::mix(hash ^ kShardSeed);
+    std::uint64_t const mixed = step::mix(hash ^ kShardSeed);
     return static_cast<std::int32_t>((mixed >> 32) * static_cast<std::uint64_t>(shards) >> 32);
 }
 
-// The rule that says whose a key is: its words mixed in, one after the other, beginning with its width. Files name this
-// rule, so it never changes, whatever the tables hash with.
+// The rule that assigns a key to a shard: start with the key's width, then mix in its words one by
+// one. Files name this rule, so it must never change, even if tables change their hash.
 
-/// Keys of bytes, with the width known to the compiler.
+/// Keys without floats, with a compile-time width.
 template <std::size_t Bytes>
 struct Raw {
     static constexpr std::size_t bytes() { return Bytes; }
@@ -29,29 +29,30 @@ struct Raw {
         constexpr std::size_t whole = Bytes / 8 * 8;
         std::uint64_t hash = Bytes;
         for (std::size_t at = 0; at < whole; at += 8) {
-            hash = kernel::mix_in(hash, kernel::load_word(key + at));
+            hash = step::mix_in(hash, step::load_word(key + at));
         }
         if constexpr (whole < Bytes) {
-            hash = kernel::mix_in(hash, kernel::load_bytes(key + whole, Bytes - whole));
+            hash = step::mix_in(hash, step::load_bytes(key + whole, Bytes - whole));
         }
         return hash;
     }
 };
 
-/// Keys of any width, and floats. A short key of floats ends in half a word, whose missing half is 0: canonical already.
+/// Keys of any width, and float keys. A float key may end in half a word; the missing half is 0,
+/// which is canonical.
 struct Any {
-    kernel::WideAny reader;
+    step::WideAny reader;
     std::size_t bytes() const { return reader.bytes(); }
     std::uint64_t hash(unsigned char const* key) const {
         std::uint64_t hash = reader.bytes();
         for (std::uint32_t at = 0; at < reader.bytes(); at += 8) {
-            hash = kernel::mix_in(hash, reader.word_at(key, at));
+            hash = step::mix_in(hash, reader.word_at(key, at));
         }
         return hash;
     }
 };
 
-/// Calls body(reader) with the reader of the key's width.
+/// Calls body(reader) with the reader for the key's width.
 template <class Body>
 auto with_reader(std::size_t bytes, std::size_t float_bytes, Body&& body) {
     if (float_bytes == 0) {
@@ -66,9 +67,9 @@ auto with_reader(std::size_t bytes, std::size_t float_bytes, Body&& body) {
                 break;
         }
     }
-    kernel::KeyFormat const format{static_cast<std::uint32_t>(bytes),
-                                   static_cast<std::uint32_t>(float_bytes)};
-    return body(Any{kernel::WideAny(format)});
+    step::KeyFormat const format{static_cast<std::uint32_t>(bytes),
+                                 static_cast<std::uint32_t>(float_bytes)};
+    return body(Any{step::WideAny(format)});
 }
 
 }  // namespace

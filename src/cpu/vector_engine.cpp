@@ -1,19 +1,18 @@
-// The loops of vector_engine.hpp. Compiled once per instruction-set level like engine.cpp, under the same rule: nothing
-// of the standard library beyond plain types.
+// The loops of vector_engine.hpp, compiled once per instruction-set level like engine.cpp and under
+// the same rule: only plain types of the standard library.
 #include "cpu/vector_engine.hpp"
 
-#define TH_CONCAT_(a, b) a##b
-#define TH_CONCAT(a, b) TH_CONCAT_(a, b)
+#include "cpu/level_name.hpp"
 
 namespace tensorhash::cpu {
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 namespace {
 
-using namespace kernel;
+using namespace step;
 
 constexpr std::size_t kBlock = 64;
 
-/// Columns known when this is compiled, or not.
+/// The number of columns: `Known` at compile time, or any number if that is 0.
 template <std::uint32_t Known>
 struct Width {
     static constexpr std::uint32_t of(std::uint32_t) { return Known; }
@@ -25,7 +24,8 @@ struct Width<0> {
 
 std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
 
-/// Three blocks under way: the slots of one are asked for, the rows that the slots of another name, and one is probed.
+/// Keeps three blocks in flight: prefetches the slots of one, prefetches the rows that the slots of
+/// another point at, and probes the third.
 template <std::uint32_t Known>
 void find_all(VectorView const& table, std::int32_t const* queries, std::size_t count,
               std::int32_t* out) {
@@ -46,7 +46,7 @@ void find_all(VectorView const& table, std::int32_t const* queries, std::size_t 
             std::size_t const begin = (turn - 1) * kBlock;
             for (std::size_t i = 0; i < smaller(kBlock, count - begin); ++i) {
                 VectorSlot const slot = table.slots[starts[(turn - 1) % 3][i]];
-                // An empty slot names no row: row 0 is asked for, and no branch taken.
+                // An empty slot points at no row. Prefetching row 0 avoids a branch.
                 std::uint32_t const row = slot == kEmptyVectorSlot ? 0 : vector_row(slot);
                 prefetch(vector_row_at(table, row, columns));
             }
@@ -105,13 +105,13 @@ FlatCount claim(VectorView const& table, std::size_t begin, std::size_t end) {
                                 : claim_all<0, Access>(table, begin, end);
 }
 
-VectorKernels const kTable{find, claim<Sole>, claim<Shared>};
+VectorLoops const kTable{find, claim<Exclusive>, claim<Shared>};
 
 }  // namespace
-}  // namespace TH_KERNEL_NAMESPACE
+}  // namespace TH_STEP_NAMESPACE
 
 /// The loops of this level; dispatch.cpp declares one such function per level.
-VectorKernels const& TH_CONCAT(vector_kernels_, TH_KERNEL_NAMESPACE)();
-VectorKernels const& TH_CONCAT(vector_kernels_, TH_KERNEL_NAMESPACE)() { return kTable; }
+VectorLoops const& TH_LEVEL_NAME(vector_loops_)();
+VectorLoops const& TH_LEVEL_NAME(vector_loops_)() { return kTable; }
 
 }  // namespace tensorhash::cpu

@@ -1,4 +1,4 @@
-// An index filled from a smaller one, line by line: memory is walked, not jumped about in.
+// Fills an index from a smaller one, bucket by bucket: memory access is sequential, not random.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,28 +7,28 @@
 
 #include "index/bucket_index.hpp"
 
-namespace tensorhash::table {
+namespace tensorhash::index {
 namespace {
 
-using kernel::NarrowLine;
 using runtime::Chunks;
+using step::NarrowBucket;
 
 struct Entry {
     std::uint64_t word;
-    kernel::Ticket ticket;
+    step::Ticket ticket;
 };
 
-/// An index's lines.
-template <class Line>
-struct Lines {
-    Line* data;
+/// The buckets of an index.
+template <class Bucket>
+struct Buckets {
+    Bucket* data;
     std::uint64_t mask;
 };
 
-// A larger step is left to place(): little is moved then.
+// Growth by a larger factor is left to place(): there are few entries to move then.
 constexpr std::uint64_t kMostParts = 8;
 
-/// Entries that belong near a cut between threads. Few, unless keys were made to collide.
+/// Entries that belong near a boundary between threads. Few, unless keys were crafted to collide.
 class Deferred {
 public:
     void add(Entry const& entry) noexcept {
@@ -46,51 +46,51 @@ private:
     std::array<Entry, 4096> entries_;
 };
 
-/// False if the line is full: then the entry goes past it.
-bool put(Lines<NarrowLine> const& lines, std::uint64_t at, Entry const& entry) noexcept {
-    NarrowLine& line = lines.data[at];
-    for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
-        if (line.words[lane] == NarrowLine::kEmpty) {
-            line.words[lane] = entry.word;
-            line.tickets[lane] = entry.ticket;
+/// Returns false if the bucket is full. Then it also marks that the entry probed past.
+bool put(Buckets<NarrowBucket> const& buckets, std::uint64_t at, Entry const& entry) noexcept {
+    NarrowBucket& bucket = buckets.data[at];
+    for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
+        if (bucket.words[lane] == NarrowBucket::kEmpty) {
+            bucket.words[lane] = entry.word;
+            bucket.tickets[lane] = entry.ticket;
             return true;
         }
     }
-    if (NarrowLine::keeps_traces(at)) {
-        line.tickets[NarrowLine::kSpareLane] |= std::uint32_t{1}
-                                                << NarrowLine::class_of(entry.word);
+    if (NarrowBucket::has_overflow_bits(at)) {
+        bucket.tickets[NarrowBucket::kSpareLane] |= std::uint32_t{1}
+                                                    << NarrowBucket::class_of(entry.word);
     }
     return false;
 }
 
-/// One thread's part of the work: the old lines [begin, end), one after the other. Home lines are the low bits of the
-/// word, so an old line's entries go to the new line of its number and to those whole multiples of the old size further
-/// on, which no other thread writes.
+/// One thread's share: the old buckets [begin, end), in order. A home bucket is the low bits of the
+/// mixed key. So the entries of an old bucket go to the new bucket with the same index, or to one
+/// that is a multiple of the old size further on. No other thread writes these.
 class Part {
 public:
-    Part(Lines<NarrowLine const> const& from, Lines<NarrowLine> const& to, std::size_t begin,
-         Deferred& deferred)
+    Part(Buckets<NarrowBucket const> const& from, Buckets<NarrowBucket> const& to,
+         std::size_t begin, Deferred& deferred)
         : from_(from), to_(to), begin_(begin), done_(begin), deferred_(deferred) {}
 
-    /// Writes the new lines of the next old one. They are filled, not searched for room: no branch, no waiting for
-    /// what was written just before.
+    /// Writes the new buckets of the next old one. Fills them in order instead of searching for
+    /// room: no branches, and no stalls on recent stores.
     void fill_next() noexcept {
-        NarrowLine const& old = from_.data[done_];
-        std::uint64_t const old_lines = from_.mask + 1;
-        for (std::uint64_t line = done_; line <= to_.mask; line += old_lines) {
-            std::memset(&to_.data[line], 0, sizeof(NarrowLine));
+        NarrowBucket const& old = from_.data[done_];
+        std::uint64_t const old_buckets = from_.mask + 1;
+        for (std::uint64_t bucket = done_; bucket <= to_.mask; bucket += old_buckets) {
+            std::memset(&to_.data[bucket], 0, sizeof(NarrowBucket));
         }
         auto const old_bits = std::bit_width(from_.mask);
-        std::uint64_t counts = 0;  // a byte for each new line
-        for (std::uint32_t lane = 0; lane < NarrowLine::kLanes; ++lane) {
+        std::uint64_t counts = 0;  // one byte per new bucket
+        for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
             std::uint64_t const word = old.words[lane];
-            bool const is_key = word > NarrowLine::kErased;
+            bool const is_key = word > NarrowBucket::kErased;
             bool const at_home = is_key && (word & from_.mask) == done_;
-            std::uint64_t const line = at_home ? word & to_.mask : done_;
-            std::uint64_t const shift = (line >> old_bits) * 8;
-            std::uint64_t const next = counts >> shift & 0xff;  // no more than lanes so far
-            to_.data[line].words[next] = at_home ? word : NarrowLine::kEmpty;
-            to_.data[line].tickets[next] = at_home ? old.tickets[lane] : kernel::kNoTicket;
+            std::uint64_t const bucket = at_home ? word & to_.mask : done_;
+            std::uint64_t const shift = (bucket >> old_bits) * 8;
+            std::uint64_t const next = counts >> shift & 0xff;  // below kLanes
+            to_.data[bucket].words[next] = at_home ? word : NarrowBucket::kEmpty;
+            to_.data[bucket].tickets[next] = at_home ? old.tickets[lane] : step::kNoTicket;
             counts += std::uint64_t{at_home} << shift;
             if (is_key && !at_home) {
                 add_late({word, old.tickets[lane]});
@@ -99,7 +99,7 @@ public:
         ++done_;
     }
 
-    /// When all lines are done: what is left belongs beyond them.
+    /// After the last bucket. What is left belongs beyond this part.
     void finish() noexcept {
         place_late();
         for (std::size_t i = 0; i < late_count_; ++i) {
@@ -108,8 +108,8 @@ public:
     }
 
 private:
-    /// An entry that had been pushed out of its old home line. Over a cut between threads, or over the end of the index, it
-    /// came from lines that are not this part's.
+    /// An entry that was not in its old home bucket. If that home is in another part, because the
+    /// entry crossed a boundary or the end of the index, it is deferred.
     void add_late(Entry const& entry) noexcept {
         std::uint64_t const home = entry.word & from_.mask;
         if (late_count_ == late_.size()) {
@@ -122,7 +122,7 @@ private:
         }
     }
 
-    /// Those stay whose way leads to lines that are not done.
+    /// Places late entries. An entry that reaches a bucket that is not done yet stays.
     void place_late() noexcept {
         std::size_t left = 0;
         for (std::size_t i = 0; i < late_count_; ++i) {
@@ -133,22 +133,22 @@ private:
         late_count_ = left;
     }
 
-    /// Into its home line or one that follows, among those that this part has written.
+    /// Puts the entry into its home bucket or a later one. False if the next one is not done yet.
     bool place(Entry const& entry) noexcept {
-        auto const is_done = [&](std::uint64_t line) {
-            return (line & from_.mask) >= begin_ && (line & from_.mask) < done_;
+        auto const is_done = [&](std::uint64_t bucket) {
+            return (bucket & from_.mask) >= begin_ && (bucket & from_.mask) < done_;
         };
-        std::uint64_t line = entry.word & to_.mask;
-        while (is_done(line) && !put(to_, line, entry)) {
-            line = (line + 1) & to_.mask;
+        std::uint64_t bucket = entry.word & to_.mask;
+        while (is_done(bucket) && !put(to_, bucket, entry)) {
+            bucket = (bucket + 1) & to_.mask;
         }
-        return is_done(line);
+        return is_done(bucket);
     }
 
-    Lines<NarrowLine const> from_;
-    Lines<NarrowLine> to_;
+    Buckets<NarrowBucket const> from_;
+    Buckets<NarrowBucket> to_;
     std::size_t begin_;
-    std::size_t done_;  // old lines below this are done
+    std::size_t done_;  // old buckets below this are done
     Deferred& deferred_;
     std::array<Entry, 64> late_;
     std::size_t late_count_ = 0;
@@ -156,15 +156,15 @@ private:
 
 }  // namespace
 
-/// What would cross a cut between threads is put in its place at the end, by one. False: too many of these.
-bool Index::spread(Index const& smaller) noexcept {
-    Lines<NarrowLine const> const from{reinterpret_cast<NarrowLine const*>(smaller.memory_.data()),
-                                       smaller.lines_ - 1};
-    Lines<NarrowLine> const to{reinterpret_cast<NarrowLine*>(memory_.data()), lines_ - 1};
+/// One thread places the entries near boundaries at the end. Returns false if there are too many.
+bool BucketIndex::spread(BucketIndex const& smaller) noexcept {
+    Buckets<NarrowBucket const> const from{
+        reinterpret_cast<NarrowBucket const*>(smaller.memory_.data()), smaller.buckets_ - 1};
+    Buckets<NarrowBucket> const to{reinterpret_cast<NarrowBucket*>(memory_.data()), buckets_ - 1};
     Deferred deferred;
-    runtime::for_ranges(smaller.lines_, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+    runtime::for_ranges(smaller.buckets_, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         Part part(from, to, begin, deferred);
-        for (std::size_t line = begin; line < end; ++line) {
+        for (std::size_t bucket = begin; bucket < end; ++bucket) {
             part.fill_next();
         }
         part.finish();
@@ -173,23 +173,23 @@ bool Index::spread(Index const& smaller) noexcept {
         return false;
     }
     for (std::size_t i = 0; i < deferred.count(); ++i) {
-        std::uint64_t line = deferred[i].word & to.mask;
-        while (!put(to, line, deferred[i])) {
-            line = (line + 1) & to.mask;
+        std::uint64_t bucket = deferred[i].word & to.mask;
+        while (!put(to, bucket, deferred[i])) {
+            bucket = (bucket + 1) & to.mask;
         }
     }
-    for (std::size_t side = 0; side <= NarrowLine::kErased; ++side) {
-        to.data[side].tickets[NarrowLine::kSpareLane] =
-            from.data[side].tickets[NarrowLine::kSpareLane];
+    for (std::size_t side = 0; side <= NarrowBucket::kErased; ++side) {
+        to.data[side].tickets[NarrowBucket::kSpareLane] =
+            from.data[side].tickets[NarrowBucket::kSpareLane];
     }
     return true;
 }
 
-void Index::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
-                  std::uint64_t count, Index const& other) noexcept {
-    // Wide slots have half a hash, which is not enough to place them by.
-    if (cpu::is_narrow(layout_.bytes) && other.lines_ <= lines_ &&
-        lines_ / other.lines_ <= kMostParts && spread(other)) {
+void BucketIndex::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+                        std::uint64_t count, BucketIndex const& other) noexcept {
+    // Wide slots hold half of a hash, which is not enough to place them.
+    if (cpu::is_narrow(format_.bytes) && other.buckets_ <= buckets_ &&
+        buckets_ / other.buckets_ <= kMostParts && spread(other)) {
         occupied_ = count;
         return;
     }
@@ -197,4 +197,4 @@ void Index::place(unsigned char const* key_buffer, std::uint64_t const* live, st
     place(key_buffer, live, top, count);
 }
 
-}  // namespace tensorhash::table
+}  // namespace tensorhash::index

@@ -1,4 +1,4 @@
-// Slots of the flat index, and its row loops over threads.
+// Slots of the flat index, and its row loops run on all threads.
 #include "index/flat_index.hpp"
 
 #include <algorithm>
@@ -7,18 +7,18 @@
 
 #include "runtime/parallel.hpp"
 
-namespace tensorhash::coords {
+namespace tensorhash::index {
 
-using kernel::FlatSlot;
 using runtime::Chunks;
 using runtime::cut;
 using runtime::for_chunks;
 using runtime::for_ranges;
 using runtime::kGrain;
+using step::FlatSlot;
 
 namespace {
 
-constexpr FlatSlot kEmptySlot{kernel::kEmptyKey, kernel::kNoRow, 0};
+constexpr FlatSlot kEmptySlot{step::kEmptyKey, step::kNoRow, 0};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::uint64_t FlatIndex::capacity_for(std::uint64_t keys) {
     return std::min(std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys)), std::uint64_t{1} << 31);
 }
 
-FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash, kernel::HashSecret const& secret)
+FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash, step::HashSecret const& secret)
     : block_(runtime::make_shared_block(capacity * sizeof(FlatSlot), runtime::Fill::None)),
       view_{reinterpret_cast<FlatSlot*>(block_->data()), static_cast<std::uint32_t>(capacity - 1),
             0, double_hash, secret} {
@@ -37,9 +37,9 @@ FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash, kernel::HashSecre
 
 bool FlatIndex::insert(std::uint64_t const* keys, std::size_t count, std::uint32_t first_row,
                        std::uint32_t* positions) {
-    auto const& kernels = cpu::flat_kernels();
+    auto const& loops = cpu::flat_loops();
     Chunks const chunks = cut(count, kGrain);
-    auto* const claim = chunks.shared() ? kernels.claim_shared : kernels.claim_sole;
+    auto* const claim = chunks.shared() ? loops.claim_shared : loops.claim_exclusive;
     std::atomic<std::uint64_t> claimed{0};
     std::atomic<std::uint32_t> longest{view_.longest};
     std::atomic<bool> full{false};
@@ -67,20 +67,21 @@ bool FlatIndex::insert(std::uint64_t const* keys, std::size_t count, std::uint32
 }
 
 void FlatIndex::drop_from(std::uint32_t first_row) noexcept {
-    // Keys came in the order of their rows: without the last ones, slots are as they were before those came.
+    // Later rows were inserted later, so no earlier key has probed past theirs. Emptying their
+    // slots restores the earlier state.
     std::atomic<std::uint64_t> dropped{0};
     for_ranges(capacity(), kGrain, [&](std::size_t begin, std::size_t end) {
         std::uint64_t here = 0;
         for (std::size_t i = begin; i < end; ++i) {
             FlatSlot& slot = view_.slots[i];
-            if (slot.key != kernel::kEmptyKey && slot.row >= first_row) {
+            if (slot.key != step::kEmptyKey && slot.row >= first_row) {
                 slot = kEmptySlot;
                 ++here;
             }
         }
         dropped.fetch_add(here, std::memory_order_relaxed);
     });
-    // Slots that someone else wrote into may hold more keys than ever came.
+    // Other code may have written to the shared slots, so they may hold more keys than were added.
     size_ -= std::min(size_, dropped.load(std::memory_order_relaxed));
 }
 
@@ -92,9 +93,9 @@ FlatIndex FlatIndex::grown(std::uint64_t capacity) const {
         std::uint32_t farthest = 0;
         for (std::size_t i = begin; i < end; ++i) {
             FlatSlot const& slot = view_.slots[i];
-            if (slot.key != kernel::kEmptyKey) {
+            if (slot.key != step::kEmptyKey) {
                 auto const placed =
-                    kernel::flat_claim<kernel::Shared>(larger.view_, slot.key, slot.row);
+                    step::flat_claim<step::Shared>(larger.view_, slot.key, slot.row);
                 farthest = std::max(farthest, placed.steps);
             }
         }
@@ -107,27 +108,27 @@ FlatIndex FlatIndex::grown(std::uint64_t capacity) const {
 
 void FlatIndex::find_keys(std::uint64_t const* keys, std::size_t count, std::int32_t* out,
                           cpu::FlatWindow window) const {
-    auto const& kernels = cpu::flat_kernels();
+    auto const& loops = cpu::flat_loops();
     for_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
-        kernels.find_keys(view_, window, keys + begin, end - begin, out + begin);
+        loops.find_keys(view_, window, keys + begin, end - begin, out + begin);
     });
 }
 
 void FlatIndex::find_rows(cpu::FlatRows const& rows, std::size_t count, std::int32_t* out,
                           cpu::FlatWindow window) const {
-    auto const& kernels = cpu::flat_kernels();
+    auto const& loops = cpu::flat_loops();
     for_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
-        kernels.find_rows(view_, window, rows, begin, end, out + begin);
+        loops.find_rows(view_, window, rows, begin, end, out + begin);
     });
 }
 
 std::size_t pack_rows(cpu::FlatRows const& rows, std::size_t count, std::uint64_t* keys) {
-    auto const& kernels = cpu::flat_kernels();
+    auto const& loops = cpu::flat_loops();
     std::atomic<std::size_t> outside{0};
     for_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
-        outside.fetch_add(kernels.pack(rows, begin, end, keys + begin), std::memory_order_relaxed);
+        outside.fetch_add(loops.pack(rows, begin, end, keys + begin), std::memory_order_relaxed);
     });
     return outside.load(std::memory_order_relaxed);
 }
 
-}  // namespace tensorhash::coords
+}  // namespace tensorhash::index

@@ -1,4 +1,4 @@
-// Slots of the vector-key index, and its row loops over threads.
+// Slots of the vector-key index, and its row loops run on all threads.
 #include "index/vector_index.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "index/flat_index.hpp"
 #include "runtime/parallel.hpp"
 
-namespace tensorhash::coords {
+namespace tensorhash::index {
 
 using runtime::Chunks;
 using runtime::cut;
@@ -16,25 +16,25 @@ using runtime::for_ranges;
 using runtime::kGrain;
 
 VectorIndex::VectorIndex(std::uint64_t capacity, std::uint32_t columns)
-    : memory_(capacity * sizeof(kernel::VectorSlot)),
-      view_{reinterpret_cast<kernel::VectorSlot*>(memory_.data()), nullptr, columns,
+    : memory_(capacity * sizeof(step::VectorSlot)),
+      view_{reinterpret_cast<step::VectorSlot*>(memory_.data()), nullptr, columns,
             static_cast<std::uint32_t>(capacity - 1), 0} {
     for_ranges(capacity, kGrain, [&](std::size_t begin, std::size_t end) {
-        std::fill(view_.slots + begin, view_.slots + end, kernel::kEmptyVectorSlot);
+        std::fill(view_.slots + begin, view_.slots + end, step::kEmptyVectorSlot);
     });
 }
 
-kernel::VectorView VectorIndex::over(std::int32_t const* rows) const noexcept {
-    kernel::VectorView view = view_;
+step::VectorView VectorIndex::over(std::int32_t const* rows) const noexcept {
+    step::VectorView view = view_;
     view.rows = rows;
     return view;
 }
 
 bool VectorIndex::insert(std::int32_t const* rows, std::size_t begin, std::size_t end) {
-    auto const& kernels = cpu::vector_kernels();
-    kernel::VectorView const view = over(rows);
+    auto const& loops = cpu::vector_loops();
+    step::VectorView const view = over(rows);
     Chunks const chunks = cut(end - begin, kGrain);
-    auto* const claim = chunks.shared() ? kernels.claim_shared : kernels.claim_sole;
+    auto* const claim = chunks.shared() ? loops.claim_shared : loops.claim_exclusive;
     std::atomic<std::uint64_t> claimed{0};
     std::atomic<bool> full{false};
     std::atomic<std::uint32_t> longest{view_.longest};
@@ -47,11 +47,12 @@ bool VectorIndex::insert(std::int32_t const* rows, std::size_t begin, std::size_
         }
     });
     if (full.load(std::memory_order_relaxed)) {
-        // Keys came in the order of their rows: without the last ones, slots are as they were before those came.
+        // Later rows were inserted later, so no earlier key has probed past theirs. Emptying their
+        // slots restores the earlier state.
         for_ranges(capacity(), kGrain, [&](std::size_t from, std::size_t to) {
             for (std::size_t i = from; i < to; ++i) {
-                bool const is_new = kernel::vector_row(view_.slots[i]) >= begin;
-                view_.slots[i] = is_new ? kernel::kEmptyVectorSlot : view_.slots[i];
+                bool const is_new = step::vector_row(view_.slots[i]) >= begin;
+                view_.slots[i] = is_new ? step::kEmptyVectorSlot : view_.slots[i];
             }
         });
         return false;
@@ -63,11 +64,11 @@ bool VectorIndex::insert(std::int32_t const* rows, std::size_t begin, std::size_
 
 void VectorIndex::find(std::int32_t const* rows, std::int32_t const* queries, std::size_t count,
                        std::int32_t* out) const {
-    auto const& kernels = cpu::vector_kernels();
-    kernel::VectorView const view = over(rows);
+    auto const& loops = cpu::vector_loops();
+    step::VectorView const view = over(rows);
     for_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
-        kernels.find(view, queries + begin * view.columns, end - begin, out + begin);
+        loops.find(view, queries + begin * view.columns, end - begin, out + begin);
     });
 }
 
-}  // namespace tensorhash::coords
+}  // namespace tensorhash::index

@@ -1,4 +1,4 @@
-// The index of the vector-key table, run over threads. No lock, no check of arguments: its callers' work.
+// The index of the vector-key table, run on all threads. Callers lock and check arguments.
 #pragma once
 
 #include <cstddef>
@@ -7,32 +7,33 @@
 #include "cpu/vector_engine.hpp"
 #include "runtime/memory.hpp"
 
-namespace tensorhash::coords {
+namespace tensorhash::index {
 
-/// Row of integers -> its number, of equal rows the first. The rows themselves are the caller's.
+/// Maps a row of integers to its position; of equal rows to the first. The caller owns the rows.
 class VectorIndex {
 public:
-    /// So many slots, a power of two up to 2^31.
+    /// `capacity` slots, a power of two up to 2^31.
     VectorIndex(std::uint64_t capacity, std::uint32_t columns);
 
     std::uint64_t capacity() const noexcept { return std::uint64_t{view_.mask} + 1; }
     std::uint64_t size() const noexcept { return size_; }
     std::uint32_t columns() const noexcept { return view_.columns; }
 
-    /// `rows` are all rows, those from `begin` on new. Returns false, with the index as it was, if they do not fit.
+    /// `rows` are all rows; those in [begin, end) are new. Returns false and leaves the index
+    /// unchanged if they do not fit.
     bool insert(std::int32_t const* rows, std::size_t begin, std::size_t end);
-    /// Equal keys to their first row, -1 for none.
+    /// out[i] = the first row equal to query i, or -1.
     void find(std::int32_t const* rows, std::int32_t const* queries, std::size_t count,
               std::int32_t* out) const;
 
-    kernel::VectorSlot const* slots() const noexcept { return view_.slots; }
+    step::VectorSlot const* slots() const noexcept { return view_.slots; }
 
 private:
-    kernel::VectorView over(std::int32_t const* rows) const noexcept;
+    step::VectorView over(std::int32_t const* rows) const noexcept;
 
     runtime::Block memory_;
-    kernel::VectorView view_;
+    step::VectorView view_;
     std::uint64_t size_ = 0;
 };
 
-}  // namespace tensorhash::coords
+}  // namespace tensorhash::index

@@ -1,4 +1,4 @@
-// Writing and reading the head of a bounded table's file.
+// Writes and reads the file of a bounded table.
 #include "io/bounded_format.hpp"
 
 #include <cstring>
@@ -30,7 +30,7 @@ std::uint64_t checksum_of(Head const& head) {
 }
 
 [[noreturn]] void fail(std::string const& what) {
-    throw FormatError("not a sound file of a bounded table: " + what);
+    throw FormatError("not a valid file of a bounded table: " + what);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ void write_head(Sink& sink, BoundedHead const& head) {
 BoundedHead read_head(unsigned char const*& bytes, std::size_t& count) {
     Head head;
     if (!begins_with(bytes, count, kBoundedMagic)) {
-        fail(count == 0 ? "it is empty" : "it does not begin as one");
+        fail(count == 0 ? "it is empty" : "it does not start with \"THBND\"");
     }
     if (count < sizeof(head)) {
         fail("it ends within the head");
@@ -73,15 +73,16 @@ void write_bounded(Sink& sink, Element const& key, std::vector<Element> const& e
 BoundedImage read_bounded(unsigned char const* bytes, std::size_t count) {
     BoundedHead const head = read_head(bytes, count);
     if (head.clock > table::kLastCountOfFile || head.uses > table::kLastCountOfFile) {
-        throw FormatError("not a sound file of a bounded table: it has a clock of " +
+        throw FormatError("not a valid file of a bounded table: it has a clock of " +
                           std::to_string(head.clock) + " and " + std::to_string(head.uses) +
-                          " uses, more than can be");
+                          " uses, more than a table can have");
     }
     BoundedImage image{head, read_image(bytes, count)};
     std::vector<Element> const& values = image.table.values;
     if (values.size() < 2 || values[values.size() - 2] != table::kScore ||
         values.back() != table::kUse || image.table.capacity == 0) {
-        throw FormatError("not a sound file of a bounded table: it has no scores");
+        throw FormatError(
+            "not a valid file of a bounded table: it has no score and use columns, or no capacity");
     }
     return image;
 }
@@ -98,7 +99,7 @@ RestoredBounded build_bounded(BoundedImage&& image) {
     try {
         table::validate_uses({made.table, made.ledger});
     } catch (CorruptTable const& error) {
-        throw FormatError("not a sound file of a bounded table: " + std::string(error.what()));
+        throw FormatError("not a valid file of a bounded table: " + std::string(error.what()));
     }
     return made;
 }

@@ -1,4 +1,5 @@
-// The file of a bounded table: a short head before the .thash image of the table. docs/file-format.md describes it.
+// The file of a bounded table: a short head before the .thash image of the table.
+// docs/file-format.md describes it.
 #pragma once
 
 #include "io/file.hpp"
@@ -13,25 +14,25 @@ struct BoundedHead {
     std::uint64_t uses;
 };
 
-/// Bytes of the head.
 inline constexpr std::size_t kHeadBytes = 40;
 
 void write_head(Sink& sink, BoundedHead const& head);
 
-/// Reads the head and moves `bytes` and `count` behind it. Throws FormatError.
+/// Reads the head and advances `bytes` and `count` past it. Throws FormatError.
 BoundedHead read_head(unsigned char const*& bytes, std::size_t& count);
 
 void write_bounded(Sink& sink, Element const& key, std::vector<Element> const& elements,
                    table::BoundedState const& state);
 
-/// A bounded table's file, checked as Image is.
+/// The file of a bounded table, checked like Image.
 struct BoundedImage {
     BoundedHead head;
     Image table;
 };
 BoundedImage read_bounded(unsigned char const* bytes, std::size_t count);
 
-/// A table out of a file, with its ledger; `values` are the caller's columns. Throws FormatError.
+/// A table built from a file, and its ledger. `values` are the caller's columns only. Building
+/// throws FormatError.
 struct RestoredBounded {
     Element key;
     std::vector<Element> values;

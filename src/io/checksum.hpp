@@ -1,5 +1,5 @@
-// A 64-bit checksum of a byte stream. Every word goes through a bijection, so a change within any one word is
-// always noticed; four lanes keep it near memory speed.
+// A 64-bit checksum of a byte stream. Every word goes through a bijection, so a change in any
+// single word is always detected. Four lanes keep it near memory speed.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ public:
         last.mix_block(last.block_);
         std::uint64_t sum = total_;
         for (std::uint64_t const lane : last.lanes_) {
-            sum = kernel::mix_in(sum, lane);
+            sum = step::mix_in(sum, lane);
         }
         return sum;
     }
@@ -51,7 +51,7 @@ private:
         for (std::size_t lane = 0; lane < 4; ++lane) {
             std::uint64_t word;
             std::memcpy(&word, block + lane * 8, 8);
-            lanes_[lane] = kernel::mix_in(lanes_[lane], word);
+            lanes_[lane] = step::mix_in(lanes_[lane], word);
         }
     }
 

@@ -1,4 +1,4 @@
-// Whole files, by the operating system's own calls: only they can sync and rename.
+// Reads and writes whole files with system calls, because C++ streams cannot sync.
 #include "io/file.hpp"
 
 #include <fcntl.h>
@@ -89,7 +89,7 @@ void replace_file(std::string const& name, std::function<void(Sink&)> const& wri
 
 Tensor read_file(std::string const& name, std::optional<std::uint64_t> max_bytes) {
     require_whole_name(name);
-    // Without waiting: to open a pipe would take as long as it has no writer.
+    // O_NONBLOCK: otherwise, opening a pipe would block until it has a writer.
     Descriptor const file(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     struct stat info{};
     if (!file.open() || ::fstat(file.get(), &info) != 0) {
@@ -100,7 +100,7 @@ Tensor read_file(std::string const& name, std::optional<std::uint64_t> max_bytes
         fail(name, "read");
     }
     if (!S_ISREG(info.st_mode)) {
-        throw FormatError("no regular file but a pipe, socket or device");
+        throw FormatError("not a regular file but a pipe, socket or device");
     }
     auto left = static_cast<std::uint64_t>(info.st_size);
     if (left > load_limit(left, max_bytes)) {

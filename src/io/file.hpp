@@ -12,7 +12,7 @@
 
 namespace tensorhash::io {
 
-/// Where bytes go.
+/// A destination for bytes.
 class Sink {
 public:
     virtual ~Sink() = default;
@@ -29,11 +29,11 @@ private:
     std::vector<unsigned char> bytes_;
 };
 
-/// Replaces `name` by what `writer` writes, as FileReplacement does.
+/// Replaces the file `name` with what `writer` writes, through a FileReplacement.
 void replace_file(std::string const& name, std::function<void(Sink&)> const& writer);
 
-/// All of a file, uint8 [n]. Throws SystemError, or FormatError for what is no file or too long;
-/// such a message goes on from `file_name: "<name>" is `.
+/// The whole file, uint8 [n]. Throws SystemError, or FormatError if it is too long or not a regular
+/// file. The caller puts `file_name: "<name>" is ` before the message of a FormatError.
 Tensor read_file(std::string const& name, std::optional<std::uint64_t> max_bytes);
 
 }  // namespace tensorhash::io

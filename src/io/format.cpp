@@ -1,4 +1,4 @@
-// Writing and reading the native file. Little-endian machines only, which is all that the library builds for.
+// Writes and reads the native file. Little-endian only, like the whole library.
 #include "io/format.hpp"
 
 #include <bit>
@@ -21,7 +21,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kMaxRank = 63;
 
 [[noreturn]] void fail(std::string const& what) {
-    throw FormatError("not a sound .thash file: " + what);
+    throw FormatError("not a valid .thash file: " + what);
 }
 
 class Writer {
@@ -90,17 +90,16 @@ private:
     std::size_t left_;
 };
 
-/// Magic, version and checksum, in the order that gives the most useful message.
+/// Checks magic, version and checksum, in the order that gives the most useful message.
 void check_envelope(unsigned char const* bytes, std::size_t count) {
     if (begins_with(bytes, count, kBoundedMagic)) {
         throw FormatError("a file of a bounded table; BoundedHashMap's load reads it");
     }
     if (begins_with(bytes, count, kShardedMagic)) {
-        throw FormatError(
-            "a file of a sharded table; ShardedHashMap's load reads it, in C++ ShardedMap's");
+        throw FormatError("a file of a sharded table; ShardedHashMap's load reads it");
     }
     if (!begins_with(bytes, count, kTableMagic)) {
-        fail(count == 0 ? "it is empty" : "it does not begin as one");
+        fail(count == 0 ? "it is empty" : "it does not start with \"THASH\"");
     }
     if (count < sizeof(kTableMagic) + sizeof(std::uint32_t) + sizeof(std::uint64_t)) {
         fail("it ends within the header");
@@ -159,8 +158,8 @@ std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
 
 namespace {
 
-/// The columns' elements, and the sizes behind them, held against each other and the bytes that are
-/// left.
+/// Reads the elements of all columns, then the sizes. Checks the sizes against each other and
+/// against the bytes that are left.
 Image read_sizes(Reader& in, std::uint32_t columns) {
     Image image;
     image.key = in.element();
@@ -186,7 +185,7 @@ Image read_sizes(Reader& in, std::uint32_t columns) {
     return image;
 }
 
-/// a + b, or the largest number if that is larger.
+/// a + b, or UINT64_MAX on overflow.
 std::uint64_t sum_or_max(std::uint64_t a, std::uint64_t b) {
     return a + b < a ? UINT64_MAX : a + b;
 }

@@ -16,12 +16,11 @@ namespace tensorhash::io {
 void write_table(Sink& sink, Element const& key, std::vector<Element> const& values,
                  backend::TableImage const& table);
 
-/// How many bytes write_table() writes.
+/// The number of bytes that write_table() writes.
 std::size_t table_bytes(Element const& key, std::vector<Element> const& values,
                         backend::TableImage const& table);
 
-/// A native file in memory, checked as far as that takes no memory: start, version, checksum,
-/// sizes.
+/// A native file in memory. Magic, version, checksum and sizes are checked; the rows are not.
 struct Image {
     Element key;
     std::vector<Element> values;
@@ -30,7 +29,7 @@ struct Image {
     std::uint64_t free_count = 0;
     unsigned char const* body = nullptr;  // free stack, keys, columns
 
-    /// What the table takes with this many rows.
+    /// The bytes of memory that the table takes with this many rows.
     std::uint64_t memory(std::uint64_t rows) const {
         std::uint64_t const bytes = backend::cpu_backend().memory_for({key, values, rows});
         std::uint64_t const stack = free_count * sizeof(std::uint32_t);
@@ -38,21 +37,21 @@ struct Image {
     }
 };
 
-/// Throws FormatError that says what is wrong; whatever the bytes, never a crash.
+/// Throws FormatError that says what is wrong. No input can crash it.
 Image read_image(unsigned char const* bytes, std::size_t count);
 
-/// What these tables take with all their capacity.
+/// The bytes of memory that these tables take with all their capacity.
 std::uint64_t memory_of(std::span<Image const> images);
 
-/// Whether tables get the rows that their files say; false: only as many as they use, because more
-/// would take more than `limit` bytes. Throws FormatError if that is too much too.
+/// Whether the tables fit into `limit` bytes with all their capacity. If not, they get only the
+/// rows in use. Throws FormatError if even those do not fit.
 bool fits_with_capacity(std::span<Image const> images, std::uint64_t limit);
 
-/// Throws FormatError that names `max_bytes` and what it would have to be.
+/// If `bytes` is above `limit`, throws FormatError that names `max_bytes` and the value it needs.
 void require_within(std::uint64_t bytes, std::uint64_t limit);
 
-/// Fills a new table of at least `image.top` rows, a backend::TableBackend or a table::Table. Throws
-/// FormatError; never makes a wrong table.
+/// Fills a new table of at least `image.top` rows, a backend::TableBackend or a table::Table.
+/// Throws FormatError if the content is not a correct table.
 template <class AnyTable>
 void fill_table(AnyTable& table, Image const& image);
 

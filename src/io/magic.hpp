@@ -1,4 +1,4 @@
-// The first bytes of our files, by which each kind of table knows its own and names the others.
+// The first bytes of our files. Each kind of table recognises its own files and names the others.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace tensorhash::io {
 
-// As in PNG: a control character and line ends show at once what a text-mode transfer did to a file.
+// As in PNG: a text-mode transfer changes the line ends, so the reader notices it at once.
 inline constexpr char kTableMagic[8] = {'T', 'H', 'A', 'S', 'H', '\r', '\n', '\x1a'};
 inline constexpr char kBoundedMagic[8] = {'T', 'H', 'B', 'N', 'D', '\r', '\n', '\x1a'};
 inline constexpr char kShardedMagic[8] = {'T', 'H', 'S', 'H', 'R', 'D', '\n', '\x1a'};

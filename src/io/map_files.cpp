@@ -1,4 +1,4 @@
-// HashMap and BoundedHashMap as files and as bytes.
+// Saves and loads HashMap and BoundedHashMap, as files and as bytes.
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,4 +1,5 @@
-// Replacing files: a nameless or hidden temporary file, a lock that says it is in use, one rename.
+// Replaces a file: writes an unnamed or hidden temporary file, then renames it. A lock on it shows
+// that it is in use.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -21,7 +22,7 @@ using io::fail;
 
 namespace {
 
-constexpr int kMaxLinks = 40;  // as many as the kernel follows
+constexpr int kMaxLinks = 40;  // as many as Linux follows
 constexpr int kAttempts = 100;
 constexpr std::size_t kDigits = 16;  // of the random part of a temporary name
 constexpr std::string_view kHex = "0123456789abcdef";
@@ -38,7 +39,7 @@ std::string checked_name(std::string const& name) {
     return name;
 }
 
-/// The file that a name means, there already or not.
+/// The file that a name leads to. It need not exist.
 std::string follow_links(std::string const& name) {
     std::string at = name;
     std::array<char, PATH_MAX> target;
@@ -54,7 +55,7 @@ std::string follow_links(std::string const& name) {
     fail(name, "follow the links of");
 }
 
-/// The permissions of a file that is there. Throws if something else is.
+/// The permissions of an existing file, or nullopt. Throws if it is not a regular file.
 std::optional<mode_t> mode_of(std::string const& target, std::string const& name) {
     struct stat info{};
     if (::stat(target.c_str(), &info) != 0) {
@@ -83,22 +84,21 @@ std::string random_digits(std::string const& name) {
     return digits;
 }
 
-/// Waits for the lock on a file. File systems without locks have no leftovers removed, so none is
-/// needed.
+/// Waits for the lock on a file. Ignores failure: without locks, remove_leftovers() removes
+/// nothing, so the file is safe.
 void lock(int fd) noexcept {
     while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
     }
 }
 
-/// Is it a temporary name: the prefix, random digits, the suffix?
+/// Whether this is a temporary name: the prefix, random digits, the suffix.
 bool is_temporary(std::string_view name, std::string_view prefix) {
     return name.size() == prefix.size() + kDigits + kSuffix.size() && name.starts_with(prefix) &&
            name.ends_with(kSuffix) &&
            name.substr(prefix.size(), kDigits).find_first_not_of(kHex) == std::string_view::npos;
 }
 
-/// Removes temporary files that are not locked: their process is gone. What cannot be removed
-/// stays.
+/// Removes temporary files that are not locked, because their process is gone. Ignores errors.
 void remove_leftovers(std::string const& folder, std::string const& prefix) noexcept {
     DIR* const listing = ::opendir(folder.c_str());
     if (listing == nullptr) {
@@ -108,7 +108,7 @@ void remove_leftovers(std::string const& folder, std::string const& prefix) noex
         if (!is_temporary(entry->d_name, prefix)) {
             continue;
         }
-        // For writing, because NFS gives an exclusive lock to writers only.
+        // Open for writing, because NFS grants an exclusive lock only to writers.
         Descriptor const file(::openat(::dirfd(listing), entry->d_name,
                                        O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
         if (file.open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
@@ -118,7 +118,7 @@ void remove_leftovers(std::string const& folder, std::string const& prefix) noex
     ::closedir(listing);
 }
 
-/// How temporary names begin, for a file of this name.
+/// The prefix of the temporary names for this file.
 std::string prefix_of(std::string const& target) {
     std::string prefix = ".";
     prefix.append(base_of(target), 0, kLongestBase);
@@ -154,7 +154,7 @@ FileReplacement::Impl::Impl(std::string const& file_name)
       prefix(prefix_of(target)), mode(mode_of(target, name)),
       parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     remove_leftovers(folder, prefix);
-    // A file without a name vanishes with its process. It gets its name by way of /proc.
+    // An unnamed file disappears with its process. give_name() needs /proc to name it.
     if (::access("/proc/self/fd", X_OK) == 0) {
         file = Descriptor(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
     }
@@ -174,7 +174,7 @@ void FileReplacement::Impl::discard() noexcept {
 }
 
 void FileReplacement::Impl::create_named() {
-    // Until its mode is that of the old file, this one is for its owner alone.
+    // Only the owner may access the new file until it gets the mode of the old one.
     mode_t const at_first = mode ? 0600 : 0666;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         std::string const candidate = new_name();
@@ -185,7 +185,7 @@ void FileReplacement::Impl::create_named() {
         }
         if (file.open()) {
             lock(file.get());
-            // Between the two calls another process may have taken it for a leftover.
+            // Between open and lock, another process may have removed it as a leftover.
             if (struct stat info{}; ::fstat(file.get(), &info) == 0 && info.st_nlink > 0) {
                 temporary = candidate;
                 return;
@@ -224,8 +224,8 @@ void FileReplacement::Impl::commit() {
         fail(name, "rename the temporary file to");
     }
     temporary.clear();
-    // A folder that may be written but not read is synced with its file system. EINVAL and ENOTSUP:
-    // there is no such thing as syncing a folder here.
+    // A folder without read permission could not be opened: sync its whole file system instead.
+    // EINVAL and ENOTSUP: this file system cannot sync a folder.
     int const synced = parent.open() ? ::fsync(parent.get()) : ::syncfs(file.get());
     if (synced != 0 && errno != EINVAL && errno != ENOTSUP) {
         fail(name, "sync the folder of",

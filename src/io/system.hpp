@@ -1,4 +1,4 @@
-// What reading and writing files share: descriptors, names, and errors with the system's own words.
+// Shared by reading and writing files: descriptors, names, and errors with the system's message.
 #pragma once
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace tensorhash::io {
 /// Throws ValueError for a name that is empty or has a zero byte, which would end it early.
 void require_whole_name(std::string const& name);
 
-/// "." where the name has no folder.
+/// The folder of a name, or "." if the name has none.
 std::string folder_of(std::string const& name);
 
 class Descriptor {

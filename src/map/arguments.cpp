@@ -1,4 +1,4 @@
-// The checks of arguments.hpp; messages live here, off every hot path.
+// The checks of arguments.hpp. Messages are built here, off the hot paths.
 #include "map/arguments.hpp"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ Tensor with_true_bools(Tensor const& tensor) {
 
 }  // namespace
 
-Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
     if (tensor.dtype() != element.dtype) {
         fail_dtype(argument, element.dtype, tensor.dtype());
     }
@@ -54,7 +54,7 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
         fail_shape(argument, element.shape, shape);
     }
     std::int64_t const rows = shape[0];
-    bool const nothing = rows == 0 && shape.size() == 1;  // an empty list has no other shape
+    bool const nothing = rows == 0 && shape.size() == 1;  // the shape of an empty list
     if (!nothing &&
         num_elements(Shape(shape.begin() + 1, shape.end())) != num_elements(element.shape)) {
         fail_shape(argument, element.shape, shape);
@@ -66,13 +66,13 @@ Batch check_batch(Tensor const& tensor, Element const& element, std::string_view
     return {with_true_bools(tensor.contiguous()), static_cast<std::size_t>(rows)};
 }
 
-std::vector<Batch> check_values(std::vector<Tensor> const& values,
-                                std::vector<Element> const& elements, std::size_t rows) {
+std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
+                                       std::vector<Element> const& elements, std::size_t rows) {
     if (values.size() != elements.size()) {
         throw ValueError("values: expected " + std::to_string(elements.size()) +
                          " arrays, one per value column, got " + std::to_string(values.size()));
     }
-    std::vector<Batch> batches;
+    std::vector<CheckedBatch> batches;
     for (std::size_t i = 0; i < values.size(); ++i) {
         std::string const argument =
             values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
@@ -88,7 +88,7 @@ std::vector<Batch> check_values(std::vector<Tensor> const& values,
 KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
                                     std::vector<Tensor> const& values,
                                     std::vector<Element> const& elements) {
-    Batch batch = check_batch(keys, key, "keys");
+    CheckedBatch batch = check_batch(keys, key, "keys");
     std::size_t const rows = batch.rows;
     return {std::move(batch), check_values(values, elements, rows)};
 }
@@ -101,13 +101,13 @@ Tensor check_bytes(Tensor const& bytes) {
     return bytes.contiguous();
 }
 
-Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
-                std::string_view argument) {
+FillRows check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                    std::string_view argument) {
     if (tensor.shape() == element.shape) {
         Shape const one = with_rows(1, element.shape);
         return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
     }
-    Batch batch = check_batch(tensor, element, argument);
+    CheckedBatch batch = check_batch(tensor, element, argument);
     if (batch.rows != rows) {
         throw ValueError(text(argument) + ": expected one row, " + to_string(element.shape) +
                          ", or " + std::to_string(rows) + " rows, as many as keys, got " +
@@ -121,7 +121,7 @@ namespace {
 /// At least one element and less than 2^31 bytes: with 2^31 entries, offsets stay within 64 bits.
 void check_element_shape(Element const& element, std::string const& argument) {
     constexpr std::int64_t kLimit = std::int64_t{1} << 31;
-    constexpr std::size_t kMaxRank = 63;  // with the rows 64, which is all that NumPy has
+    constexpr std::size_t kMaxRank = 63;  // plus the row dimension: NumPy's limit of 64
     if (element.shape.size() > kMaxRank) {
         throw ValueError(argument + ": expected at most " + std::to_string(kMaxRank) +
                          " dimensions, got " + std::to_string(element.shape.size()));
@@ -190,11 +190,12 @@ void check_column(std::size_t column, std::size_t columns, char const* argument)
     }
 }
 
-std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
-                                  bool required) {
+std::optional<CheckedBatch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                         bool required) {
     bool const given = scores.dtype() != Dtype::Undefined;
     if (given && eviction == Eviction::Lru) {
-        throw ValueError("scores: this table evicts by least recent use and takes none");
+        throw ValueError(
+            "scores: this table evicts the least recently used entry and takes no scores");
     }
     if (!given && required && eviction == Eviction::Score) {
         throw ValueError("scores: this table evicts by score: expected int64, one per key");
@@ -202,7 +203,7 @@ std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::
     if (!given) {
         return std::nullopt;
     }
-    Batch batch = check_batch(scores, {Dtype::Int64, {}}, "scores");
+    CheckedBatch batch = check_batch(scores, {Dtype::Int64, {}}, "scores");
     if (batch.rows != rows) {
         throw ValueError("scores: expected " + std::to_string(rows) +
                          " rows, as many as keys, got " + std::to_string(batch.rows));

@@ -1,4 +1,4 @@
-// Checking what callers hand over, before anything changes. Each failure is a sentence that names the argument.
+// Checks arguments before anything changes. Every error message names the argument.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tensorhash::map {
 
-/// A batch that passed: contiguous, of the right dtype, `rows` elements.
-struct Batch {
+/// A batch that passed the checks: contiguous, of the right dtype, with `rows` rows.
+struct CheckedBatch {
     Tensor tensor;
     std::size_t rows = 0;
     unsigned char const* data() const noexcept {
@@ -21,59 +21,60 @@ struct Batch {
     }
 };
 
-/// Rows of `element`, given as [N, ...] with as many elements a row, in any shape and strides.
-Batch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
+/// Checks an array [N, ...] with as many elements per row as `element`, in any shape and strides.
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
 
-/// One batch per column, each of `rows` rows.
-std::vector<Batch> check_values(std::vector<Tensor> const& values,
-                                std::vector<Element> const& elements, std::size_t rows);
+/// Checks one batch per column, each with `rows` rows.
+std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
+                                       std::vector<Element> const& elements, std::size_t rows);
 
-/// The keys and values of one call, checked: a batch per column, each with as many rows as keys.
+/// The checked keys and values of one call: one batch per column, each with as many rows as keys.
 struct KeysAndValues {
-    Batch keys;
-    std::vector<Batch> values;
+    CheckedBatch keys;
+    std::vector<CheckedBatch> values;
 };
 KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
                                     std::vector<Tensor> const& values,
                                     std::vector<Element> const& elements);
 
-/// What stands in for values that are missing: a row for each key, or one for all.
-struct Fill {
-    Batch batch;
-    std::size_t step;  // bytes from one key's row to the next: 0 if there is one for all
+/// Rows for keys that are absent: one per key, or one for all.
+struct FillRows {
+    CheckedBatch batch;
+    std::size_t step;  // bytes from one key's row to the next; 0 if all share one
 
     backend::DefaultRows rows() const noexcept { return {batch.data(), step}; }
 };
-Fill check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
-                std::string_view argument);
+FillRows check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
+                    std::string_view argument);
 
-/// The image of a file: uint8 [n], of any length. Returned contiguous.
+/// The content of a file: uint8 [n]. Returns it contiguous.
 Tensor check_bytes(Tensor const& bytes);
 
-/// A key or value that a table can hold; throws TypeError or ValueError.
+/// Throws TypeError or ValueError unless a table can hold the key or value.
 void check_key_element(Element const& element);
 void check_value_element(Element const& element, std::size_t column);
 
 /// The same for all of a table's elements.
 void check_elements(Element const& key, std::vector<Element> const& values);
 
-/// 0 .. kMaxEntries, else ValueError.
+/// Throws ValueError unless the capacity is 0 .. kMaxEntries.
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument);
 
-/// One reduce for all columns or one per column, else ValueError.
+/// Throws ValueError unless there is one valid reduce for all columns or one per column.
 void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns);
 
-/// Throws IndexError, naming `argument`, unless the table has the value column.
+/// Throws IndexError that names `argument` unless the table has this value column.
 void check_column(std::size_t column, std::size_t columns, char const* argument);
 
-/// Scores as a bounded table wants them: given if it evicts by score, and only then.
-std::optional<Batch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
-                                  bool required);
+/// Checks the scores of a batch. A table that evicts by use takes none; one that evicts by score
+/// needs them if `required`.
+std::optional<CheckedBatch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
+                                         bool required);
 
-/// The elements of value arrays, for a table that holds them.
+/// element_of() of every value array.
 std::vector<Element> elements_of(std::vector<Tensor> const& values);
 
-/// What rows of the tensor are: its dtype and the shape behind the first dimension.
+/// The element of the tensor's rows: its dtype and its shape without the first dimension.
 Element element_of(Tensor const& tensor, std::string_view argument);
 
 }  // namespace tensorhash::map

@@ -1,4 +1,4 @@
-// What a BoundedHashMap holds; for the files that have parts of its work.
+// The members of a BoundedHashMap, for the files that implement it.
 #pragma once
 
 #include <utility>
@@ -18,8 +18,7 @@ struct BoundedHashMap::Impl {
           ledger(std::move(l)) {}
 
     Element const key;
-    std::vector<Element> const
-        values;  // the caller's; the table has score and last use behind them
+    std::vector<Element> const values;  // the caller's; the table has two hidden columns more
     table::Table table;
     table::Ledger ledger;
     mutable runtime::ReadWriteLock lock;

@@ -1,5 +1,5 @@
-// BoundedHashMap: arguments, locks and results; what leaves is planned by evict.cpp, the entries are the table's.
-// Score and last use are two value columns behind the caller's, so that clone, compact and files take them along.
+// BoundedHashMap: arguments, locks and results; evict.cpp plans the evictions. Score and last use
+// are two value columns behind the caller's, so that clone, compact and files include them.
 #include "tensorhash/bounded_map.hpp"
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace tensorhash {
 
 using map::answers;
-using map::Batch;
+using map::CheckedBatch;
 using map::Reading;
 using map::Writing;
 using table::Table;
@@ -53,7 +53,7 @@ Admitted BoundedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor
 }
 
 Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     return accumulate(batch.tensor, map::zero_rows(impl_->values, batch.rows), {Reduce::First},
                       scores);
 }
@@ -63,7 +63,7 @@ Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     std::size_t const rows = batch.keys.rows;
     map::check_reduce(reduce, impl_->values.size());
-    std::optional<Batch> const given =
+    std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledger.eviction, rows, true);
     std::vector<Element> const elements = with_hidden(impl_->values);
     std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
@@ -96,8 +96,8 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
         map::fail_insert_in_update();
     }
     Element const& weights = impl_->values[0];
-    Batch key_batch = map::check_batch(keys, impl_->key, "keys");
-    Batch gradient_batch = map::check_gradients(gradients, weights, key_batch.rows);
+    CheckedBatch key_batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch gradient_batch = map::check_gradients(gradients, weights, key_batch.rows);
     RowStep const step = table::make_step(optimizer, weights);
     Located located = map::make_located(key_batch.rows);
     table::Answers const out = answers(located);
@@ -118,7 +118,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
 }
 
 Located BoundedHashMap::find(Tensor const& keys) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Located located = map::make_located(batch.rows);
     Reading const guard(impl_->lock);
     impl_->table.find(batch.data(), batch.rows, answers(located));
@@ -128,7 +128,7 @@ Located BoundedHashMap::find(Tensor const& keys) const {
 Tensor BoundedHashMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor BoundedHashMap::erase(Tensor const& keys) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
     Writing const guard(impl_->lock);
     impl_->table.erase(batch.data(), batch.rows, static_cast<unsigned char*>(mask.data()));
@@ -138,7 +138,7 @@ Tensor BoundedHashMap::erase(Tensor const& keys) {
 
 std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
                                         std::vector<Tensor> const& defaults) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Values values(impl_->values, defaults, batch.rows);
     Located located = map::make_located(batch.rows);
     Reading const guard(impl_->lock);
@@ -150,8 +150,8 @@ std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
 std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
                                                   std::vector<Tensor> const& defaults,
                                                   Tensor const& scores) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
-    std::optional<Batch> const given =
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledger.eviction, batch.rows, false);
     map::Values values(impl_->values, defaults, batch.rows);
     Located located = map::make_located(batch.rows);

@@ -1,21 +1,22 @@
-// HashMap's calls that work in the caller's memory: values out, everything out in chunks, everything replaced.
+// HashMap's calls that use the caller's memory: get values, export in chunks, replace all content.
 #include <algorithm>
 #include <string>
 
 #include "map/get.hpp"
 #include "map/map_impl.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/step/bucket.hpp"
 
 namespace tensorhash {
 
 using map::Answers;
-using map::Batch;
+using map::CheckedBatch;
 using map::Reading;
 using map::Writing;
 
 void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                        std::vector<void*> const& out, bool* found) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Defaults const missing(impl_->values, defaults, batch.rows);
     runtime::Block indices(batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(found == nullptr ? batch.rows : 0);
@@ -32,11 +33,10 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
 
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
-    constexpr std::uint32_t kNotFound = 0xffffffffu;
-    Batch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
-    batch.tensor = batch.tensor.clone();  // what was checked must be what is read
+    CheckedBatch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
+    batch.tensor = batch.tensor.clone();  // the caller's may change after the check
     map::check_column(column, impl_->values.size(), "column");
-    map::Fill rows{};
+    map::FillRows rows{};
     if (missing.dtype() != Dtype::Undefined) {
         rows = map::check_fill(missing, impl_->values[column], batch.rows, "default");
     }
@@ -44,11 +44,11 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
     Reading const guard(impl_->lock);
     std::uint32_t const top = impl_->table->sizes().top;
     auto const* const wrong = std::find_if(at, at + batch.rows, [&](std::uint32_t index) {
-        return index >= top && index != kNotFound;
+        return index >= top && index != step::kNotFound;
     });
     if (wrong != at + batch.rows) {
-        throw IndexError("indices: expected -1 to " + std::to_string(top) + " less one, got " +
-                         std::to_string(static_cast<std::int32_t>(*wrong)));
+        throw IndexError("indices: expected -1 or a buffer index below " + std::to_string(top) +
+                         ", got " + std::to_string(static_cast<std::int32_t>(*wrong)));
     }
     impl_->table->gather(column, {at, batch.rows, rows.rows()}, out);
 }
@@ -91,11 +91,11 @@ void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     map::KeysAndValues const batch =
         map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     std::vector<backend::Bytes> rows;
-    for (Batch const& column : batch.values) {
+    for (CheckedBatch const& column : batch.values) {
         rows.push_back(column.data());
     }
     map::ScratchAnswers answers(batch.keys.rows);
-    // A table of its own, swapped in when it is whole: a failure costs nothing, and readers wait for the swap only.
+    // Fills a new table and swaps it in: failures change nothing, readers wait only for the swap.
     std::unique_ptr<backend::TableBackend> made = [&] {
         Reading const guard(impl_->lock);
         return impl_->table->make_empty();

@@ -1,4 +1,4 @@
-// HashMap::from_parts: a table whose entries come with their buffer indices.
+// HashMap::from_parts: a table made from entries with given buffer indices.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace tensorhash {
 
-using map::Batch;
+using map::CheckedBatch;
 
 namespace {
 
-/// int32 [rows], a copy: what was checked must be what is written to.
+/// int32 [rows], a copy: the caller's array may change after the check.
 Tensor check_places(Tensor const& buf_indices, std::size_t rows) {
-    Batch const places = map::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
+    CheckedBatch const places =
+        map::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
     if (places.rows != rows) {
         throw ValueError("buf_indices: expected " + std::to_string(rows) +
                          " rows, as many as keys, got " + std::to_string(places.rows));
@@ -71,7 +72,7 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
     image.free = free;
     image.rows = batch.keys.rows;
     image.keys = batch.keys.data();
-    for (Batch const& column : batch.values) {
+    for (CheckedBatch const& column : batch.values) {
         image.values.push_back(column.data());
     }
     image.indices = reinterpret_cast<std::uint32_t const*>(indices.data());

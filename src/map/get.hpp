@@ -1,4 +1,5 @@
-// The values of found keys, with defaults for the others: memory first, so that nothing fails under the lock.
+// Values of the found keys, defaults for the others. Memory is allocated first, so that nothing
+// fails under the lock.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 
 namespace tensorhash::map {
 
-/// What the values of keys that are not there read as.
+/// The values that absent keys read as.
 class Defaults {
 public:
-    /// `given` as HashMap::get takes them: none for zeros, or one for each column.
+    /// `given` is what HashMap::get takes: empty for zeros, or one default per column.
     Defaults(std::vector<Element> const& elements, std::vector<Tensor> const& given,
              std::size_t rows) {
         if (!given.empty() && given.size() != elements.size()) {
@@ -26,7 +27,7 @@ public:
         }
     }
 
-    /// Column `i` of the table, to `out`; `rows.missing` is filled in.
+    /// Gathers column `i` of the table to `out`, with the defaults as `rows.missing`.
     template <class AnyTable>
     void gather(AnyTable const& table, std::size_t i, backend::Gather rows, void* out) const {
         if (!fills_.empty()) {
@@ -36,24 +37,24 @@ public:
     }
 
 private:
-    std::vector<Fill> fills_;
+    std::vector<FillRows> fills_;
 };
 
-/// The same into tensors of its own.
+/// The same for all columns, into new tensors.
 class Values {
 public:
     Values(std::vector<Element> const& elements, std::vector<Tensor> const& defaults,
            std::size_t rows)
         : defaults_(elements, defaults, rows), out_(empty_rows(elements, rows)) {}
 
-    /// Rows of every column; one of several tables names the places that are its own.
+    /// Gathers every column. With several tables, each passes the places of its own rows.
     template <class AnyTable>
     void gather(AnyTable const& table, backend::Gather const& rows) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
             defaults_.gather(table, i, rows, out_[i].data());
         }
     }
-    /// After the rows of all tables.
+    /// The result, once all tables have gathered.
     std::vector<Tensor> take() { return std::move(out_); }
 
 private:

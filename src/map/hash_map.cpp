@@ -1,4 +1,4 @@
-// HashMap: arguments are checked, results allocated and locks taken here; the work is the back end's.
+// HashMap: checks arguments, allocates results and takes locks; the back end does the work.
 #include "tensorhash/hash_map.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ using backend::KeyRows;
 using backend::ValueRows;
 using map::Answers;
 using map::answers;
-using map::Batch;
+using map::CheckedBatch;
 using map::KeysAndValues;
 using map::make_located;
 using map::Reading;
@@ -73,7 +73,7 @@ Located HashMap::activate(Tensor const& keys) {
 }
 
 Located HashMap::find(Tensor const& keys) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Located located = make_located(batch.rows);
     Reading const guard(impl_->lock);
     impl_->table->find(key_rows(batch), answers(located));
@@ -83,7 +83,7 @@ Located HashMap::find(Tensor const& keys) const {
 Tensor HashMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor HashMap::erase(Tensor const& keys) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
     Writing const guard(impl_->lock);
     impl_->table->erase({key_rows(batch), static_cast<unsigned char*>(mask.data())});
@@ -91,7 +91,7 @@ Tensor HashMap::erase(Tensor const& keys) {
 }
 
 std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Values values(impl_->values, defaults, batch.rows);
     Located located = make_located(batch.rows);
     Reading const guard(impl_->lock);

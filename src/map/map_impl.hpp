@@ -1,4 +1,4 @@
-// What a HashMap holds; for the files that have parts of its work.
+// The members of a HashMap, for the files that implement it.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@ struct HashMap::Impl {
     std::unique_ptr<backend::TableBackend> table;
     mutable runtime::ReadWriteLock lock;
 
-    /// Calls verb(keys, values, answers) alone, with batches that are not in the table's memory.
+    /// Calls verb(keys, values, answers) under the write lock. Batches in the table's own memory
+    /// are copied first.
     template <class Verb>
     Located write(map::KeysAndValues batch, Verb&& verb) {
         Located located = map::make_located(batch.keys.rows);

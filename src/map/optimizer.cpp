@@ -1,4 +1,4 @@
-// Optimizers as arguments: their hyperparameters, the columns that they need, names of options.
+// Optimizers as arguments: hyperparameters, the columns that they need, names of options.
 #include "tensorhash/optimizer.hpp"
 
 #include <cmath>
@@ -45,21 +45,22 @@ void check(Adam const& adam) {
     require_not_negative("weight_decay", adam.weight_decay);
 }
 
-struct Slots {
+/// The columns that an optimizer needs: the weights, and those described here.
+struct NeededColumns {
     char const* name;     // of the optimizer
     char const* columns;  // all of them, for messages
     std::size_t like_weights;
     bool counts_steps;
 };
 
-Slots slots_of(Sgd const& sgd) {
-    return sgd.momentum > 0 ? Slots{"SGD with momentum", "weights, momentum", 1, false}
-                            : Slots{"SGD", "weights", 0, false};
+NeededColumns needed_by(Sgd const& sgd) {
+    return sgd.momentum > 0 ? NeededColumns{"SGD with momentum", "weights, momentum", 1, false}
+                            : NeededColumns{"SGD", "weights", 0, false};
 }
-Slots slots_of(Adagrad const&) {
+NeededColumns needed_by(Adagrad const&) {
     return {"Adagrad", "weights, sum of squared gradients", 1, false};
 }
-Slots slots_of(Adam const&) {
+NeededColumns needed_by(Adam const&) {
     return {"Adam", "weights, first moment, second moment, step count", 2, true};
 }
 
@@ -71,22 +72,23 @@ bool is_float(Dtype dtype) noexcept {
 }  // namespace
 
 void map::check_optimizer(Optimizer const& optimizer, std::vector<Element> const& columns) {
-    Slots const slots = std::visit([](auto const& one) { return slots_of(one); }, optimizer);
+    NeededColumns const needed =
+        std::visit([](auto const& one) { return needed_by(one); }, optimizer);
     std::string const made = "; make the table with the optimizer's columns";
     if (columns.empty()) {
-        throw ValueError(std::string("optimizer: ") + slots.name + " needs value columns (" +
-                         slots.columns + "), this table has none" + made);
+        throw ValueError(std::string("optimizer: ") + needed.name + " needs value columns (" +
+                         needed.columns + "), this table has none" + made);
     }
     std::vector<Element> const wanted = optimizer_columns(optimizer, columns[0]);
     if (columns.size() < wanted.size()) {
-        throw ValueError(std::string("optimizer: ") + slots.name + " needs " +
-                         std::to_string(wanted.size()) + " value columns (" + slots.columns +
+        throw ValueError(std::string("optimizer: ") + needed.name + " needs " +
+                         std::to_string(wanted.size()) + " value columns (" + needed.columns +
                          "), this table has " + std::to_string(columns.size()) + made);
     }
     for (std::size_t i = 1; i < wanted.size(); ++i) {
         if (columns[i] != wanted[i]) {
-            throw ValueError("optimizer: value column " + std::to_string(i) + " of " + slots.name +
-                             " (" + slots.columns + "): expected " +
+            throw ValueError("optimizer: value column " + std::to_string(i) + " of " + needed.name +
+                             " (" + needed.columns + "): expected " +
                              std::string(name(wanted[i].dtype)) + " " + to_string(wanted[i].shape) +
                              ", got " + std::string(name(columns[i].dtype)) + " " +
                              to_string(columns[i].shape) + made);
@@ -102,12 +104,13 @@ std::vector<Element> optimizer_columns(Optimizer const& optimizer, Element const
             "float32 or float64, got " +
             std::string(name(weights.dtype)));
     }
-    Slots const slots = std::visit([](auto const& one) { return slots_of(one); }, optimizer);
+    NeededColumns const needed =
+        std::visit([](auto const& one) { return needed_by(one); }, optimizer);
     Element const state{weights.dtype == Dtype::Float64 ? Dtype::Float64 : Dtype::Float32,
                         weights.shape};
     std::vector<Element> columns{weights};
-    columns.insert(columns.end(), slots.like_weights, state);
-    if (slots.counts_steps) {
+    columns.insert(columns.end(), needed.like_weights, state);
+    if (needed.counts_steps) {
         columns.push_back({Dtype::Int64, {}});
     }
     return columns;
@@ -123,9 +126,9 @@ Missing missing_from_name(std::string_view name) {
                      std::string(name) + "\"");
 }
 
-Duplicates duplicates_from_name(std::string_view name) {
-    if (name == "in_order") return Duplicates::InOrder;
-    if (name == "sum") return Duplicates::Sum;
+DuplicateKeys duplicates_from_name(std::string_view name) {
+    if (name == "in_order") return DuplicateKeys::InOrder;
+    if (name == "sum") return DuplicateKeys::Sum;
     throw ValueError("duplicates: expected \"in_order\" or \"sum\", got \"" + std::string(name) +
                      "\"");
 }

@@ -1,5 +1,6 @@
-// What HashMap, BoundedHashMap and ShardedMap share: locks, results, batches kept off the table's own
-// memory. `AnyTable` is a backend::TableBackend or a table::Table, which have the same verbs.
+// Shared by HashMap, BoundedHashMap and ShardedHashMap: locks, results, and copies of batches that
+// lie in the table's own memory. AnyTable is any class with the functions that are called here,
+// such as backend::TableBackend and table::Table.
 #pragma once
 
 #include <mutex>
@@ -22,9 +23,9 @@ using backend::KeyRows;
 using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
-inline KeyRows key_rows(Batch const& keys) { return {keys.data(), keys.rows}; }
+inline KeyRows key_rows(CheckedBatch const& keys) { return {keys.data(), keys.rows}; }
 
-/// A tensor per column: rows of zeros, or rows without content.
+/// One tensor per column: rows of zeros, or uninitialized rows.
 inline std::vector<Tensor> zero_rows(std::vector<Element> const& elements, std::size_t rows) {
     std::vector<Tensor> zeros;
     for (Element const& element : elements) {
@@ -50,7 +51,7 @@ inline Answers answers(Located& located) {
             static_cast<unsigned char*>(located.mask.data())};
 }
 
-/// Answers that the caller does not see.
+/// Memory for answers that are not returned.
 class ScratchAnswers {
 public:
     explicit ScratchAnswers(std::size_t rows)
@@ -73,7 +74,7 @@ Tensor listed(AnyTable const& table) {
     return indices;
 }
 
-/// Copies of the live keys and of the values of the first columns, those of `values`.
+/// Copies of the live keys and of the first value columns, as many as `values` has.
 template <class AnyTable>
 Items items_of(AnyTable const& table, Element const& key, std::vector<Element> const& values) {
     auto const entries = static_cast<std::size_t>(table.sizes().entries);
@@ -87,7 +88,7 @@ Items items_of(AnyTable const& table, Element const& key, std::vector<Element> c
     return items;
 }
 
-/// int64 [size]: the column `scores` of a bounded table, in the order of listed().
+/// int64 [size]: column `scores` of a bounded table, in the order of listed().
 template <class AnyTable>
 Tensor scores_of(AnyTable const& table, std::size_t scores) {
     Tensor const indices = listed(table);
@@ -105,22 +106,21 @@ Tensor make_old_to_new(AnyTable const& table) {
     return Tensor::empty(with_rows(table.sizes().capacity, {}), Dtype::Int32);
 }
 
-/// A batch that lies in the table's own memory is copied first: written in place, it would change
-/// under its reader.
+/// Copies a batch that lies in the table's own memory: the call would change it while reading it.
 template <class AnyTable>
-void detach_from(AnyTable const& table, Batch& batch) {
+void detach_from(AnyTable const& table, CheckedBatch& batch) {
     if (table.overlaps(batch.data(), batch.tensor.bytes())) {
         batch.tensor = batch.tensor.clone();
     }
 }
 
-/// The same for all batches of a call. Returns the addresses of the value rows.
+/// The same for all batches of a call. Returns the address of each value column.
 template <class AnyTable>
 std::vector<Bytes> detach_from(AnyTable const& table, KeysAndValues& batch) {
     std::vector<Bytes> columns;
-    columns.reserve(batch.values.size() + 2);  // a bounded table has two more
+    columns.reserve(batch.values.size() + 2);  // a bounded table appends two
     detach_from(table, batch.keys);
-    for (Batch& column : batch.values) {
+    for (CheckedBatch& column : batch.values) {
         detach_from(table, column);
         columns.push_back(column.data());
     }

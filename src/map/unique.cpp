@@ -1,4 +1,4 @@
-// unique(): arguments are checked here; the distinct rows are the back end's work.
+// unique(): checks arguments; the back end finds the distinct rows.
 #include "tensorhash/unique.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ Unique unique(Tensor const& array, UniqueParts parts) {
         return unique_of_nothing(array, parts);
     }
     map::check_key_element(element);
-    map::Batch const batch = map::check_batch(array, element, "array");
+    map::CheckedBatch const batch = map::check_batch(array, element, "array");
     return backend::backend_for(array.device(), "array")
         .unique({batch.data(), batch.rows}, element, parts);
 }

@@ -1,4 +1,4 @@
-// HashMap::update: a step on the values of each row's key.
+// HashMap::update: applies a gradient step to the values of each row's key.
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,15 +10,15 @@
 namespace tensorhash {
 
 using map::Answers;
-using map::Batch;
+using map::CheckedBatch;
 
-/// The arguments of an update, checked, and the step.
+/// The step and the checked arguments of an update.
 struct HashMap::Impl::UpdateCall {
     std::variant<Optimizer const*, RowStep const*> step;
-    Batch keys;
+    CheckedBatch keys;
     Element gradient;
-    Batch gradients;
-    std::optional<map::Fill> initial;
+    CheckedBatch gradients;
+    std::optional<map::FillRows> initial;
 };
 
 Located HashMap::Impl::update(UpdateCall call, UpdateOptions const& options) {
@@ -47,8 +47,8 @@ Located HashMap::update(Tensor const& keys, Tensor const& gradients, Optimizer c
                         UpdateOptions const& options) {
     map::check_optimizer(optimizer, impl_->values);
     Element const& weights = impl_->values[0];
-    Batch key_batch = map::check_batch(keys, impl_->key, "keys");
-    Batch gradient_batch = map::check_gradients(gradients, weights, key_batch.rows);
+    CheckedBatch key_batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch gradient_batch = map::check_gradients(gradients, weights, key_batch.rows);
     auto initial = map::check_initial(options, impl_->values, key_batch.rows);
     return impl_->update(
         {&optimizer, std::move(key_batch), weights, std::move(gradient_batch), std::move(initial)},
@@ -60,10 +60,10 @@ Located HashMap::update(Tensor const& keys, Tensor const& gradients, RowStep con
     if (!step) {
         throw ValueError("step: expected a function, got an empty one");
     }
-    Batch key_batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch key_batch = map::check_batch(keys, impl_->key, "keys");
     Element element = map::element_of(gradients, "gradients");
     map::check_value_element(element, 0);
-    Batch gradient_batch = map::check_gradients(gradients, element, key_batch.rows);
+    CheckedBatch gradient_batch = map::check_gradients(gradients, element, key_batch.rows);
     auto initial = map::check_initial(options, impl_->values, key_batch.rows);
     return impl_->update({&step, std::move(key_batch), std::move(element),
                           std::move(gradient_batch), std::move(initial)},

@@ -8,8 +8,8 @@
 
 namespace tensorhash::map {
 
-Batch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows) {
-    Batch batch = check_batch(gradients, element, "gradients");
+CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows) {
+    CheckedBatch batch = check_batch(gradients, element, "gradients");
     if (batch.rows != rows) {
         throw ValueError("gradients: expected " + std::to_string(rows) +
                          " rows, as many as keys, got " + std::to_string(batch.rows));
@@ -30,13 +30,13 @@ void require_found(unsigned char const* mask, std::size_t rows, char const* othe
     }
 }
 
-std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,
-                                  std::size_t rows) {
+std::optional<FillRows> check_initial(UpdateOptions const& options,
+                                      std::vector<Element> const& columns, std::size_t rows) {
     if (options.initial.dtype() == Dtype::Undefined) {
         return std::nullopt;
     }
     if (options.missing != Missing::Insert) {
-        throw ValueError("initial: weights for new keys, but missing is not \"insert\"");
+        throw ValueError("initial: these weights are for new keys, but missing is not \"insert\"");
     }
     if (columns.empty()) {
         throw ValueError("initial: this table has no value columns");
@@ -46,8 +46,8 @@ std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Elem
 
 void fail_insert_in_update() {
     throw ValueError(
-        "missing: a bounded table does not insert in update; insert first, which "
-        "returns what it evicts");
+        "missing: a bounded table does not insert in update; call insert first, which returns "
+        "what it evicts");
 }
 
 }  // namespace tensorhash::map

@@ -1,4 +1,4 @@
-// The arguments of `update`, checked; HashMap, BoundedHashMap and ShardedMap share them.
+// Argument checks of `update`, shared by HashMap, BoundedHashMap and ShardedHashMap.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,23 @@
 
 namespace tensorhash::map {
 
-/// Throws ValueError for a hyperparameter out of range and for columns that are not the optimizer's.
+/// Throws ValueError if a hyperparameter is out of range or the table lacks the optimizer's
+/// columns, TypeError if the weights are not floats.
 void check_optimizer(Optimizer const& optimizer, std::vector<Element> const& columns);
 
-/// Gradients as a batch of `rows` rows, aligned; throws otherwise.
-Batch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
+/// Checks a batch of `rows` gradients; returns it aligned to the dtype.
+CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
 
-/// UpdateOptions::initial, checked; none if it is not given.
-std::optional<Fill> check_initial(UpdateOptions const& options, std::vector<Element> const& columns,
-                                  std::size_t rows);
+/// Checks UpdateOptions::initial; returns nothing if it is not given.
+std::optional<FillRows> check_initial(UpdateOptions const& options,
+                                      std::vector<Element> const& columns, std::size_t rows);
 
-/// Throws KeyError that names the first row of the mask that is 0, and the values of `missing` that
-/// make this no error.
+/// Throws KeyError that names the first row with mask 0. `otherwise` lists the values of `missing`
+/// that avoid the error.
 void require_found(unsigned char const* mask, std::size_t rows,
                    char const* otherwise = "skip or insert");
 
-/// Throws ValueError: a bounded table refuses Missing::Insert.
+/// Throws ValueError: a bounded table does not support Missing::Insert.
 [[noreturn]] void fail_insert_in_update();
 
 }  // namespace tensorhash::map

@@ -1,5 +1,5 @@
-// Reads /proc/self/cgroup for the group, /proc/self/mountinfo for where groups are files, then the
-// limits there.
+// Reads /proc/self/cgroup for the group and /proc/self/mountinfo for the folder of its files, then
+// the limits there.
 #include "runtime/cgroup.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// A mounted hierarchy of groups: the files of the group `top` are at `folder`.
+/// A mounted hierarchy of groups: `folder` has the files of group `top`.
 struct Mount {
     std::string top;
     std::string folder;
@@ -32,7 +32,7 @@ bool has_word(std::string_view list, std::string_view word) {
     return false;
 }
 
-/// mountinfo writes spaces and backslashes of names as \040 and \134.
+/// mountinfo escapes spaces and backslashes in names as \040 and \134.
 std::string unescaped(std::string const& name) {
     std::string plain;
     for (std::size_t i = 0; i < name.size(); ++i) {
@@ -50,7 +50,7 @@ std::string unescaped(std::string const& name) {
     return plain;
 }
 
-/// Where the groups of version 2 are, or those of version 1 that have the memory controller.
+/// The mount of the version 2 groups, or of the version 1 groups with the memory controller.
 std::optional<Mount> find_mount(std::string const& root, bool version2) {
     std::ifstream lines(root + "/proc/self/mountinfo");
     for (std::string line; std::getline(lines, line);) {
@@ -90,8 +90,8 @@ std::optional<std::string> find_group(std::string const& root, bool version2) {
     return std::nullopt;
 }
 
-/// A group's path below the mounted one. A container may see its group's path on the host, or one
-/// outside of what is mounted: then the mounted group is all that can be read.
+/// A group's path below the mounted group. A container may see its group's path on the host, or one
+/// outside the mount. Then only the mounted group can be read.
 std::string below(Mount const& mount, std::string const& group) {
     std::string const top = mount.top == "/" ? "" : mount.top;
     bool const inside = group.starts_with(top) &&
@@ -101,7 +101,7 @@ std::string below(Mount const& mount, std::string const& group) {
     return path == "/" ? "" : path;
 }
 
-/// No limit reads as "max" or as a number beyond all memory.
+/// Without a limit, the file says "max" or a number larger than any memory.
 std::size_t limit_in(std::string const& file) {
     std::size_t limit = 0;
     return std::ifstream(file) >> limit && limit > 0 ? limit : kNoLimit;
@@ -117,7 +117,7 @@ std::size_t smallest_limit(std::string const& root, bool version2) {
         version2 ? std::vector<char const*>{"/memory.max", "/memory.high"}
                  : std::vector<char const*>{"/memory.limit_in_bytes"};
     std::size_t limit = kNoLimit;
-    // From the process's group up: a group never has more than those above it.
+    // From the process's group upwards: the limits of the groups above apply too.
     for (std::string path = below(*mount, *group);; path.resize(path.rfind('/'))) {
         for (char const* const name : names) {
             limit = std::min(limit, limit_in(root + mount->folder + path + name));

@@ -1,5 +1,5 @@
-// How much memory the control group of this process allows: in a container, under systemd, in a
-// batch system.
+// The memory limit of this process's control group: in a container, under systemd or in a batch
+// system.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace tensorhash::runtime {
 
-/// The smallest memory limit of the process's control group and of the groups above it, versions 1
-/// and 2 of cgroups; the largest size_t if there is none. Files are read below `root`: "" is the
-/// machine, tests have trees of their own.
+/// The smallest memory limit of the process's control group and of the groups above it, for cgroup
+/// versions 1 and 2. The largest size_t if there is none. Reads files below `root`: "" is the
+/// machine; tests use trees of their own.
 std::size_t cgroup_memory_limit(std::string const& root = "");
 
 }  // namespace tensorhash::runtime

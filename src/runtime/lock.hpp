@@ -1,4 +1,4 @@
-// Readers in parallel, writers alone; a waiting writer goes before readers that come later.
+// Parallel readers, exclusive writers. A waiting writer goes before readers that arrive later.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@ public:
     void unlock() {
         std::lock_guard guard(mutex_);
         writing_ = false;
-        // A batch of waiting readers goes first, so that writers do not starve them either.
+        // Readers that already wait go first, so that writers do not starve them either.
         turns_for_readers_ = waiting_readers_;
         readers_turn_.notify_all();
         writers_turn_.notify_one();

@@ -1,4 +1,5 @@
-// Blocks from the heap when small, from mapped memory when large; large ones are kept for a while after they are freed.
+// Small blocks come from the heap, large ones from mapped memory. Freed large blocks are kept for a
+// while.
 #include "runtime/memory.hpp"
 
 #include <pthread.h>
@@ -26,8 +27,7 @@ namespace tensorhash::runtime {
 namespace {
 
 constexpr std::size_t kSmallPage = 4096;
-constexpr std::size_t kPages = std::size_t{64}
-                               << 10;  // a multiple of every page size that Linux has
+constexpr std::size_t kPages = std::size_t{64} << 10;  // a multiple of every page size on Linux
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{256} << 10;  // blocks from this size on are mapped
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
@@ -40,15 +40,16 @@ std::size_t rounded(std::size_t bytes, std::size_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-/// The machine's memory, or what this process may use of it.
+/// The machine's memory, or the part of it that this process may use.
 std::size_t machine_memory() {
     std::size_t const bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
                               static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return std::min(bytes, cgroup_memory_limit());
 }
 
-/// Freed mapped blocks, oldest first. The first touch of a page costs more than all we do with it afterwards, so
-/// results, scratch and tables get the memory of those that went. Bounded: the rest goes back to the system.
+/// Freed mapped blocks, oldest first. The first touch of a page costs more than all later work on
+/// it, so results, scratch and tables reuse freed blocks. Bounded: the rest goes back to the
+/// system.
 class Cache {
 public:
     struct Entry {
@@ -59,7 +60,8 @@ public:
 
     Cache() { blocks_.reserve(kMaxBlocks); }
 
-    /// The smallest block of at least `bytes` and not much more, the newest of equals; or an empty entry.
+    /// The smallest block of at least `bytes` and at most a quarter more; of equal sizes the
+    /// newest. An empty entry if there is none.
     Entry take(std::size_t bytes) {
         std::lock_guard lock(mutex_);
         std::size_t const at = fitting(bytes);
@@ -71,18 +73,18 @@ public:
         return fitting(bytes) < blocks_.size();
     }
 
-    /// Keeps the block, or returns false: then it is the caller's to unmap.
+    /// Keeps the block, or returns false: then the caller must unmap it.
     bool keep(Entry const& entry) noexcept {
         std::lock_guard lock(mutex_);
         if (entry.bytes > limit_ / 2) {
             return false;
         }
-        // Large blocks make room among themselves: a large table that goes does not take the results' and the scratch's
-        // warm memory with it.
+        // Large blocks make room among themselves first, so that a freed large table does not evict
+        // the warm memory of results and scratch.
         if (is_large(entry.bytes)) {
-            make_room(entry.bytes, limit_ / 4 * 3, true);
+            drop_oldest(entry.bytes, limit_ / 4 * 3, true);
         }
-        make_room(entry.bytes, limit_, false);
+        drop_oldest(entry.bytes, limit_, false);
         if (blocks_.size() == kMaxBlocks) {
             unmap(remove(0));
         }
@@ -93,7 +95,7 @@ public:
     std::size_t release() noexcept {
         std::lock_guard lock(mutex_);
         std::size_t const freed = held(false);
-        make_room(0, 0, false);
+        drop_oldest(0, 0, false);
         return freed;
     }
 
@@ -133,7 +135,7 @@ private:
     }
 
     /// Unmaps blocks, the oldest first, until those left and `bytes` more are within `most`.
-    void make_room(std::size_t bytes, std::size_t most, bool only_large) {
+    void drop_oldest(std::size_t bytes, std::size_t most, bool only_large) {
         std::size_t left = held(only_large);
         for (std::size_t at = 0; at < blocks_.size() && left + bytes > most;) {
             if (only_large && !is_large(blocks_[at].bytes)) {
@@ -151,7 +153,7 @@ private:
     std::vector<Entry> blocks_;
 };
 
-// Never destroyed: tensors may be freed by static destructors that run later than ours.
+// Never destroyed: static destructors that run later than ours may free tensors.
 Cache& cache() {
     static Cache* const the_cache = [] {
         static Cache* const made = new Cache;
@@ -162,15 +164,15 @@ Cache& cache() {
 }
 
 unsigned char* map_block(std::size_t bytes) {
-    // Room to align by hand: huge pages need addresses that are multiples of their size.
+    // Extra room for alignment: huge pages need addresses that are multiples of their size.
     bool const huge = bytes >= kHugePage;
     std::size_t const room = bytes + (huge ? kHugePage : 0);
-    auto const ask = [&] {
+    auto const try_map = [&] {
         return mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     };
-    void* raw = ask();
+    void* raw = try_map();
     if (raw == MAP_FAILED && cache().release() > 0) {
-        raw = ask();
+        raw = try_map();
     }
     if (raw == MAP_FAILED) {
         throw std::bad_alloc();
@@ -187,12 +189,12 @@ unsigned char* map_block(std::size_t bytes) {
         munmap(static_cast<char*>(raw) + (aligned + bytes - address), tail);
     }
     void* const data = static_cast<char*>(raw) + (aligned - address);
-    madvise(data, bytes,
-            MADV_HUGEPAGE);  // a wish; without huge pages everything works, more slowly
+    // Only advice: without huge pages everything works, but more slowly.
+    madvise(data, bytes, MADV_HUGEPAGE);
     return static_cast<unsigned char*>(data);
 }
 
-/// Commits fresh pages, which the kernel gives zeroed, on all threads.
+/// Commits fresh pages on all threads. The system zeroes them.
 void commit(unsigned char* data, std::size_t bytes) {
     std::size_t const pages = (bytes + kHugePage - 1) / kHugePage;
     std::size_t const tasks = std::min<std::size_t>(pages, 64);
@@ -200,15 +202,15 @@ void commit(unsigned char* data, std::size_t bytes) {
         std::size_t const begin = pages * task / tasks * kHugePage;
         std::size_t const end = std::min(bytes, pages * (task + 1) / tasks * kHugePage);
         if (begin < end && madvise(data + begin, end - begin, MADV_POPULATE_WRITE) != 0) {
-            for (std::size_t at = begin; at < end;
-                 at += kSmallPage) {  // older kernels: touch each page
+            // Older systems: touch each page.
+            for (std::size_t at = begin; at < end; at += kSmallPage) {
                 static_cast<unsigned char volatile*>(data)[at] = 0;
             }
         }
     });
 }
 
-/// Whether the kernel moves pages that were mapped by several calls in one (Linux 6.17 and newer), tried on two pages.
+/// Can one mremap move pages that several calls mapped (Linux 6.17 and newer)? Tried on two pages.
 bool moves_across_seams() {
     static bool const does = [] {
         std::size_t const page = kPages;
@@ -220,7 +222,7 @@ bool moves_across_seams() {
         bool const moved = mprotect(from, page, PROT_READ) == 0 &&
                            mremap(from, 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
                                   from + 2 * page) != MAP_FAILED;
-        // What moved away left a hole that may be somebody else's by now.
+        // After the move, another thread may already have mapped the old range.
         munmap(moved ? from + 2 * page : from, 2 * page);
         return moved;
     }();
@@ -231,7 +233,8 @@ bool moves_across_seams() {
 
 Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
     assert(kept <= bytes);
-    // Rounded before it is compared: the destructor knows only the rounded size, and must come to the same verdict.
+    // Round before comparing: the destructor knows only the rounded size and must decide the same
+    // way.
     bytes_ = rounded(std::max<std::size_t>(bytes, 1), kAlignment);
     if (bytes_ < kMapped) {
         data_ = static_cast<unsigned char*>(std::aligned_alloc(kAlignment, bytes_));
@@ -243,7 +246,8 @@ Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
         }
         return;
     }
-    // Scratch and results of nearly equal batches share a block; pages that nobody touches cost nothing.
+    // Rounding up to kSlack lets scratch and results of nearly equal batches share a block.
+    // Untouched pages cost nothing.
     bytes_ = rounded(bytes, fill == Fill::None ? kSlack : kPages);
     if (Cache::Entry const warm = cache().take(bytes_); warm.data != nullptr) {
         data_ = static_cast<unsigned char*>(warm.data);
@@ -287,13 +291,14 @@ bool Block::grow(std::size_t bytes) {
     if (bytes_ >= larger) {
         return true;
     }
-    // Warm memory for all of it is better than fresh memory for the rest.
+    // Warm memory for the whole block is better than fresh memory for the rest.
     if (bytes_ < kMapped || (seamed_ && !moves_across_seams()) || cache().has(larger)) {
         return false;
     }
     unsigned char* const to = map_block(larger);
     if (mremap(data_, bytes_, bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-        // The first part of `to` is left alone: it may be unmapped, and then somebody else's by now.
+        // Leave the first part of `to` alone: mremap may have unmapped it, and another thread may
+        // have mapped it since.
         munmap(to + bytes_, larger - bytes_);
         return false;
     }
@@ -315,7 +320,7 @@ Block Block::adopt(Raw raw) noexcept {
     Block block;
     block.data_ = raw.data;
     block.bytes_ = raw.bytes;
-    block.seamed_ = true;  // nobody knows
+    block.seamed_ = true;  // unknown: assume the worst
     return block;
 }
 

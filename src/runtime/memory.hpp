@@ -1,4 +1,5 @@
-// Memory for tables, results and scratch: 64-byte aligned, huge pages where they pay, freed blocks kept warm.
+// Memory for tables, results and scratch: 64-byte aligned, with huge pages where they help. Freed
+// blocks are kept for reuse.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,16 @@ namespace tensorhash::runtime {
 inline constexpr std::size_t kAlignment = 64;
 
 enum class Fill : unsigned char {
-    None,       // whatever was there
-    Committed,  // the same, but fresh pages are committed now rather than on first touch
+    None,       // uninitialised
+    Committed,  // uninitialised, but fresh pages are committed now, not on first touch
     Zero,       // zeros, committed
 };
 
-/// Owns one block. Empty blocks have an aligned address too, so that nobody meets a null pointer.
+/// Owns one block. A block of 0 bytes also has an aligned address, never null.
 class Block {
 public:
     Block() = default;
-    /// Throws std::bad_alloc. The first `kept` bytes are not filled: the caller will write them.
+    /// Throws std::bad_alloc. Does not fill the first `kept` bytes: the caller will write them.
     explicit Block(std::size_t bytes, Fill fill = Fill::None, std::size_t kept = 0);
     Block(Block&& other) noexcept;
     Block& operator=(Block&& other) noexcept;
@@ -30,13 +31,15 @@ public:
     unsigned char const* data() const noexcept { return data_; }
     std::size_t bytes() const noexcept { return bytes_; }
 
-    /// Makes the block larger and keeps what is in it: its pages move to another address, nothing is copied. What is new
-    /// is zeros, committed. False: the block is as it was, and only a copy helps. Throws std::bad_alloc.
+    /// Enlarges the block and keeps its content: its pages move to another address, nothing is
+    /// copied. New pages are zeroed and committed. Returns false and changes nothing if the caller
+    /// should copy instead. Throws std::bad_alloc.
     bool grow(std::size_t bytes);
     /// Undoes grow(): `bytes` is what bytes() was before.
     void shrink(std::size_t bytes) noexcept;
 
-    /// The memory without its owner, for those who cannot hold a Block; adopt() makes it a Block again.
+    /// The memory without its owner, for code that cannot hold a Block. adopt() makes it a Block
+    /// again.
     struct Raw {
         unsigned char* data;
         std::size_t bytes;
@@ -47,20 +50,20 @@ public:
 private:
     unsigned char* data_ = nullptr;
     std::size_t bytes_ = 0;
-    bool seamed_ = false;  // mapped by more than one call: not every kernel can move such a range
+    bool seamed_ = false;  // mapped by more than one call: older systems cannot move such a range
 };
 
-/// Takes a grown block back to what it was, unless release() is called first.
+/// Shrinks a grown block back to its old size, unless release() is called first.
 struct Shrink {
     std::size_t before = 0;
     void operator()(Block* block) const noexcept { block->shrink(before); }
 };
 using Extension = std::unique_ptr<Block, Shrink>;
 
-/// A block that tensors and tables can hold together.
+/// A block that tensors and tables can share.
 std::shared_ptr<Block> make_shared_block(std::size_t bytes, Fill fill, std::size_t kept = 0);
 
-/// Copies and clears in parallel, large memory past the cache.
+/// Copy and clear on all threads; large memory bypasses the cache.
 void copy_bytes(void* to, void const* from, std::size_t bytes);
 void zero_bytes(void* at, std::size_t bytes);
 

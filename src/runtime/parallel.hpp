@@ -1,4 +1,4 @@
-// Work over ranges on the library's own threads. The only place that knows threads.
+// Parallel work over ranges, on the library's own threads. All parallel code goes through here.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tensorhash::runtime {
 
-/// A borrowed callable: valid while the call that was given it runs.
+/// A borrowed callable: valid only during the call that receives it.
 class TaskRef {
 public:
     template <class F>
@@ -26,19 +26,22 @@ private:
     void (*call_)(void*, std::size_t);
 };
 
-/// Runs task 0 .. count-1, on as many threads as `num_threads()` says, the caller's among them; returns when all are
-/// done. The first exception is rethrown here. Called from inside a task it runs everything on the spot.
+/// Runs tasks 0 to count - 1 on up to `num_threads()` threads, the caller's included. Returns when
+/// all are done. Rethrows the first exception. Inside a task, runs everything on the calling
+/// thread.
 void run_tasks(std::size_t count, TaskRef task);
 
-/// CPU devices "cpu:0" to "cpu:63", each a pool of threads of its own.
+/// CPU devices "cpu:0" to "cpu:63". Each has its own thread pool.
 inline constexpr std::size_t kMaxDevices = 64;
 
-/// Runs task i on the threads of devices[i], all at once; returns when all are done. `num_threads()` is divided among
-/// them, and inside a task it is the device's part: what the task runs in parallel runs there. With fewer threads than
-/// devices, each device's task has one thread and they take turns. The first device's exception is rethrown.
+/// Runs task i on the threads of devices[i], all at once. Returns when all are done. Divides
+/// `num_threads()` among the devices: inside a task it is the device's share, and nested parallel
+/// work stays on that device. With no more threads than devices, each task has one thread and
+/// they take turns. Rethrows the exception of the first device that has one.
 void run_on_devices(std::span<int const> devices, TaskRef task);
 
-/// How rows are cut into tasks. The cut never shows in results, so it may follow the number of threads.
+/// How rows are cut into tasks. The cut never shows in results, so it may depend on the number of
+/// threads.
 struct Chunks {
     std::size_t rows = 0;
     std::size_t size = 1;
@@ -48,18 +51,19 @@ struct Chunks {
     std::size_t end(std::size_t chunk) const noexcept {
         return std::min(rows, begin(chunk) + size);
     }
-    /// More than one task: several threads may be at work at once.
+    /// More than one task: several threads may run at once.
     bool shared() const noexcept { return count > 1; }
 };
 
-/// No cut has more chunks, so that what they report fits on a stack.
+/// The maximum number of chunks: small enough that per-chunk results fit on a stack.
 inline constexpr std::size_t kMaxChunks = 2048;
 
-/// Tasks of at least `grain` rows, few enough that starting them is cheap, enough that threads end together.
-/// Cuts fall on multiples of 64 rows, so that no two tasks write one cache line of bytes or one word of bits.
+/// Cuts rows into tasks of at least `grain` rows: few enough that starting them is cheap, enough
+/// that threads finish together. Cuts fall on multiples of 64 rows, so that no two tasks write to
+/// the same cache line of bytes or the same word of bits.
 Chunks cut(std::size_t rows, std::size_t grain);
 
-/// Rows below which a second thread costs more than it brings.
+/// Below this many rows, a second thread costs more than it gains.
 inline constexpr std::size_t kGrain = 4096;
 
 /// Calls body(chunk, begin, end) for each chunk.

@@ -1,5 +1,5 @@
-// Exclusive scans, and the count-scan-write pattern that keeps some rows in order on any number of
-// threads. It lies in runtime because it needs only chunks, and every layer above may use it.
+// Exclusive scans, and the count-scan-write pattern that selects rows in order on any number of
+// threads. They are in runtime because they need only chunks, and every layer above may use them.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ auto scan(Counts&& counts) noexcept {
     return sum;
 }
 
-/// counts[task * groups + group]. Scans the tasks of each group by themselves: each count becomes
-/// the number of items of its group in earlier tasks. Returns the totals of the groups.
+/// counts[task * groups + group]. Scans the tasks of each group separately: each count becomes the
+/// number of items of its group in earlier tasks. Returns the totals of the groups.
 template <class Count>
 std::vector<Count> scan_tasks(std::span<Count> counts, std::size_t groups) {
     std::vector<Count> totals(groups);
@@ -34,8 +34,8 @@ std::vector<Count> scan_tasks(std::span<Count> counts, std::size_t groups) {
     return totals;
 }
 
-/// counts[task * groups + group]. Scans group by group, and the tasks of a group in order: each
-/// count becomes the place of its first item when items are sorted by group, then by task.
+/// counts[task * groups + group]. Scans group by group, and within a group task by task: each count
+/// becomes the place of its first item when items are sorted by group, then by task.
 template <class Count>
 void scan_groups(std::span<Count> counts, std::size_t groups) noexcept {
     Count sum{};
@@ -46,9 +46,9 @@ void scan_groups(std::span<Count> counts, std::size_t groups) noexcept {
     }
 }
 
-/// Keeps some items of every chunk of rows, in row order. count(begin, end) returns how many items
-/// the rows have; allocate(total) makes room for all; write(begin, end, place) writes the items of
-/// the rows from `place` on. The passes over the chunks run on all threads.
+/// Selects some items of every chunk of rows, in row order. count(begin, end) returns how many
+/// items the rows have; allocate(total) makes room for all; write(begin, end, place) writes the
+/// items of the rows from `place` on. The passes over the chunks run on all threads.
 template <class CountRows, class Allocate, class Write>
 void select(Chunks const& chunks, CountRows&& count, Allocate&& allocate, Write&& write) {
     std::vector<std::size_t> places(chunks.count);

@@ -16,7 +16,7 @@
 namespace tensorhash::runtime {
 namespace {
 
-/// Read once: a thread that changes the environment must not meet one that makes a table.
+/// Read once: another thread may change the environment while a table is made.
 std::optional<std::string> const& setting() {
     static std::optional<std::string> const text = [] {
         char const* const set = std::getenv("TENSORHASH_SEED");
@@ -40,13 +40,12 @@ std::uint64_t parsed(std::string const& text) {
 
 std::uint64_t random_bits() {
     std::uint64_t bits = 0;
-    // Never waits for long and never comes back with less: the system's generator is seeded at
-    // boot.
+    // Neither blocks for long nor returns fewer bytes: the system seeds its generator at boot.
     if (getentropy(&bits, sizeof(bits)) != 0) {
         int const code = errno;
         throw SystemError(
             "seed: the system gave no random bits: " + std::generic_category().message(code) +
-                "; TENSORHASH_SEED fixes a seed without them",
+                "; set TENSORHASH_SEED to use a fixed seed",
             code);
     }
     return bits;

@@ -5,8 +5,8 @@
 
 namespace tensorhash::runtime {
 
-/// A seed for a table or a scratch index: TENSORHASH_SEED if that was set when the first one was
-/// asked for, else 64 random bits from the system. Throws ValueError if TENSORHASH_SEED is no seed.
+/// A seed for a table or a scratch index: TENSORHASH_SEED if it was set at the first call, else 64
+/// random bits from the system. Throws ValueError if TENSORHASH_SEED is not a valid seed.
 std::uint64_t new_seed();
 
 }  // namespace tensorhash::runtime

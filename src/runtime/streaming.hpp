@@ -1,5 +1,5 @@
-// Stores past the cache: memory that will have left it before anybody looks is written without being read first, and
-// what is in the cache stays there. Where there is no such store, plain ones do the same.
+// Streaming stores, for memory that would leave the cache before it is read again. They write
+// without reading the memory first and leave the cache alone. Without SSE2 they are plain stores.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline void stream_zeros(unsigned char* to, std::size_t bytes) noexcept {
 #endif
 }
 
-/// After the last of a task's stores: they are not ordered by themselves.
+/// Call after the last store of a task: streaming stores are not ordered otherwise.
 inline void end_stream() noexcept {
 #if defined(__SSE2__)
     _mm_sfence();

@@ -1,4 +1,5 @@
-// The thread pools, one per CPU device: started when first needed, asleep when idle, made anew in a forked child.
+// The thread pools, one per CPU device: started on first use, asleep when idle, rebuilt in a forked
+// child.
 #include "tensorhash/threads.hpp"
 
 #include <pthread.h>
@@ -26,11 +27,11 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// Going to sleep and being woken takes some 50 microseconds, as long as ten thousand lookups: who waits looks a while
-// first, since the next part of a batch is often that near. Some 100 microseconds on x86-64; 20 where there are more
-// threads than processors, and looking keeps another from its work.
-constexpr int kLooks = 2500;
-constexpr int kCrowdedLooks = 500;
+// To sleep and wake takes about 50 microseconds, as long as ten thousand lookups. The next part of
+// a batch often comes sooner, so waiters spin before they sleep: about 100 microseconds on x86-64,
+// or 20 if there are more threads than processors and spinning would slow down other threads.
+constexpr int kSpins = 2500;
+constexpr int kCrowdedSpins = 500;
 
 void pause_processor() noexcept {
 #if defined(__x86_64__)
@@ -42,36 +43,36 @@ void pause_processor() noexcept {
 
 bool is_crowded() noexcept;
 
-/// Waits a little for `ready`, without a lock.
+/// Spins for a while until `ready`, without a lock.
 template <class Ready>
-void look_for(Ready const& ready) noexcept {
-    int const looks = is_crowded() ? kCrowdedLooks : kLooks;
-    for (int i = 0; i < looks && !ready(); ++i) {
+void spin_until(Ready const& ready) noexcept {
+    int const spins = is_crowded() ? kCrowdedSpins : kSpins;
+    for (int i = 0; i < spins && !ready(); ++i) {
         pause_processor();
     }
 }
 
-/// Tasks [next, count) of one call. Lives on its caller's stack; the pool's mutex guards `helpers` (others may look at it)
-/// and `error`.
+/// Tasks [next, count) of one call. Lives on the caller's stack. The pool's mutex guards `error`
+/// and changes to `helpers`, which may be read without it.
 struct Job {
     TaskRef task;
     std::size_t count;
-    int max_helpers;  // workers beside the caller
+    int max_helpers;  // workers besides the caller
     std::atomic<std::size_t> next{0};
     std::atomic<int> helpers{0};
     std::exception_ptr error{};
-    Job* behind = nullptr;  // the list needs no memory: run_tasks must not fail
+    Job* behind = nullptr;  // a list without allocation: run_tasks must not fail
 };
 
 /// What the calling thread may use.
 struct Context {
     bool inside_task = false;
     std::size_t device = 0;
-    int threads = 0;  // 0: as many as are set
+    int threads = 0;  // 0: the global setting
 };
 thread_local Context context;
 
-/// Makes the calling thread work for a device, with so many of its threads.
+/// Makes the calling thread work for a device, with `threads` of its threads.
 class OnDevice {
 public:
     OnDevice(int device, int threads) : before_(context) {
@@ -93,7 +94,8 @@ public:
         await(job);
     }
 
-    /// Lets the workers, `wanted` of them, see a job. Every offered job is awaited.
+    /// Offers a job to the workers and makes sure that `wanted` of them exist. Every offered job
+    /// must be awaited.
     void offer(Job& job, int wanted) {
         {
             std::unique_lock lock(mutex_);
@@ -111,8 +113,8 @@ public:
         auto const done = [&] { return job.helpers.load(std::memory_order_relaxed) == 0; };
         if (!done()) {
             lock.unlock();
-            look_for(done);
-            lock.lock();  // also when done: the last helper may still be about to say so
+            spin_until(done);
+            lock.lock();  // even if done: the last helper may still be about to notify
         }
         done_.wait(lock, done);
     }
@@ -140,7 +142,7 @@ public:
         context.inside_task = before;
     }
 
-    // Held over fork, so that the child sees the state whole.
+    // Held across fork, so that the child sees a consistent state.
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
 
@@ -150,7 +152,7 @@ private:
             try {
                 std::thread([this] { serve(); }).detach();
             } catch (std::exception const&) {
-                return;  // the machine has no more threads to give: fewer do the same work
+                return;  // no more threads to be had: fewer do the same work
             }
         }
     }
@@ -173,7 +175,7 @@ private:
             std::uint64_t const seen = offers_.load(std::memory_order_relaxed);
             if (open_job() == nullptr) {
                 lock.unlock();
-                look_for([&] { return offers_.load(std::memory_order_relaxed) != seen; });
+                spin_until([&] { return offers_.load(std::memory_order_relaxed) != seen; });
                 lock.lock();
             }
         }
@@ -206,7 +208,7 @@ private:
 };
 
 int threads_from_cgroup() {
-    // cgroup v2 "quota period", v1 two files; no limit reads as "max" or -1.
+    // cgroup v2 has one file with "quota period", v1 has two files. No limit reads "max" or -1.
     double quota = -1;
     double period = -1;
     if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2) {
@@ -221,7 +223,7 @@ int threads_from_cgroup() {
     return std::max(1, static_cast<int>(quota / period + 0.999));
 }
 
-/// How many threads this process has processors for.
+/// How many processors this process may use.
 int machine_threads() {
     static int const count = [] {
         cpu_set_t allowed;
@@ -256,7 +258,8 @@ std::atomic<int>& thread_setting() {
     return setting;
 }
 
-/// More threads than processors. Nothing is made here for the first time: who runs tasks has asked for the setting.
+/// More threads than processors? Its statics already exist: every caller of run_tasks has read the
+/// setting.
 bool is_crowded() noexcept {
     return thread_setting().load(std::memory_order_relaxed) > machine_threads();
 }
@@ -284,7 +287,7 @@ Pool& pool(std::size_t device) {
                     pool_at(i).unlock();
                 }
             },
-            // The child has none of the threads: begin again, old locks and lists forgotten.
+            // The child has none of the threads: start over, without the old locks and lists.
             [] {
                 context = {};
                 for (auto& memory : pool_memory) {
@@ -297,8 +300,9 @@ Pool& pool(std::size_t device) {
     return pool_at(device);
 }
 
-/// One task per device, each led by one thread that may use its device's others. The caller leads the first, and
-/// any other that no worker has taken by then: a machine without threads to give is slower, never stuck.
+/// One task per device, each led by one thread that may use its device's others. The caller leads
+/// the first task, and every other that no worker has taken by then. So a machine that has no more
+/// threads is slower, but never stuck.
 void lead_devices(std::span<int const> devices, int threads, TaskRef task) {
     auto const count = static_cast<int>(devices.size());
     auto const share = [&](std::size_t i) {

@@ -1,4 +1,5 @@
-// ShardedMap with a bound: batches that may evict, on every shard by its own share, on all or on none.
+// Bounded ShardedHashMap: each shard evicts within its own share of the capacity. A batch changes
+// all shards or none.
 #include <optional>
 #include <string>
 
@@ -9,7 +10,7 @@
 namespace tensorhash {
 
 using backend::Routed;
-using map::Batch;
+using map::CheckedBatch;
 using map::Reading;
 using map::Writing;
 using sharded::Grouped;
@@ -19,18 +20,20 @@ using table::Admission;
 
 namespace {
 
-/// The i-th shard's share.
+/// The capacity of the i-th shard.
 std::uint64_t share(std::uint64_t capacity, std::size_t shards, std::size_t i) {
     return capacity / shards + (i < capacity % shards ? 1 : 0);
 }
 
-/// Who leaves which shard, in the order of the caller's rows: a row makes one leave at most.
-class Leavers {
+/// The result row of every evicted entry, in the order of the caller's rows. A row evicts at most
+/// one entry.
+class EvictedPlaces {
 public:
-    Leavers(Routed const& routed, RowOrder const& order,
-            std::vector<std::optional<Admission>> const& admissions)
+    EvictedPlaces(Routed const& routed, RowOrder const& order,
+                  std::vector<std::optional<Admission>> const& admissions)
         : places_(admissions.size()) {
-        std::vector<std::uint32_t> leaver(routed.rows(), table::kNone);  // by its shard's count
+        // For each of the caller's rows: which of its shard's evictions it causes.
+        std::vector<std::uint32_t> eviction(routed.rows(), table::kNoEviction);
         std::vector<std::uint32_t> shard_of(routed.rows());
         for (std::size_t shard = 0; shard < admissions.size(); ++shard) {
             places_[shard].resize(admissions[shard]->leaving());
@@ -38,13 +41,13 @@ public:
             std::uint32_t const* const rows = order.of(shard);
             for (std::size_t i = 0; plan && i < routed.rows(shard); ++i) {
                 std::size_t const row = rows == nullptr ? i : rows[i];
-                leaver[row] = plan->leaves[i];
+                eviction[row] = plan->leaves[i];
                 shard_of[row] = static_cast<std::uint32_t>(shard);
             }
         }
-        for (std::size_t row = 0; row < leaver.size(); ++row) {
-            if (leaver[row] != table::kNone) {
-                places_[shard_of[row]][leaver[row]] = count_++;
+        for (std::size_t row = 0; row < eviction.size(); ++row) {
+            if (eviction[row] != table::kNoEviction) {
+                places_[shard_of[row]][eviction[row]] = count_++;
             }
         }
     }
@@ -58,9 +61,9 @@ private:
 
 }  // namespace
 
-ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy,
-                       std::optional<std::uint64_t> seed) {
+ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> values,
+                               std::vector<Device> devices, ShardPolicy policy,
+                               std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::size_t const shards = devices.size();
@@ -68,7 +71,7 @@ ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
     std::int64_t const rows = bound.max_capacity.rows;
     if (rows < static_cast<std::int64_t>(shards) || rows > most) {
         throw ValueError("max_capacity: expected " + std::to_string(shards) + " to " +
-                         std::to_string(most) + " entries, one or more for each shard, got " +
+                         std::to_string(most) + " entries, at least one per shard, got " +
                          std::to_string(rows));
     }
     std::vector<Element> const columns = table::with_hidden(values);
@@ -83,29 +86,29 @@ ShardedMap::ShardedMap(Bound bound, Element key, std::vector<Element> values,
                                    std::move(policy), std::move(tables), std::move(ledgers));
 }
 
-void ShardedMap::Impl::require_unbounded(char const* verb) const {
+void ShardedHashMap::Impl::require_unbounded(char const* verb) const {
     if (is_bounded()) {
         throw ValueError(std::string(verb) +
-                         ": not for a bounded table, where what adds or overwrites keys returns "
-                         "what it evicts");
+                         ": not available on a bounded table; admit adds and overwrites keys and "
+                         "returns what it evicts");
     }
 }
 
-void ShardedMap::Impl::require_bounded(char const* verb) const {
+void ShardedHashMap::Impl::require_bounded(char const* verb) const {
     if (!is_bounded()) {
         throw ValueError(std::string(verb) +
-                         ": this table is not bounded; one that is was made with a max_capacity");
+                         ": this table is not bounded; create one with a max_capacity");
     }
 }
 
-Admitted ShardedMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
-                           std::vector<Reduce> const& reduce, Tensor const& scores) {
+Admitted ShardedHashMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
+                               std::vector<Reduce> const& reduce, Tensor const& scores) {
     impl_->require_bounded("admit");
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     std::size_t const count = batch.keys.rows;
     map::check_reduce(reduce, impl_->values.size());
     std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
-    std::optional<Batch> const given =
+    std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledgers[0].eviction, count, true);
     batch.keys = impl_->own(std::move(batch.keys));
     std::vector<Element> const elements = impl_->elements();
@@ -132,25 +135,25 @@ Admitted ShardedMap::admit(Tensor const& keys, std::vector<Tensor> const& values
     Evicted evicted = impl_->admit(*routed, order, elements, part, answers);
     impl_->end_batch(count);
     guard.unlock();
-    Located located = answers.located();
+    ShardedLocated located = answers.located();
     return {std::move(located.indices), std::move(located.mask), std::move(evicted)};
 }
 
-/// Admits part(shard) on every shard, or on none; returns what leaves.
-Evicted ShardedMap::Impl::admit(Routed const& routed, RowOrder const& order,
-                                std::vector<Element> const& elements,
-                                std::function<table::Candidates(std::size_t)> const& part,
-                                Grouped& answers) {
+/// Admits part(shard) on every shard, or on none; returns the evicted entries.
+Evicted ShardedHashMap::Impl::admit(Routed const& routed, RowOrder const& order,
+                                    std::vector<Element> const& elements,
+                                    std::function<table::Candidates(std::size_t)> const& part,
+                                    Grouped& answers) {
     std::vector<std::optional<Admission>> admissions(tables.size());
-    std::optional<Leavers> leavers;
+    std::optional<EvictedPlaces> evicted_places;
     Evicted evicted;
     try {
         each_shard([&](std::size_t shard) {
             admissions[shard] =
                 table::prepare_admit(bounded(shard), part(shard), answers.of(shard));
         });
-        leavers.emplace(routed, order, admissions);
-        evicted = table::make_evicted(key, elements, leavers->count());
+        evicted_places.emplace(routed, order, admissions);
+        evicted = table::make_evicted(key, elements, evicted_places->count());
     } catch (...) {
         for (std::size_t shard = 0; shard < tables.size(); ++shard) {
             if (admissions[shard]) {
@@ -161,22 +164,22 @@ Evicted ShardedMap::Impl::admit(Routed const& routed, RowOrder const& order,
     }
     finish_shards([&](std::size_t shard) {
         table::finish_admit(bounded(shard), part(shard), std::move(*admissions[shard]),
-                            answers.of(shard), evicted, leavers->places(shard));
+                            answers.of(shard), evicted, evicted_places->places(shard));
     });
     return evicted;
 }
 
-Admitted ShardedMap::admit(Tensor const& keys, Tensor const& scores) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+Admitted ShardedHashMap::admit(Tensor const& keys, Tensor const& scores) {
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     return admit(batch.tensor, map::zero_rows(impl_->values, batch.rows), {Reduce::First}, scores);
 }
 
-std::vector<Tensor> ShardedMap::get_and_touch(Tensor const& keys,
-                                              std::vector<Tensor> const& defaults,
-                                              Tensor const& scores) {
+std::vector<Tensor> ShardedHashMap::get_and_touch(Tensor const& keys,
+                                                  std::vector<Tensor> const& defaults,
+                                                  Tensor const& scores) {
     impl_->require_bounded("get_and_touch");
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
-    std::optional<Batch> const given =
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledgers[0].eviction, batch.rows, false);
     map::Values values(impl_->values, defaults, batch.rows);
     auto const routed = impl_->route(batch);
@@ -198,7 +201,7 @@ std::vector<Tensor> ShardedMap::get_and_touch(Tensor const& keys,
     return values.take();
 }
 
-Tensor ShardedMap::scores() const {
+Tensor ShardedHashMap::scores() const {
     impl_->require_bounded("scores");
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
@@ -208,13 +211,13 @@ Tensor ShardedMap::scores() const {
     return sharded::joined(parts, table::kScore);
 }
 
-std::uint64_t ShardedMap::clock() const {
+std::uint64_t ShardedHashMap::clock() const {
     impl_->require_bounded("clock");
     Reading const guard(impl_->lock);
     return impl_->ledgers[0].clock;
 }
 
-std::optional<Bound> ShardedMap::bound() const {
+std::optional<Bound> ShardedHashMap::bound() const {
     if (!impl_->is_bounded()) {
         return std::nullopt;
     }

@@ -1,5 +1,5 @@
-// ShardedMap's calls that work in the caller's memory: values out, everything out in chunks,
-// everything replaced.
+// ShardedHashMap's calls that use the caller's memory: get values, export in chunks, replace all
+// content.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -12,15 +12,15 @@
 namespace tensorhash {
 
 using backend::Answers;
-using map::Batch;
+using map::CheckedBatch;
 using map::Reading;
 using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
 
-void ShardedMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
-                          std::vector<void*> const& out, bool* found) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+void ShardedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                              std::vector<void*> const& out, bool* found) const {
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Defaults const missing(impl_->values, defaults, batch.rows);
     auto const routed = impl_->route(batch);
     GroupedColumn const rows(*routed, batch, impl_->key.bytes());
@@ -44,7 +44,7 @@ void ShardedMap::get_into(Tensor const& keys, std::vector<Tensor> const& default
     }
 }
 
-void ShardedMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
+void ShardedHashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("replace");
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     batch.keys = impl_->own(std::move(batch.keys));
@@ -55,8 +55,7 @@ void ShardedMap::replace(Tensor const& keys, std::vector<Tensor> const& values) 
             tables.push_back(shard->make_empty());
         }
     }
-    // Shards of its own, swapped in when they are whole: a failure costs nothing, and readers wait
-    // for the swap only.
+    // Fills new shards and swaps them in: failures change nothing, readers wait only for the swap.
     Impl made(impl_->key, impl_->values, impl_->devices, impl_->policy, std::move(tables));
     auto const routed = made.route(batch.keys);
     made.write(*routed, std::move(batch),
@@ -75,7 +74,7 @@ struct Part {
     std::vector<std::int32_t> indices;
 };
 
-/// The first entries of `tables` at begin <= index < end, shard by shard, at most `limit`.
+/// The first entries with begin <= global index < end, shard by shard, at most `limit`.
 std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, std::int64_t end,
                              std::uint64_t limit) {
     std::vector<Part> parts;
@@ -100,7 +99,7 @@ std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, 
     return parts;
 }
 
-/// Calls gather(shard, rows, to) for every part, `to` one part behind the other.
+/// Calls gather(shard, rows, to) for every part; the parts follow each other at `to`.
 template <class GatherRows>
 void copy_parts(void* to, std::size_t row_bytes, std::vector<Part> const& parts,
                 GatherRows&& gather) {
@@ -116,7 +115,7 @@ void copy_parts(void* to, std::size_t row_bytes, std::vector<Part> const& parts,
 
 }  // namespace
 
-std::int64_t ShardedMap::export_from(
+std::int64_t ShardedHashMap::export_from(
     std::int64_t begin, std::int64_t end, std::int64_t limit,
     std::function<ShardedRoom(std::int64_t rows)> const& make_room) const {
     if (begin < 0 || end < begin || limit < 1) {

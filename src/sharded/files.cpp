@@ -1,4 +1,5 @@
-// A sharded table as bytes: a short header, then one native image per shard. Loads onto any number of shards.
+// Sharded tables as files: a short header, then one table image per shard. A file loads onto any
+// number of shards, unless the table is bounded.
 #include <cstring>
 #include <optional>
 #include <string>
@@ -20,24 +21,24 @@ namespace {
 constexpr std::uint32_t kVersion = 1;
 
 [[noreturn]] void fail(std::string const& what) {
-    throw FormatError("not a sound file of a sharded table: " + what);
+    throw FormatError("not a valid file of a sharded table: " + what);
 }
 
-/// A file that was checked, still without a table: the shards that wrote it, or one if a HashMap
-/// did.
+/// A checked file, before its tables are built: one image per saved shard, or one if a HashMap
+/// wrote it.
 struct Images {
     std::string policy = "hash";
     std::vector<io::Image> tables;
-    std::vector<io::BoundedHead> heads;  // one per shard of a bounded table
+    std::vector<io::BoundedHead> heads;  // one per shard if the table is bounded
 };
 
-/// What was read.
+/// The tables of a file.
 struct Saved {
     std::string policy;
     Element key;
     std::vector<Element> values;
     sharded::Tables shards;
-    std::vector<table::Ledger> ledgers;  // one per shard of a bounded table
+    std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded
 };
 
 void write_number(io::Sink& sink, std::uint64_t number) { sink.write(&number, sizeof(number)); }
@@ -45,7 +46,7 @@ void write_number(io::Sink& sink, std::uint64_t number) { sink.write(&number, si
 std::uint64_t read_number(unsigned char const*& at, unsigned char const* end) {
     std::uint64_t number;
     if (static_cast<std::size_t>(end - at) < sizeof(number)) {
-        fail("it ends within the header");
+        fail("it ends inside the header");
     }
     std::memcpy(&number, at, sizeof(number));
     at += sizeof(number);
@@ -55,7 +56,7 @@ std::uint64_t read_number(unsigned char const*& at, unsigned char const* end) {
 std::string read_name(unsigned char const*& at, unsigned char const* end) {
     std::uint64_t const bytes = read_number(at, end);
     if (bytes > sharded::kMaxNameBytes || bytes > static_cast<std::size_t>(end - at)) {
-        fail("its policy's name has " + std::to_string(bytes) + " bytes");
+        fail("its policy name has " + std::to_string(bytes) + " bytes");
     }
     std::string name(reinterpret_cast<char const*>(at), bytes);
     at += bytes;
@@ -77,7 +78,7 @@ void read_shard(unsigned char const* at, std::size_t bytes, Images& images) {
     }
 }
 
-/// The shards of a bounded table are all bounded, and have seen the same batches.
+/// In a bounded table all shards are bounded and have seen the same batches.
 void require_one_clock(Images const& images) {
     if (images.heads.empty()) {
         return;
@@ -89,7 +90,7 @@ void require_one_clock(Images const& images) {
                head.uses == first.uses;
     }
     if (!same) {
-        fail("its shards are not of one bounded table");
+        fail("its shards do not belong to one bounded table");
     }
 }
 
@@ -113,19 +114,19 @@ Images read_images(unsigned char const* at, std::size_t count) {
     for (std::uint64_t shard = 0; shard < shards; ++shard) {
         std::uint64_t const bytes = read_number(at, end);
         if (bytes > static_cast<std::size_t>(end - at)) {
-            fail("it ends within shard " + std::to_string(shard));
+            fail("it ends inside shard " + std::to_string(shard));
         }
         read_shard(at, bytes, images);
         at += bytes;
     }
     if (at != end) {
-        fail("it goes on after its last shard");
+        fail("it has bytes after its last shard");
     }
     require_one_clock(images);
     return images;
 }
 
-/// The tables of a file that was checked, as many bytes as all of them may take.
+/// Builds the tables of a checked file; together they may take `limit` bytes.
 Saved build_shards(Images&& images, std::uint64_t limit) {
     bool const bounded = !images.heads.empty();
     if (bounded) {
@@ -137,7 +138,7 @@ Saved build_shards(Images&& images, std::uint64_t limit) {
         io::Image& image = images.tables[shard];
         if (bounded) {
             io::RestoredBounded part = io::build_bounded({images.heads[shard], std::move(image)});
-            saved.values = std::move(part.values);  // without the two columns of a bounded table
+            saved.values = std::move(part.values);  // without the hidden columns
             saved.shards.push_back(std::make_unique<table::CpuTable>(std::move(part.table)));
             saved.ledgers.push_back(std::move(part.ledger));
         } else {
@@ -147,7 +148,7 @@ Saved build_shards(Images&& images, std::uint64_t limit) {
     return saved;
 }
 
-/// Whether each saved shard holds just the keys that the policy gives to it.
+/// Whether `shards` shards were saved and each holds only keys that the policy assigns to it.
 bool fits(Saved const& saved, ShardPolicy const& policy, std::size_t shards) {
     if (saved.shards.size() != shards) {
         return false;
@@ -194,9 +195,9 @@ void write_shards(io::Sink& sink, std::string const& policy, Element const& key,
     }
 }
 
-/// A table on other shards, or with another policy, than those that wrote the file.
-ShardedMap route_anew(Saved const& saved, std::vector<Device> devices, ShardPolicy policy,
-                      std::uint64_t limit) {
+/// Routes the entries again, for another number of shards or another policy than the file's.
+ShardedHashMap reroute(Saved const& saved, std::vector<Device> devices, ShardPolicy policy,
+                       std::uint64_t limit) {
     std::int64_t entries = 0;
     for (auto const& part : saved.shards) {
         entries += static_cast<std::int64_t>(part->sizes().entries);
@@ -204,21 +205,21 @@ ShardedMap route_anew(Saved const& saved, std::vector<Device> devices, ShardPoli
     io::require_within(backend::cpu_backend().memory_for(
                            {saved.key, saved.values, static_cast<std::uint64_t>(entries)}),
                        limit);
-    ShardedMap made(Capacity{entries}, saved.key, saved.values, std::move(devices),
-                    std::move(policy));
+    ShardedHashMap made(Capacity{entries}, saved.key, saved.values, std::move(devices),
+                        std::move(policy));
     for (auto const& part : saved.shards) {
         Items const items = map::items_of(*part, saved.key, saved.values);
         made.insert(items.keys, items.values);
     }
     if (made.size() != entries) {
-        throw FormatError("not a sound file of a sharded table: it holds equal keys in two shards");
+        fail("two of its shards hold the same key");
     }
     return made;
 }
 
 }  // namespace
 
-void ShardedMap::save(std::string const& file_name) const {
+void ShardedHashMap::save(std::string const& file_name) const {
     Reading const guard(impl_->lock);
     io::replace_file(file_name, [&](io::Sink& sink) {
         write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
@@ -226,7 +227,7 @@ void ShardedMap::save(std::string const& file_name) const {
     });
 }
 
-Tensor ShardedMap::to_bytes() const {
+Tensor ShardedHashMap::to_bytes() const {
     Reading const guard(impl_->lock);
     io::MemorySink sink;
     write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
@@ -234,9 +235,9 @@ Tensor ShardedMap::to_bytes() const {
     return sink.take();
 }
 
-ShardedMap ShardedMap::load(std::string const& file_name, std::vector<Device> devices,
-                            std::optional<ShardPolicy> policy,
-                            std::optional<std::uint64_t> max_bytes) {
+ShardedHashMap ShardedHashMap::load(std::string const& file_name, std::vector<Device> devices,
+                                    std::optional<ShardPolicy> policy,
+                                    std::optional<std::uint64_t> max_bytes) {
     try {
         return from_bytes(io::read_file(file_name, max_bytes), std::move(devices),
                           std::move(policy), max_bytes);
@@ -245,9 +246,9 @@ ShardedMap ShardedMap::load(std::string const& file_name, std::vector<Device> de
     }
 }
 
-ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devices,
-                                  std::optional<ShardPolicy> policy,
-                                  std::optional<std::uint64_t> max_bytes) {
+ShardedHashMap ShardedHashMap::from_bytes(Tensor const& bytes, std::vector<Device> devices,
+                                          std::optional<ShardPolicy> policy,
+                                          std::optional<std::uint64_t> max_bytes) {
     Tensor const file = map::check_bytes(bytes);
     auto const count = static_cast<std::size_t>(file.size());
     std::uint64_t const limit = load_limit(count, max_bytes);
@@ -259,25 +260,24 @@ ShardedMap ShardedMap::from_bytes(Tensor const& bytes, std::vector<Device> devic
     sharded::check_devices(devices);
     if (!policy) {
         if (saved.policy != "hash" && saved.policy != "mod") {
-            throw ValueError("policy: the table was saved with a policy of its writer's own, \"" +
-                             saved.policy + "\"; give one");
+            throw ValueError("policy: the table was saved with a custom policy, \"" + saved.policy +
+                             "\"; pass a policy");
         }
         policy = policy_from_name(saved.policy);
     }
     if (fits(saved, *policy, devices.size())) {
-        return ShardedMap(std::make_unique<Impl>(
+        return ShardedHashMap(std::make_unique<Impl>(
             std::move(saved.key), std::move(saved.values), std::move(devices), std::move(*policy),
             std::move(saved.shards), std::move(saved.ledgers)));
     }
     if (!saved.ledgers.empty()) {
         throw ValueError(
-            "devices: a bounded table's shares hold on as many shards as it was saved "
-            "from, " +
+            "devices: a bounded table loads only onto as many shards as it was saved from, " +
             std::to_string(saved.shards.size()) + ", with the same policy; got " +
             std::to_string(devices.size()) +
             (devices.size() == saved.shards.size() ? " and another policy" : ""));
     }
-    return route_anew(saved, std::move(devices), std::move(*policy), limit);
+    return reroute(saved, std::move(devices), std::move(*policy), limit);
 }
 
 }  // namespace tensorhash

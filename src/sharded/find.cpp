@@ -1,6 +1,6 @@
-// Finding over shards, a block of neighbouring rows at a time. Readers need no shard to themselves: each thread sorts its
-// block by shard within its cache, asks every shard, and answers in place. No pass over the whole batch, no scratch of
-// its size.
+// find over shards, one block of neighbouring rows at a time. Readers need no exclusive shard: each
+// thread groups a block by shard in its cache, looks it up in every shard and writes the answers.
+// No pass over the whole batch and no scratch of its size.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,14 +12,14 @@
 namespace tensorhash {
 
 using backend::Bytes;
-using map::Batch;
+using map::CheckedBatch;
 
 namespace {
 
-/// Enough rows for each of several shards to keep its prefetches going, few enough for a cache of the second level.
+/// Enough rows to keep the prefetch pipeline of every shard busy, few enough for the L2 cache.
 constexpr std::size_t kBlockRows = 8192;
 
-/// What one thread needs for a block.
+/// One thread's memory for a block.
 struct BlockScratch {
     explicit BlockScratch(std::size_t key_bytes) : keys(kBlockRows * key_bytes) {}
 
@@ -31,7 +31,7 @@ struct BlockScratch {
     runtime::Block keys;  // grouped
 };
 
-/// Fills in `place`, `begins` and the grouped keys, by `shard`.
+/// Groups the keys by `shard`; fills in `place`, `begins` and `keys`.
 void group(BlockScratch& block, Bytes keys, std::size_t key_bytes, std::size_t rows,
            std::size_t shards) {
     std::array<std::uint32_t, runtime::kMaxDevices + 1> next{};
@@ -54,15 +54,15 @@ void group(BlockScratch& block, Bytes keys, std::size_t key_bytes, std::size_t r
 
 }  // namespace
 
-Located ShardedMap::Impl::find(Batch const& keys) const {
-    Located out{Tensor::empty(with_rows(keys.rows, {}), Dtype::Int64),
-                Tensor::empty(with_rows(keys.rows, {}), Dtype::Bool)};
+ShardedLocated ShardedHashMap::Impl::find(CheckedBatch const& keys) const {
+    ShardedLocated out{Tensor::empty(with_rows(keys.rows, {}), Dtype::Int64),
+                       Tensor::empty(with_rows(keys.rows, {}), Dtype::Bool)};
     auto* const global = static_cast<std::int64_t*>(out.indices.data());
     auto* const mask = static_cast<unsigned char*>(out.mask.data());
     std::size_t const shards = tables.size();
     std::size_t const bytes = key.bytes();
     bool const hashed = sharded::is_hash_policy(policy);
-    // A policy of the caller's is asked once, before the lock; our own for each block.
+    // The built-in hash is computed per block; any other policy is called once, before the lock.
     Tensor const owners = shards > 1 && !hashed ? shards_of(keys) : Tensor();
 
     auto const find_in_one = [&](BlockScratch& block, std::size_t at, std::size_t rows) {

@@ -1,4 +1,4 @@
-// Rows to the shards and answers back to the caller's rows, in one pass over them each.
+// Rows to the shards and answers back to the caller's order, each in one pass over the rows.
 #include "sharded/grouped.hpp"
 
 namespace tensorhash::sharded {
@@ -9,7 +9,7 @@ Grouped Grouped::with_indices(Routed const& routed) {
     return grouped;
 }
 
-/// A single shard has written the caller's mask itself.
+/// A single shard writes directly to the caller's mask.
 void Grouped::ungroup(std::int64_t* global) noexcept {
     bool const several = routed_.shards() > 1;
     if (several || global != nullptr) {
@@ -18,7 +18,7 @@ void Grouped::ungroup(std::int64_t* global) noexcept {
     }
 }
 
-Located Grouped::located() noexcept {
+ShardedLocated Grouped::located() noexcept {
     ungroup(static_cast<std::int64_t*>(out_.indices.data()));
     return std::move(out_);
 }
@@ -28,7 +28,7 @@ Tensor Grouped::mask() noexcept {
     return out_.mask;
 }
 
-GroupedColumn::GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes)
+GroupedColumn::GroupedColumn(Routed const& routed, CheckedBatch const& batch, std::size_t bytes)
     : row_bytes_(bytes), rows_(batch.data()) {
     if (routed.shards() > 1) {
         copy_ = runtime::Block(routed.rows() * bytes);

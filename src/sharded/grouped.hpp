@@ -1,4 +1,4 @@
-// What a batch looks like while the shards have it: rows grouped by shard going in, answers coming out.
+// A batch while the shards work on it: rows grouped by shard, and the shards' answers.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,29 @@ namespace tensorhash::sharded {
 
 using backend::Answers;
 using backend::Routed;
-using map::Batch;
+using map::CheckedBatch;
 
-/// What the shards answer, grouped as the rows they were given, and room for the same in the caller's order: once the
-/// shards have changed nothing may fail.
+/// The shards' answers, grouped like their rows, and memory for the answers in the caller's order:
+/// after the shards have changed, nothing may fail.
 class Grouped {
 public:
     explicit Grouped(Routed const& routed)
         : routed_(routed), indices_(routed.rows() * sizeof(std::uint32_t)),
           mask_(routed.shards() == 1 ? 0 : routed.rows()),
           out_{{}, Tensor::empty(with_rows(routed.rows(), {}), Dtype::Bool)} {}
-    /// With room for located() too.
+    /// With memory for located() too.
     static Grouped with_indices(Routed const& routed);
 
     Answers of(std::size_t shard) noexcept {
         return {indices() + routed_.begin(shard), mask_of(shard)};
     }
     /// The answers of all shards in the caller's order.
-    Located located() noexcept;
+    ShardedLocated located() noexcept;
     Tensor mask() noexcept;
 
 private:
     std::uint32_t* indices() noexcept { return reinterpret_cast<std::uint32_t*>(indices_.data()); }
-    /// With one shard the caller's own.
+    /// With one shard this is the caller's mask.
     unsigned char* mask_of(std::size_t shard) noexcept {
         return routed_.shards() == 1 ? static_cast<unsigned char*>(out_.mask.data())
                                      : mask_.data() + routed_.begin(shard);
@@ -45,13 +45,13 @@ private:
     Routed const& routed_;
     runtime::Block indices_;
     runtime::Block mask_;
-    Located out_;
+    ShardedLocated out_;
 };
 
-/// A column's rows, grouped; those of a shard begin at its first row. With one shard they are the caller's own.
+/// The rows of a column, grouped by shard. With one shard these are the caller's rows.
 class GroupedColumn {
 public:
-    GroupedColumn(Routed const& routed, Batch const& batch, std::size_t bytes);
+    GroupedColumn(Routed const& routed, CheckedBatch const& batch, std::size_t bytes);
     backend::Bytes from(std::size_t row) const noexcept { return rows_ + row * row_bytes_; }
 
 private:
@@ -64,7 +64,7 @@ private:
 class RowOrder {
 public:
     explicit RowOrder(Routed const& routed);
-    /// Null if the shard's rows are the caller's.
+    /// Null with one shard: its rows are the caller's.
     std::uint32_t const* of(std::size_t shard) const noexcept {
         auto const* const rows = reinterpret_cast<std::uint32_t const*>(rows_.data());
         return rows == nullptr ? nullptr : rows + routed_.begin(shard);

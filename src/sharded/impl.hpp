@@ -1,4 +1,4 @@
-// What a ShardedMap is made of, for the files that implement it.
+// The members of a ShardedHashMap, for the files that implement it.
 #pragma once
 
 #include <exception>
@@ -23,20 +23,20 @@
 namespace tensorhash {
 namespace sharded {
 
-/// The most bytes of a policy's name.
+/// The maximum length of a policy's name in bytes.
 inline constexpr std::size_t kMaxNameBytes = 256;
 
-/// Throws unless there is at least one device, all are usable by shards, and none comes twice.
+/// Throws unless there is at least one device, shards can use all of them, and none is repeated.
 void check_devices(std::vector<Device> const& devices);
 
-/// Throws unless keys and values are what tables hold, and the policy takes such keys.
+/// Throws unless tables can hold these keys and values and the policy accepts such keys.
 void check_elements(Element const& key, std::vector<Element> const& values,
                     ShardPolicy const& policy, std::size_t shards);
 
-/// Rows for one of so many shards, when `capacity` keys fall on them at random.
+/// The capacity of each shard, so that `capacity` keys fit when they are spread at random.
 std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
 
-/// The seed of one shard's table, if the caller fixed the seed of all.
+/// The seed of one shard's table, if the caller gave a seed.
 inline std::optional<std::uint64_t> seed_of_shard(std::optional<std::uint64_t> seed,
                                                   std::size_t shard) {
     return seed ? std::optional(*seed + shard) : std::nullopt;
@@ -44,36 +44,39 @@ inline std::optional<std::uint64_t> seed_of_shard(std::optional<std::uint64_t> s
 
 using Tables = std::vector<std::unique_ptr<backend::TableBackend>>;
 
-/// The tensors of all shards, one behind the other.
+/// The tensors of all shards, concatenated.
 Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
 }  // namespace sharded
 
-struct ShardedMap::Impl {
+struct ShardedHashMap::Impl {
     Impl(Element key_element, std::vector<Element> value_elements, std::vector<Device> on,
-         ShardPolicy rule, sharded::Tables shards, std::vector<table::Ledger> books = {});
+         ShardPolicy rule, sharded::Tables shards, std::vector<table::Ledger> shard_ledgers = {});
 
     Element const key;
     std::vector<Element> const values;
     std::vector<Device> const devices;
-    std::vector<int> pools;  // the devices' numbers
+    std::vector<int> pools;  // the ids of the devices
     ShardPolicy const policy;
     sharded::Tables tables;
     std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded, else none
-    // One lock for all shards: a batch touches them together, and a reader sees all of a batch or nothing.
+    // One lock for all shards: a batch changes them together, and a reader sees all of a batch or
+    // none of it.
     mutable runtime::ReadWriteLock lock;
 
-    Tensor shards_of(map::Batch const& keys) const {
+    Tensor shards_of(map::CheckedBatch const& keys) const {
         return sharded::shards_of(keys, key, policy, tables.size());
     }
-    /// Groups the rows by shard. Only a policy that is not our own is asked, and not for one shard.
-    std::unique_ptr<backend::Routed> route(map::Batch const& keys) const;
-    std::unique_ptr<backend::Routed> route(map::Batch const& keys, Tensor shard_of_row) const;
-    /// A batch that lies in a shard's own memory is copied first, as HashMap does.
+    /// Groups the rows by shard. Calls the policy only if there are several shards and it is not
+    /// the built-in hash.
+    std::unique_ptr<backend::Routed> route(map::CheckedBatch const& keys) const;
+    std::unique_ptr<backend::Routed> route(map::CheckedBatch const& keys,
+                                           Tensor shard_of_row) const;
+    /// Whether the memory lies in a shard's own buffers; see map::detach_from().
     bool overlaps(void const* data, std::size_t bytes) const noexcept;
-    /// A copy of the caller's keys if there are several shards: the policy and the shard must see
-    /// the same ones. A single table makes its own.
-    map::Batch own(map::Batch batch) const;
+    /// Copies the caller's keys if there are several shards: the policy and the shards must see the
+    /// same keys, even if the caller changes them. A single table makes its own copy.
+    map::CheckedBatch own(map::CheckedBatch batch) const;
     /// A shard's part of grouped keys.
     backend::KeyRows part(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                           std::size_t shard) const noexcept {
@@ -87,14 +90,15 @@ struct ShardedMap::Impl {
     table::BoundedState bounded(std::size_t shard) noexcept {
         return {table::on_cpu(*tables[shard]), ledgers[shard]};
     }
-    /// The shards' columns: the caller's, and two more if it is bounded.
+    /// The shards' columns: the caller's, then the hidden two of a bounded table.
     std::vector<Element> elements() const {
         return is_bounded() ? table::with_hidden(values) : values;
     }
-    /// Throws ValueError, naming the verb, if the table is bounded or if it is not.
+    /// Both throw ValueError that names the verb.
     void require_unbounded(char const* verb) const;
     void require_bounded(char const* verb) const;
-    /// A batch of so many rows, on whatever shards, is over. Does nothing if the table is not bounded.
+    /// Counts a batch of `rows` rows in every shard's ledger. Does nothing if the table is not
+    /// bounded.
     void end_batch(std::size_t rows) noexcept {
         for (table::Ledger& ledger : ledgers) {
             ledger.end_batch(rows);
@@ -106,7 +110,8 @@ struct ShardedMap::Impl {
         }
     }
 
-    /// work(shard) on every shard's own threads, all at once. The lowest shard's exception is rethrown after all ended.
+    /// Runs work(shard) for all shards at once, each on its own threads. After all have ended,
+    /// rethrows the exception of the lowest shard.
     template <class Work>
     void each_shard(Work&& work) const {
         std::vector<std::exception_ptr> errors(tables.size());
@@ -123,18 +128,19 @@ struct ShardedMap::Impl {
             }
         }
     }
-    /// The same for work that cannot fail; needs no memory, so that a step begun on all shards is ended on all.
+    /// The same for work that cannot fail. It allocates nothing, so that a change prepared on all
+    /// shards is finished on all.
     template <class Work>
     void finish_shards(Work&& work) const noexcept {
         runtime::run_on_devices(pools, [&](std::size_t shard) { work(shard); });
     }
 
-    /// Makes the change that change_of(shard) describes on every shard, or on none.
+    /// Makes the change that change_of(shard) returns on every shard, or on none.
     template <class ChangeOf>
     void change(ChangeOf&& change_of) {
         change(change_of, [](std::size_t) {});
     }
-    /// The same with more work that cannot fail, after(shard), for each shard.
+    /// The same, then after(shard) on each shard, which cannot fail.
     template <class ChangeOf, class After>
     void change(ChangeOf&& change_of, After&& after) {
         std::vector<std::unique_ptr<backend::Prepared>> prepared(tables.size());
@@ -157,13 +163,13 @@ struct ShardedMap::Impl {
                   std::vector<Element> const& elements,
                   std::function<table::Candidates(std::size_t)> const& part,
                   sharded::Grouped& answers);
-    Located find(map::Batch const& keys) const;
+    ShardedLocated find(map::CheckedBatch const& keys) const;
     void require_found(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                        sharded::Grouped& answers) const;
-    /// Calls change_of(keys of the shard, its values, its answers) for each shard and makes the
-    /// changes.
+    /// Makes the changes that change_of(keys, values, answers) returns for each shard's rows.
     template <class ChangeOf>
-    Located write(backend::Routed const& routed, map::KeysAndValues batch, ChangeOf&& change_of) {
+    ShardedLocated write(backend::Routed const& routed, map::KeysAndValues batch,
+                         ChangeOf&& change_of) {
         std::optional<sharded::RowOrder> order;
         if (!batch.values.empty()) {
             order.emplace(routed);

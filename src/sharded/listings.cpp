@@ -1,4 +1,4 @@
-// ShardedMap apart from batches: listings, views, sizes, and what changes all shards at once.
+// ShardedHashMap without batches: listings, views, sizes, and changes of whole shards.
 #include <string>
 #include <utility>
 
@@ -25,7 +25,7 @@ Tensor sharded::joined(std::vector<Tensor> const& parts, Element const& element)
     return out;
 }
 
-Tensor ShardedMap::active_buf_indices() const {
+Tensor ShardedHashMap::active_buf_indices() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
@@ -39,7 +39,7 @@ Tensor ShardedMap::active_buf_indices() const {
     return sharded::joined(parts, {Dtype::Int64, {}});
 }
 
-Tensor ShardedMap::keys() const {
+Tensor ShardedHashMap::keys() const {
     Reading const guard(impl_->lock);
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
@@ -48,7 +48,7 @@ Tensor ShardedMap::keys() const {
     return sharded::joined(parts, impl_->key);
 }
 
-Items ShardedMap::items() const {
+Items ShardedHashMap::items() const {
     Reading const guard(impl_->lock);
     std::vector<Items> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
@@ -68,28 +68,28 @@ Items ShardedMap::items() const {
     return all;
 }
 
-Items ShardedMap::items(std::size_t shard) const {
+Items ShardedHashMap::items(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
     return map::items_of(*impl_->tables[shard], impl_->key, impl_->values);
 }
 
-Tensor ShardedMap::key_tensor(std::size_t shard) const {
+Tensor ShardedHashMap::key_tensor(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
     return impl_->tables[shard]->key_tensor();
 }
 
-Tensor ShardedMap::value_tensor(std::size_t shard, std::size_t column) const {
+Tensor ShardedHashMap::value_tensor(std::size_t shard, std::size_t column) const {
     impl_->check_shard(shard);
     map::check_column(column, impl_->values.size(), "value_buffer_id");
     Reading const guard(impl_->lock);
     return impl_->tables[shard]->value_tensor(column);
 }
 
-void ShardedMap::reserve(Capacity capacity) {
+void ShardedHashMap::reserve(Capacity capacity) {
     if (impl_->is_bounded()) {
-        // The room was there from the start.
+        // A bounded table has all its memory from the start.
         if (capacity.rows < 0 || capacity.rows > this->capacity()) {
             throw ValueError("capacity: expected 0 to " + std::to_string(this->capacity()) +
                              ", got " + std::to_string(capacity.rows));
@@ -101,13 +101,13 @@ void ShardedMap::reserve(Capacity capacity) {
     impl_->change([&](std::size_t) -> backend::Change { return backend::Reserve{rows}; });
 }
 
-void ShardedMap::clear() {
+void ShardedHashMap::clear() {
     Writing const guard(impl_->lock);
     impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard]->clear(); });
     impl_->forget_victims();
 }
 
-std::vector<Tensor> ShardedMap::compact() {
+std::vector<Tensor> ShardedHashMap::compact() {
     std::vector<Tensor> moved(shards());
     Writing const guard(impl_->lock);
     impl_->change([&](std::size_t shard) -> backend::Change {
@@ -118,21 +118,21 @@ std::vector<Tensor> ShardedMap::compact() {
     return moved;
 }
 
-ShardedMap ShardedMap::clone() const {
+ShardedHashMap ShardedHashMap::clone() const {
     sharded::Tables copies(shards());
-    ShardPolicy policy = impl_->policy;  // outside the lock: a policy is the caller's code
+    ShardPolicy policy = impl_->policy;  // outside the lock: the policy may be the caller's code
     Reading const guard(impl_->lock);
     impl_->each_shard([&](std::size_t shard) { copies[shard] = impl_->tables[shard]->clone(); });
     std::vector<table::Ledger> ledgers;
     for (table::Ledger const& ledger : impl_->ledgers) {
         ledgers.push_back(ledger.copy());
     }
-    return ShardedMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
-                                             std::move(policy), std::move(copies),
-                                             std::move(ledgers)));
+    return ShardedHashMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->devices,
+                                                 std::move(policy), std::move(copies),
+                                                 std::move(ledgers)));
 }
 
-std::int64_t ShardedMap::size() const {
+std::int64_t ShardedHashMap::size() const {
     Reading const guard(impl_->lock);
     std::uint64_t sum = 0;
     for (auto const& table : impl_->tables) {
@@ -141,13 +141,13 @@ std::int64_t ShardedMap::size() const {
     return static_cast<std::int64_t>(sum);
 }
 
-std::int64_t ShardedMap::size(std::size_t shard) const {
+std::int64_t ShardedHashMap::size(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
     return static_cast<std::int64_t>(impl_->tables[shard]->sizes().entries);
 }
 
-std::int64_t ShardedMap::capacity() const {
+std::int64_t ShardedHashMap::capacity() const {
     Reading const guard(impl_->lock);
     std::uint64_t sum = 0;
     for (auto const& table : impl_->tables) {
@@ -156,19 +156,21 @@ std::int64_t ShardedMap::capacity() const {
     return static_cast<std::int64_t>(sum);
 }
 
-std::int64_t ShardedMap::capacity(std::size_t shard) const {
+std::int64_t ShardedHashMap::capacity(std::size_t shard) const {
     impl_->check_shard(shard);
     Reading const guard(impl_->lock);
     return static_cast<std::int64_t>(impl_->tables[shard]->sizes().capacity);
 }
 
-Element const& ShardedMap::key_element() const noexcept { return impl_->key; }
-std::vector<Element> const& ShardedMap::value_elements() const noexcept { return impl_->values; }
-std::size_t ShardedMap::shards() const noexcept { return impl_->tables.size(); }
-std::vector<Device> const& ShardedMap::devices() const noexcept { return impl_->devices; }
-ShardPolicy const& ShardedMap::policy() const noexcept { return impl_->policy; }
+Element const& ShardedHashMap::key_element() const noexcept { return impl_->key; }
+std::vector<Element> const& ShardedHashMap::value_elements() const noexcept {
+    return impl_->values;
+}
+std::size_t ShardedHashMap::shards() const noexcept { return impl_->tables.size(); }
+std::vector<Device> const& ShardedHashMap::devices() const noexcept { return impl_->devices; }
+ShardPolicy const& ShardedHashMap::policy() const noexcept { return impl_->policy; }
 
-std::size_t ShardedMap::shard_on(Device device) const {
+std::size_t ShardedHashMap::shard_on(Device device) const {
     std::string names;
     for (std::size_t shard = 0; shard < shards(); ++shard) {
         if (impl_->devices[shard] == device) {
@@ -179,7 +181,7 @@ std::size_t ShardedMap::shard_on(Device device) const {
     throw ValueError("device: expected one of " + names + ", got " + to_string(device));
 }
 
-MemoryUsage ShardedMap::memory_usage() const {
+MemoryUsage ShardedHashMap::memory_usage() const {
     Reading const guard(impl_->lock);
     MemoryUsage sum;
     for (std::size_t shard = 0; shard < shards(); ++shard) {
@@ -193,7 +195,7 @@ MemoryUsage ShardedMap::memory_usage() const {
     return sum;
 }
 
-void ShardedMap::validate() const {
+void ShardedHashMap::validate() const {
     std::vector<Tensor> keys(shards());
     {
         Reading const guard(impl_->lock);
@@ -210,7 +212,7 @@ void ShardedMap::validate() const {
             keys[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys;
         });
     }
-    // Outside the lock: a policy is the caller's code.
+    // Outside the lock: the policy may be the caller's code.
     for (std::size_t shard = 0; shard < shards(); ++shard) {
         Tensor const owner = shard_of(keys[shard]);
         for (std::int32_t const at : owner.as<std::int32_t>()) {

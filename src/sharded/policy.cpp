@@ -1,4 +1,4 @@
-// The rules of our own, and how a batch is asked for its shards.
+// The built-in policies "hash" and "mod".
 #include "tensorhash/sharded/policy.hpp"
 
 #include "cpu/shard_hash.hpp"

@@ -1,4 +1,4 @@
-// Asking the policy which shard each row belongs to.
+// Calls the policy for the shard of each row.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace tensorhash::sharded {
 
-/// int32 [N]: each row's shard. Asks the policy, and throws ValueError, naming the row, if an answer is no shard.
-Tensor shards_of(map::Batch const& keys, Element const& element, ShardPolicy const& policy,
+/// int32 [N]: the shard of each row. Throws ValueError that names the row if the policy returns
+/// an invalid shard.
+Tensor shards_of(map::CheckedBatch const& keys, Element const& element, ShardPolicy const& policy,
                  std::size_t shards);
 
-/// Whether it is hash_policy().
+/// Whether this is hash_policy().
 bool is_hash_policy(ShardPolicy const& policy) noexcept;
 
 }  // namespace tensorhash::sharded

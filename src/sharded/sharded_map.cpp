@@ -1,4 +1,5 @@
-// ShardedMap's batches: routed before the lock is taken, prepared on all shards, then finished on all or on none.
+// ShardedHashMap's batches: route before taking the lock, prepare on all shards, then finish on all
+// or on none.
 #include "tensorhash/sharded/sharded_map.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using backend::Answers;
 using backend::KeyRows;
 using backend::Routed;
 using backend::ValueRows;
-using map::Batch;
+using map::CheckedBatch;
 using map::KeysAndValues;
 using map::Reading;
 using map::Writing;
@@ -57,7 +58,7 @@ std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
     if (shards == 1 || capacity.rows == 0) {
         return static_cast<std::uint64_t>(capacity.rows);
     }
-    // Five standard deviations: one shard in millions gets more of evenly spread keys.
+    // Five standard deviations: with evenly spread keys, one shard in millions gets more.
     double const mean = static_cast<double>(capacity.rows) / static_cast<double>(shards);
     return std::min(table::kMaxEntries,
                     static_cast<std::uint64_t>(std::ceil(mean + 5 * std::sqrt(mean))));
@@ -65,13 +66,13 @@ std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
 
 namespace {
 
-/// Files have room for so much of a name; a character is kept or dropped whole.
+/// Truncates the name to what a file can hold, without splitting a character.
 ShardPolicy with_short_name(ShardPolicy policy) {
     std::string& name = policy.name;
     if (name.size() > sharded::kMaxNameBytes) {
         std::size_t end = sharded::kMaxNameBytes;
         while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) {
-            --end;  // within a character of UTF-8
+            --end;  // inside a UTF-8 character
         }
         name.resize(end);
     }
@@ -80,18 +81,18 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 
 }  // namespace
 
-ShardedMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
-                       std::vector<Device> on, ShardPolicy rule, sharded::Tables shards,
-                       std::vector<table::Ledger> books)
+ShardedHashMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
+                           std::vector<Device> on, ShardPolicy rule, sharded::Tables shards,
+                           std::vector<table::Ledger> shard_ledgers)
     : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
       policy(with_short_name(std::move(rule))), tables(std::move(shards)),
-      ledgers(std::move(books)) {
+      ledgers(std::move(shard_ledgers)) {
     for (Device const device : devices) {
         pools.push_back(device.id);
     }
 }
 
-void ShardedMap::Impl::check_shard(std::size_t shard) const {
+void ShardedHashMap::Impl::check_shard(std::size_t shard) const {
     if (shard >= tables.size()) {
         throw IndexError("shard: expected 0 to " + std::to_string(tables.size() - 1) + ", got " +
                          std::to_string(shard));
@@ -104,36 +105,38 @@ void sharded::check_elements(Element const& key, std::vector<Element> const& val
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
-    // A policy that does not take such keys says so now, not at the first batch.
+    // A policy that rejects such keys should fail now, not at the first batch.
     shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, shards);
 }
 
-std::unique_ptr<Routed> ShardedMap::Impl::route(Batch const& keys) const {
-    bool const asks = tables.size() > 1 && !sharded::is_hash_policy(policy);
-    return route(keys, asks ? shards_of(keys) : Tensor());
+std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys) const {
+    bool const calls_policy = tables.size() > 1 && !sharded::is_hash_policy(policy);
+    return route(keys, calls_policy ? shards_of(keys) : Tensor());
 }
 
-std::unique_ptr<Routed> ShardedMap::Impl::route(Batch const& keys, Tensor shard_of_row) const {
+std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys,
+                                                    Tensor shard_of_row) const {
     return backend::backend_for(devices[0], "devices")
         .route(map::key_rows(keys), key, tables.size(), std::move(shard_of_row));
 }
 
-bool ShardedMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {
+bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {
     return std::any_of(tables.begin(), tables.end(),
                        [&](auto const& table) { return table->overlaps(data, bytes); });
 }
 
-Batch ShardedMap::Impl::own(Batch batch) const {
+CheckedBatch ShardedHashMap::Impl::own(CheckedBatch batch) const {
     if (tables.size() > 1) {
         batch.tensor = batch.tensor.clone();
-        if (key.dtype == Dtype::Bool) {  // bytes were 0 or 1 when they were checked
+        if (key.dtype == Dtype::Bool) {  // they may have changed since they were checked
             make_true_bools(static_cast<unsigned char*>(batch.tensor.data()), batch.tensor.bytes());
         }
     }
     return batch;
 }
 
-void ShardedMap::Impl::cancel(std::vector<std::unique_ptr<backend::Prepared>> prepared) noexcept {
+void ShardedHashMap::Impl::cancel(
+    std::vector<std::unique_ptr<backend::Prepared>> prepared) noexcept {
     for (std::size_t shard = 0; shard < prepared.size(); ++shard) {
         if (prepared[shard]) {
             tables[shard]->cancel(std::move(prepared[shard]));
@@ -141,9 +144,9 @@ void ShardedMap::Impl::cancel(std::vector<std::unique_ptr<backend::Prepared>> pr
     }
 }
 
-ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-                       std::vector<Device> devices, ShardPolicy policy,
-                       std::optional<std::uint64_t> seed) {
+ShardedHashMap::ShardedHashMap(Capacity init_capacity, Element key, std::vector<Element> values,
+                               std::vector<Device> devices, ShardPolicy policy,
+                               std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::uint64_t const capacity =
@@ -158,21 +161,21 @@ ShardedMap::ShardedMap(Capacity init_capacity, Element key, std::vector<Element>
                                    std::move(policy), std::move(tables));
 }
 
-ShardedMap::ShardedMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ShardedMap::ShardedMap(ShardedMap&&) noexcept = default;
-ShardedMap& ShardedMap::operator=(ShardedMap&&) noexcept = default;
-ShardedMap::~ShardedMap() = default;
+ShardedHashMap::ShardedHashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ShardedHashMap::ShardedHashMap(ShardedHashMap&&) noexcept = default;
+ShardedHashMap& ShardedHashMap::operator=(ShardedHashMap&&) noexcept = default;
+ShardedHashMap::~ShardedHashMap() = default;
 
-ShardedMap ShardedMap::from_items(Tensor const& keys, std::vector<Tensor> const& values,
-                                  std::vector<Device> devices, ShardPolicy policy) {
+ShardedHashMap ShardedHashMap::from_items(Tensor const& keys, std::vector<Tensor> const& values,
+                                          std::vector<Device> devices, ShardPolicy policy) {
     std::vector<Element> elements = map::elements_of(values);
-    ShardedMap made(Capacity{0}, map::element_of(keys, "keys"), std::move(elements),
-                    std::move(devices), std::move(policy));
+    ShardedHashMap made(Capacity{0}, map::element_of(keys, "keys"), std::move(elements),
+                        std::move(devices), std::move(policy));
     made.insert(keys, values);
     return made;
 }
 
-Located ShardedMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
+ShardedLocated ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     batch.keys = impl_->own(std::move(batch.keys));
@@ -183,7 +186,8 @@ Located ShardedMap::insert(Tensor const& keys, std::vector<Tensor> const& values
                         });
 }
 
-Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
+ShardedLocated ShardedHashMap::insert_or_assign(Tensor const& keys,
+                                                std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_or_assign");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     batch.keys = impl_->own(std::move(batch.keys));
@@ -194,8 +198,8 @@ Located ShardedMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> con
                         });
 }
 
-Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
-                               std::vector<Reduce> const& reduce) {
+ShardedLocated ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                                          std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     map::check_reduce(reduce, impl_->values.size());
@@ -207,17 +211,17 @@ Located ShardedMap::accumulate(Tensor const& keys, std::vector<Tensor> const& va
                         });
 }
 
-Located ShardedMap::activate(Tensor const& keys) {
+ShardedLocated ShardedHashMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    Batch const batch = impl_->own(map::check_batch(keys, impl_->key, "keys"));
+    CheckedBatch const batch = impl_->own(map::check_batch(keys, impl_->key, "keys"));
     auto const routed = impl_->route(batch);
     return impl_->write(*routed, {batch, {}}, [](KeyRows rows, ValueRows, Answers out) {
         return backend::Activate{rows, out};
     });
 }
 
-Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
-                                std::vector<Tensor> const& values) {
+ShardedLocated ShardedHashMap::insert_into(std::size_t shard, Tensor const& keys,
+                                           std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
@@ -229,7 +233,7 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
             throw ValueError("keys: row " + std::to_string(row) + " belongs to " +
                              to_string(impl_->devices[at]) + ", not to " +
                              to_string(impl_->devices[shard]) +
-                             "; insert() sends each row where it belongs");
+                             "; use insert(), which sends each row to its shard");
         }
     }
     auto const routed = impl_->route(batch.keys, owner);
@@ -239,18 +243,18 @@ Located ShardedMap::insert_into(std::size_t shard, Tensor const& keys,
                         });
 }
 
-Tensor ShardedMap::shard_of(Tensor const& keys) const {
+Tensor ShardedHashMap::shard_of(Tensor const& keys) const {
     return impl_->shards_of(map::check_batch(keys, impl_->key, "keys"));
 }
 
-Located ShardedMap::find(Tensor const& keys) const {
+ShardedLocated ShardedHashMap::find(Tensor const& keys) const {
     return impl_->find(map::check_batch(keys, impl_->key, "keys"));
 }
 
-Tensor ShardedMap::contains(Tensor const& keys) const { return find(keys).mask; }
+Tensor ShardedHashMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
-Tensor ShardedMap::erase(Tensor const& keys) {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+Tensor ShardedHashMap::erase(Tensor const& keys) {
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     auto const routed = impl_->route(batch);
     GroupedColumn const rows(*routed, batch, impl_->key.bytes());
     Grouped answers(*routed);
@@ -258,18 +262,19 @@ Tensor ShardedMap::erase(Tensor const& keys) {
     impl_->change([&](std::size_t shard) -> backend::Change {
         return backend::Erase{impl_->part(rows, *routed, shard), answers.of(shard).mask};
     });
-    impl_->end_batch(0);  // counts as a batch, uses nothing
+    impl_->end_batch(0);  // counts as a batch without uses
     guard.unlock();
     return answers.mask();
 }
 
-std::vector<Tensor> ShardedMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
+std::vector<Tensor> ShardedHashMap::get(Tensor const& keys,
+                                        std::vector<Tensor> const& defaults) const {
     return get_with_mask(keys, defaults).values;
 }
 
-ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
-                                            std::vector<Tensor> const& defaults) const {
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+ShardedHashMap::ValuesAndMask ShardedHashMap::get_with_mask(
+    Tensor const& keys, std::vector<Tensor> const& defaults) const {
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Values values(impl_->values, defaults, batch.rows);
     auto const routed = impl_->route(batch);
     GroupedColumn const rows(*routed, batch, impl_->key.bytes());
@@ -286,7 +291,7 @@ ShardedMap::Found ShardedMap::get_with_mask(Tensor const& keys,
     return {values.take(), answers.mask()};
 }
 
-Tensor ShardedMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
+Tensor ShardedHashMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("assign");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     auto const routed = impl_->route(batch.keys);

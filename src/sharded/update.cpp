@@ -1,4 +1,4 @@
-// Steps on the values of keys in all shards: an optimizer's, or a function of the caller's.
+// ShardedHashMap::update: applies an optimizer's steps or the caller's function on all shards.
 #include <optional>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace tensorhash {
 
 using backend::Answers;
 using backend::Routed;
-using map::Batch;
+using map::CheckedBatch;
 using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
@@ -22,17 +22,17 @@ backend::Lookup lookup_for(Missing missing) {
         case Missing::Insert:
             return backend::Lookup::Insert;
         case Missing::Error:
-            return backend::Lookup::Done;  // what is missing is looked for before
+            return backend::Lookup::Done;  // require_found() has looked up the keys
         default:
             return backend::Lookup::Find;
     }
 }
 
-/// Keys, gradients and initial weights of all shards, grouped.
+/// The keys, gradients and initial weights of a batch, grouped by shard.
 struct GroupedUpdate {
-    GroupedUpdate(Routed const& routed, Element const& key, Batch const& key_rows,
-                  Element const& weight, Batch const& gradient_rows,
-                  std::optional<map::Fill> const& initial_rows)
+    GroupedUpdate(Routed const& routed, Element const& key, CheckedBatch const& key_rows,
+                  Element const& weight, CheckedBatch const& gradient_rows,
+                  std::optional<map::FillRows> const& initial_rows)
         : weights(weight), keys(routed, key_rows, key.bytes()),
           gradients(routed, gradient_rows, weight.bytes()) {
         if (!initial_rows) {
@@ -43,7 +43,7 @@ struct GroupedUpdate {
             initial.emplace(routed, initial_rows->batch, weight.bytes());
         }
     }
-    /// One shard's part, which begins at `first` of the grouped rows.
+    /// One shard's part, which begins at grouped row `first`.
     backend::Update change(backend::KeyRows part, std::size_t first, Optimizer const& optimizer,
                            UpdateOptions const& options, Answers out) const {
         return {part,
@@ -60,31 +60,31 @@ struct GroupedUpdate {
     GroupedColumn keys;
     GroupedColumn gradients;
     std::optional<GroupedColumn> initial;
-    backend::DefaultRows shared;  // by all rows, unless `initial` has a row for each
+    backend::DefaultRows shared;  // one row for all, unless `initial` has one per key
 };
 
 }  // namespace
 
-Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
-                           UpdateOptions const& options) {
+ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradients,
+                                      Optimizer const& optimizer, UpdateOptions const& options) {
     map::check_optimizer(optimizer, impl_->values);
     bool const inserts = options.missing == Missing::Insert;
     if (inserts && impl_->is_bounded()) {
         map::fail_insert_in_update();
     }
     Element const& weights = impl_->values[0];
-    Batch batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch batch = map::check_batch(keys, impl_->key, "keys");
     if (inserts) {
         batch = impl_->own(std::move(batch));
     }
-    Batch slopes = map::check_gradients(gradients, weights, batch.rows);
-    std::optional<map::Fill> initial = map::check_initial(options, impl_->values, batch.rows);
+    CheckedBatch gradient_batch = map::check_gradients(gradients, weights, batch.rows);
+    std::optional<map::FillRows> initial = map::check_initial(options, impl_->values, batch.rows);
     auto const routed = impl_->route(batch);
     Grouped answers = Grouped::with_indices(*routed);
 
     Writing guard(impl_->lock);
     map::detach_from(*impl_, batch);
-    map::detach_from(*impl_, slopes);
+    map::detach_from(*impl_, gradient_batch);
     if (initial) {
         map::detach_from(*impl_, initial->batch);
     }
@@ -94,7 +94,7 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
         order.emplace(*routed);
         used.emplace(impl_->ledgers[0], batch.rows, nullptr);
     }
-    GroupedUpdate const rows(*routed, impl_->key, batch, weights, slopes, initial);
+    GroupedUpdate const rows(*routed, impl_->key, batch, weights, gradient_batch, initial);
     if (options.missing == Missing::Error) {
         impl_->require_found(rows.keys, *routed, answers);
     }
@@ -114,9 +114,9 @@ Located ShardedMap::update(Tensor const& keys, Tensor const& gradients, Optimize
     return answers.located();
 }
 
-/// Throws KeyError unless all keys are there. The row that it names is the caller's.
-void ShardedMap::Impl::require_found(GroupedColumn const& keys, Routed const& routed,
-                                     Grouped& answers) const {
+/// Throws KeyError unless all keys are present. The message names the caller's row.
+void ShardedHashMap::Impl::require_found(GroupedColumn const& keys, Routed const& routed,
+                                         Grouped& answers) const {
     each_shard([&](std::size_t shard) {
         tables[shard]->find(part(keys, routed, shard), answers.of(shard));
     });
@@ -125,10 +125,10 @@ void ShardedMap::Impl::require_found(GroupedColumn const& keys, Routed const& ro
                        is_bounded() ? "skip" : "skip or insert");
 }
 
-/// Such functions read and write host memory: they need shards on the CPU.
-Tensor ShardedMap::update(Tensor const& keys, RowUpdate const& change) {
+/// The function reads and writes host memory, so all shards must be on the CPU.
+Tensor ShardedHashMap::update(Tensor const& keys, RowChange const& change) {
     impl_->require_unbounded("update by a function");
-    Batch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     auto const routed = impl_->route(batch);
     GroupedColumn const rows(*routed, batch, impl_->key.bytes());
     sharded::RowOrder const order(*routed);

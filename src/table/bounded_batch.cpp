@@ -1,4 +1,4 @@
-// Batches on a bounded table: straight into the table if all fits, else planned, then carried out.
+// Batches on a bounded table: a plain insert if everything fits, otherwise plan, then apply.
 #include "table/bounded_batch.hpp"
 
 #include <algorithm>
@@ -48,16 +48,16 @@ UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Bytes scores)
 
 namespace {
 
-/// Nothing if the table has room for whatever is new in the batch.
-std::optional<Distinct> too_many(BoundedState const& state, Candidates const& batch, Bytes keys,
-                                 std::uint64_t room) {
+/// The distinct keys of a batch that does not fit; nothing if there is room for all new keys.
+std::optional<Distinct> distinct_if_full(BoundedState const& state, Candidates const& batch,
+                                         Bytes keys, std::uint64_t room) {
     Distinct distinct;
     distinct.of_row.resize(batch.rows);
     runtime::Block mask(batch.rows);
     auto const missing = [&](std::size_t rows) {
         return static_cast<std::uint64_t>(std::count(mask.data(), mask.data() + rows, 0));
     };
-    // Most keys of a batch are often there: look before sorting out which of the others are equal.
+    // Most keys of a batch are often present: look them up before counting distinct keys.
     state.table.find(keys, batch.rows, {distinct.of_row.data(), mask.data()});
     if (missing(batch.rows) <= room) {
         return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<Distinct> too_many(BoundedState const& state, Candidates const& ba
     return distinct;
 }
 
-/// Who leaves goes to `row(i)`, `bytes` each; null: to nobody.
+/// Output rows for evicted entries, `bytes` each. Null `to`: not wanted.
 struct LeavingRows {
     unsigned char* to;
     std::size_t bytes;
@@ -82,56 +82,57 @@ struct LeavingRows {
     }
 };
 
-/// The keys that leave: from the table, which still has them, or from the batch.
-void copy_leaving_keys(LeavingRows const& out, Plan const& plan, Table const& table, Bytes keys) {
+/// Copies the evicted keys from the table, which still has them, or from the batch.
+void copy_leaving_keys(LeavingRows const& out, EvictionPlan const& plan, Table const& table,
+                       Bytes keys) {
     for (std::size_t i = 0; i < plan.leaving.size(); ++i) {
         Leaving const& one = plan.leaving[i];
-        Bytes const from =
-            one.key_row == kNone ? table.keys().row(one.number) : keys + one.key_row * out.bytes;
+        Bytes const from = one.key_row == kNoRow ? table.keys().row(one.buf_index)
+                                                 : keys + one.key_row * out.bytes;
         std::memcpy(out.row(i), from, out.bytes);
     }
 }
 
-/// Carries out the plan on one column: what leaves is copied to `out`, rows are written or joined.
-void replay(Plan const& plan, Column& column, Bytes from, std::uint32_t const* order,
+/// Applies the plan to one column: copies evicted rows to `out`, writes or joins the batch's rows.
+void replay(EvictionPlan const& plan, Column& column, Bytes from, std::uint32_t const* order,
             Join const& join, LeavingRows const& out) {
-    std::size_t const rows = plan.numbers.size();
+    std::size_t const rows = plan.buf_indices.size();
     std::size_t const bytes = column.row_bytes;
     in_row_order(
-        row_order_parts(rows), rows, plan.numbers.data(),
+        row_order_parts(rows), rows, plan.buf_indices.data(),
         [&](std::size_t row) {
-            if (plan.numbers[row] != kNone) {
-                kernel::prefetch_for_write(column.row(plan.numbers[row]));
+            if (plan.buf_indices[row] != kNotFound) {
+                step::prefetch_for_write(column.row(plan.buf_indices[row]));
             }
         },
         [&](std::size_t, std::size_t row) {
-            std::uint32_t const number = plan.numbers[row];
+            std::uint32_t const buf_index = plan.buf_indices[row];
             Bytes const given = from + (order == nullptr ? row : order[row]) * bytes;
-            if (plan.leaves[row] != kNone && out.to != nullptr) {
-                std::memcpy(out.row(plan.leaves[row]), number == kNone ? given : column.row(number),
-                            bytes);
+            if (plan.leaves[row] != kNoEviction && out.to != nullptr) {
+                std::memcpy(out.row(plan.leaves[row]),
+                            buf_index == kNotFound ? given : column.row(buf_index), bytes);
             }
-            if (number == kNone) {
+            if (buf_index == kNotFound) {
                 return;
             }
             if (plan.added[row] != 0) {
-                std::memcpy(column.row(number), given, bytes);
+                std::memcpy(column.row(buf_index), given, bytes);
             } else {
-                join(column.row(number), given);
+                join(column.row(buf_index), given);
             }
         });
 }
 
-/// The rest of an admission whose plan is `distinct`'s.
+/// Plans a batch that evicts, from its distinct keys, and prepares the change of the table.
 void prepare_evicting(BoundedState const& state, Candidates const& batch, Admission& admission) {
     Ledger& ledger = state.ledger;
     ledger.visits.resize(state.table.capacity());
     admission.plan =
-        plan_batch({batch.rows, admission.distinct.of_row.data(), batch.used.score_numbers(),
+        plan_batch({batch.rows, admission.distinct.of_row.data(), batch.used.score_values(),
                     ledger.uses, batch.order},
                    {state.table, state.scores(), state.last_uses(), ledger.victims, ledger.visits},
                    admission.distinct.where);
-    Plan const& plan = *admission.plan;
+    EvictionPlan const& plan = *admission.plan;
     for (std::size_t i = 0; i < batch.elements.size(); ++i) {
         admission.joins.emplace_back(batch.elements[i], batch.reduce[i]);
     }
@@ -145,7 +146,7 @@ void prepare_evicting(BoundedState const& state, Candidates const& batch, Admiss
 
 void finish_evicting(BoundedState const& state, Candidates const& batch, Admission& admission,
                      Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
-    Plan const& plan = *admission.plan;
+    EvictionPlan const& plan = *admission.plan;
     auto const leaving = [&](Tensor* rows, std::size_t bytes) {
         return LeavingRows{rows == nullptr ? nullptr : static_cast<unsigned char*>(rows->data()),
                            bytes, place};
@@ -187,11 +188,10 @@ Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answ
         admission.insertion = state.table.prepare_insert(batch.keys, batch.rows, out);
         return admission;
     }
-    // The plan must be about the keys that then come in, whatever the caller's array does
-    // meanwhile.
+    // A copy: plan and insert must see the same keys even if the caller's array changes.
     admission.keys = runtime::Block(batch.rows * state.table.keys().row_bytes);
     state.table.copy_keys(admission.keys.data(), batch.keys, batch.rows);
-    std::optional<Distinct> distinct = too_many(state, batch, admission.keys.data(), room);
+    std::optional<Distinct> distinct = distinct_if_full(state, batch, admission.keys.data(), room);
     if (!distinct) {
         admission.insertion =
             state.table.prepare_insert(admission.keys.data(), batch.rows, out, KeySource::Private);
@@ -201,7 +201,7 @@ Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answ
     try {
         prepare_evicting(state, batch, admission);
     } catch (...) {
-        state.ledger.victims.forget();  // planning took some out
+        state.ledger.victims.forget();  // planning removed some
         throw;
     }
     return admission;
@@ -227,50 +227,52 @@ void finish_admit(BoundedState const& state, Candidates const& batch, Admission&
     }
 }
 
-void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* numbers,
+void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* buf_indices,
            std::size_t rows, bool has_scores, std::uint32_t const* order) noexcept {
     bool const sets_scores = has_scores || state.ledger.eviction == Eviction::Lru;
     Column& scores = state.score_column();
     Column& uses = state.use_column();
     in_row_order(
-        row_order_parts(rows), rows, numbers, [](std::size_t) {},
+        row_order_parts(rows), rows, buf_indices, [](std::size_t) {},
         [&](std::size_t, std::size_t row) {
-            if (numbers[row] == kNone) {
+            if (buf_indices[row] == kNotFound) {
                 return;
             }
             std::size_t const at = order == nullptr ? row : order[row];
-            std::memcpy(uses.row(numbers[row]), used.uses() + at * uses.row_bytes, uses.row_bytes);
+            std::memcpy(uses.row(buf_indices[row]), used.uses() + at * uses.row_bytes,
+                        uses.row_bytes);
             if (sets_scores) {
-                std::memcpy(scores.row(numbers[row]), used.scores() + at * scores.row_bytes,
+                std::memcpy(scores.row(buf_indices[row]), used.scores() + at * scores.row_bytes,
                             scores.row_bytes);
             }
         });
     if (sets_scores) {
         state.ledger.victims.changed(used.lowest_score());
     } else {
-        state.ledger.victims.forget();  // old scores, new uses: any of them may rank low
+        state.ledger.victims.forget();  // same scores, new uses: any of them may rank low
     }
 }
 
 void validate_uses(BoundedState const& state) {
     Ledger const& ledger = state.ledger;
     if (ledger.clock > kLastCount || ledger.uses > kLastCount) {
-        throw CorruptTable("table: a clock of " + std::to_string(ledger.clock) + " and " +
-                           std::to_string(ledger.uses) + " uses are more than can be");
+        throw CorruptTable("table: expected clock and uses of at most " +
+                           std::to_string(kLastCount) + ", got " + std::to_string(ledger.clock) +
+                           " and " + std::to_string(ledger.uses));
     }
     bool const by_use = ledger.eviction == Eviction::Lru;
     std::vector<std::pair<std::uint64_t, std::int64_t>> uses;  // with their scores
-    for (std::uint32_t number = 0; number < state.table.top(); ++number) {
-        if ((state.table.live()[number / 64] >> (number % 64) & 1) == 0) {
+    for (std::uint32_t buf_index = 0; buf_index < state.table.top(); ++buf_index) {
+        if ((state.table.live()[buf_index / 64] >> (buf_index % 64) & 1) == 0) {
             continue;
         }
         auto const [use, score] =
-            uses.emplace_back(state.last_uses()[number], state.scores()[number]);
+            uses.emplace_back(state.last_uses()[buf_index], state.scores()[buf_index]);
         bool const impossible =
             by_use && (score < 1 || static_cast<std::uint64_t>(score) > ledger.clock);
         if (use >= ledger.uses || ledger.clock == 0 || impossible) {
-            throw CorruptTable("table: the entry at index " + std::to_string(number) +
-                               " was used before the first batch or in the future");
+            throw CorruptTable("table: the entry at index " + std::to_string(buf_index) +
+                               " has a last use before the first batch or in the future");
         }
     }
     std::sort(uses.begin(), uses.end());
@@ -288,7 +290,7 @@ MemoryUsage memory_of(BoundedState const& state) {
     MemoryUsage usage = state.table.memory_usage();
     std::size_t const hidden = state.table.capacity() * (kScore.bytes() + kUse.bytes());
     usage.values -= hidden;
-    usage.bookkeeping += hidden + state.ledger.visits.capacity() * sizeof(Visit);
+    usage.bookkeeping += hidden + state.ledger.visits.capacity() * sizeof(EntryUse);
     return usage;
 }
 

@@ -1,4 +1,4 @@
-// What a bounded table adds to a table: scores, uses, and batches that may evict.
+// What a bounded table adds to a table: scores, uses and batches that may evict.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace tensorhash::table {
 
-/// The two columns behind the caller's: an entry's score, and its last use.
+/// Two hidden columns behind the caller's: an entry's score and its last use.
 inline Element const kScore{Dtype::Int64, {}};
 inline Element const kUse{Dtype::UInt64, {}};
 
-/// The caller's columns and the two.
+/// The caller's columns, then the hidden ones.
 std::vector<Element> with_hidden(std::vector<Element> values);
-/// How rows are joined, for each of the caller's columns and the two. `reduce` has one for all
-/// columns or one per column.
+/// One reduce for each of the caller's columns, then those of the hidden ones. `reduce` has one for
+/// all of the caller's columns or one per column.
 std::vector<Reduce> with_hidden(std::vector<Reduce> const& reduce, std::size_t columns);
 
-/// What a bounded table keeps beside its columns.
+/// What a bounded table keeps besides its columns.
 struct Ledger {
     explicit Ledger(Eviction how) : eviction(how) {}
-    /// A copy for a copy of the table; scratch and candidates are made again when they are needed.
+    /// For a copy of the table. Scratch and candidates are built again when they are needed.
     Ledger copy() const {
         Ledger made(eviction);
         made.clock = clock;
@@ -37,12 +37,12 @@ struct Ledger {
 
     Eviction eviction;
     std::uint64_t clock = 0;  // batches so far
-    std::uint64_t uses = 0;   // rows so far: a row's place among all rows ever is its use
+    std::uint64_t uses = 0;   // rows so far; a row's use is its position among all rows ever
     Victims victims;
-    std::vector<Visit> visits;  // scratch, made by the first batch that evicts
+    std::vector<EntryUse> visits;  // scratch, allocated by the first batch that evicts
 };
 
-/// A bounded table: the entries and the ledger.
+/// A bounded table: its entries and its ledger.
 struct BoundedState {
     Table& table;
     Ledger& ledger;
@@ -57,17 +57,17 @@ struct BoundedState {
     }
 };
 
-/// Rows of the two columns for a batch: the caller's scores or the clock, and the uses.
+/// A batch's rows of the hidden columns: the caller's scores or the clock, and the uses.
 class UsedRows {
 public:
     /// `scores` is int64 [rows]; null: the clock.
     UsedRows(Ledger const& ledger, std::size_t rows, Bytes scores);
     Bytes scores() const { return scores_.data(); }
     Bytes uses() const { return uses_.data(); }
-    std::int64_t const* score_numbers() const {
+    std::int64_t const* score_values() const {
         return reinterpret_cast<std::int64_t const*>(scores_.data());
     }
-    /// The lowest score; the largest number if there are no rows.
+    /// The lowest score; INT64_MAX if there are no rows.
     std::int64_t lowest_score() const noexcept { return lowest_; }
 
 private:
@@ -76,7 +76,8 @@ private:
     std::int64_t lowest_;
 };
 
-/// Rows that want to be in a table. `values`, `elements` and `reduce` are for all columns, the two included.
+/// Rows to be admitted. `values`, `elements` and `reduce` cover all columns, including the hidden
+/// ones.
 struct Candidates {
     Element const& key;
     std::vector<Element> const& elements;
@@ -85,54 +86,55 @@ struct Candidates {
     std::vector<Bytes> const& values;
     std::vector<Reduce> const& reduce;
     UsedRows const& used;
-    std::uint32_t const* order =
-        nullptr;  // row i is row order[i] of `values` and `used`; null: row i
+    // Row i has row order[i] of `values` and `used`; null: row i.
+    std::uint32_t const* order = nullptr;
 };
 
 /// The distinct keys of a batch.
 struct Distinct {
-    std::vector<std::uint32_t> of_row;  // [rows]
-    std::vector<std::uint32_t> where;   // [distinct]: their numbers in the table
+    std::vector<std::uint32_t> of_row;  // [rows]: the distinct key of each row
+    std::vector<std::uint32_t> where;   // [distinct]: its buffer index in the table
 };
 
-/// A batch with a plan and room, but not yet the table's.
+/// A prepared batch: planned, with all its memory, but not yet applied.
 struct Admission {
     std::size_t leaving() const noexcept { return plan ? plan->leaving.size() : 0; }
 
-    runtime::Block keys;  // a copy of the batch's, if they are looked at more than once
-    std::optional<Insertion> insertion;  // everything fits
-    std::optional<Plan> plan;            // or somebody leaves: what follows is for that
+    runtime::Block keys;                 // a copy of the batch's, if they are read more than once
+    std::optional<Insertion> insertion;  // if everything fits
+    std::optional<EvictionPlan> plan;    // if not; the members below belong to it
     Distinct distinct;
     std::vector<Join> joins;
     runtime::Block arriving;
     Replacing replacing;
 };
 
-/// Room for so many that leave.
+/// Uninitialized results for `rows` evicted entries.
 Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows);
 
-/// In two steps, for a caller that changes several tables or none, as Table's: prepare may throw, and then nothing is
-/// changed; finish cannot fail, and writes who leaves to `evicted`, the i-th to row place[i] (null: to row i). The caller
-/// ends the batch.
+/// In two steps like Table's changes, for a caller that changes several tables or none. A prepare
+/// that throws changes nothing. finish cannot fail; it writes the i-th evicted entry to row
+/// place[i] of `evicted` (null: row i). The caller then calls Ledger::end_batch().
 Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out);
 void cancel_admit(BoundedState const& state, Admission& admission) noexcept;
 void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,
                   Answers out, Evicted& evicted, std::uint32_t const* place = nullptr) noexcept;
 
-/// Uses the entries at `numbers` (-1: none). Scores are set if it evicts by use or if they were given.
-void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* numbers,
+/// Marks the entries at `buf_indices` as used (-1: none). Sets their scores if the table evicts by
+/// use or if the caller gave scores.
+void touch(BoundedState const& state, UsedRows const& used, std::uint32_t const* buf_indices,
            std::size_t rows, bool has_scores, std::uint32_t const* order = nullptr) noexcept;
 
-/// Clock and uses end here: no table gets there by counting. A file may say half of it, so that its
-/// table can go on.
+/// Limit of clock and uses, which no table reaches by counting. A file may contain at most half of
+/// it, so that its table can count on.
 inline constexpr std::uint64_t kLastCount = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kLastCountOfFile = kLastCount / 2;
 
-/// Throws CorruptTable unless clock and uses can go on, uses are distinct and past, and with
-/// Eviction::Lru scores are clocks that ascend with the uses.
+/// Throws CorruptTable unless clock and uses are within the limit, last uses are distinct and in
+/// the past and, with Eviction::Lru, scores are past clocks that ascend with the uses.
 void validate_uses(BoundedState const& state);
 
-/// What a table of so many entries reports, the two columns and the ledger as bookkeeping.
+/// The hidden columns and the ledger count as bookkeeping.
 MemoryUsage memory_of(BoundedState const& state);
 
 }  // namespace tensorhash::table

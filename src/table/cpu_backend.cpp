@@ -1,4 +1,4 @@
-// The CPU's DeviceBackend. Every call is done when it returns, so streams and events have no work.
+// The CPU's DeviceBackend. Calls are complete when they return, so streams and events do nothing.
 #include "backend/device_backend.hpp"
 #include "backend/loader.hpp"
 #include "runtime/memory.hpp"

@@ -1,4 +1,4 @@
-// CpuTable's verbs: each is one call of Table.
+// CpuTable's verbs: each makes one call to Table.
 #include "table/cpu_table.hpp"
 
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Reduce kLast = Reduce::Last;
 
-/// The change, and what its first step made.
+/// A change and the result of its first step.
 struct CpuPrepared final : backend::Prepared {
     using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted>;
 
@@ -21,7 +21,7 @@ struct CpuPrepared final : backend::Prepared {
     State state;
 };
 
-/// First steps, by change.
+/// The first step of each kind of change.
 struct Prepare {
     using State = CpuPrepared::State;
     Table& table;
@@ -49,7 +49,7 @@ struct Prepare {
     }
 };
 
-/// Second steps, by change.
+/// The second step of each kind of change.
 struct Finish {
     Table& table;
     CpuPrepared::State& state;
@@ -133,7 +133,7 @@ void CpuTable::cancel(std::unique_ptr<backend::Prepared> prepared) noexcept {
         table_.cancel(*insertion);
     } else if (auto* const updating = std::get_if<Updating>(&mine.state)) {
         table::cancel(table_, *updating);
-    }  // the others have changed nothing: what they hold goes with them
+    }  // the others have changed nothing and free their memory here
 }
 
 void CpuTable::gather(std::size_t column, backend::Gather const& rows, void* out) const {

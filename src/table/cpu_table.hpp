@@ -1,4 +1,4 @@
-// CpuTable: the TableBackend of the CPU, over Table.
+// CpuTable: the CPU's TableBackend, a thin layer over Table.
 #pragma once
 
 #include <memory>
@@ -51,8 +51,8 @@ private:
     Table table_;
 };
 
-/// The table behind a TableBackend that is known to be on the CPU: bounded tables, and steps that
-/// the user wrote, exist there only.
+/// The Table behind a TableBackend that must be on the CPU. Bounded tables and user-written steps
+/// exist only there.
 inline Table& on_cpu(backend::TableBackend& table) noexcept {
     return static_cast<CpuTable&>(table).table();
 }

@@ -1,4 +1,4 @@
-// The live entries: listed, copied out, shown as tensors, moved together.
+// The live entries: list, copy out, show as tensors, compact.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -119,22 +119,22 @@ void Table::compact(std::int32_t* old_to_new) { finish_compact(prepare_compact(o
 Compacted Table::prepare_compact(std::int32_t* old_to_new) const {
     std::fill(old_to_new, old_to_new + capacity_, -1);
     runtime::Block listed(size() * sizeof(std::int32_t));
-    auto* const old_numbers = reinterpret_cast<std::int32_t*>(listed.data());
-    list_all(old_numbers);
+    auto* const old_indices = reinterpret_cast<std::int32_t*>(listed.data());
+    list_all(old_indices);
     std::uint64_t const count = size();
     for (std::uint64_t i = 0; i < count; ++i) {
-        old_to_new[old_numbers[i]] = static_cast<std::int32_t>(i);
+        old_to_new[old_indices[i]] = static_cast<std::int32_t>(i);
     }
     Compacted compacted;
     if (free_.empty()) {
         return compacted;
     }
-    // New buffers: views of the old ones keep what they show, and a failed allocation costs nothing.
+    // New buffers: views keep showing the old content, and a failed allocation changes nothing.
     auto const moved = [&](Column const& column) {
         Column copy{column.row_bytes,
                     runtime::make_shared_block(capacity_ * column.row_bytes, runtime::Fill::Zero)};
         gather_rows(copy.block->data(), column.block->data(), column.row_bytes,
-                    reinterpret_cast<std::uint32_t const*>(old_numbers), count);
+                    reinterpret_cast<std::uint32_t const*>(old_indices), count);
         return copy;
     };
     compacted.keys = moved(keys_);
@@ -146,7 +146,7 @@ Compacted Table::prepare_compact(std::int32_t* old_to_new) const {
         compacted.live[i / 64] |= std::uint64_t{1} << (i % 64);
     }
     compacted.count = count;
-    compacted.index.emplace(layout_, index_.lines(), seed());
+    compacted.index.emplace(format_, index_.buckets(), seed());
     return compacted;
 }
 

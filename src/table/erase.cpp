@@ -1,4 +1,4 @@
-// Erasing: entries are located without a write, then their slots are released in row order.
+// Erase: locates the entries without writing, then releases their slots in row order.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,12 +23,12 @@ Erasing Table::prepare_erase(std::size_t rows) {
 
 void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
                          unsigned char* mask) noexcept {
-    auto* const numbers = reinterpret_cast<std::uint32_t*>(erasing.freed.data());
-    kernel::BatchView const batch{
-        keys, top_, reinterpret_cast<std::uint32_t*>(erasing.positions.data()), numbers, mask};
+    auto* const buf_indices = reinterpret_cast<std::uint32_t*>(erasing.freed.data());
+    step::BatchView const batch{
+        keys, top_, reinterpret_cast<std::uint32_t*>(erasing.positions.data()), buf_indices, mask};
     index_.locate(key_buffer(), batch, rows);
     runtime::Chunks const chunks = runtime::cut(rows, runtime::kGrain);
-    // Rows that ask for one entry twice are rare, and the bits of the live entries tell whether there are any.
+    // Rows that erase the same entry are rare; clearing the live bits tells whether there are any.
     bool const twice = clear_live(batch, chunks);
     std::uint64_t const erased = index_.release(key_buffer(), batch, rows, twice);
     if (erased == 0) {
@@ -47,14 +47,14 @@ void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
         std::uint64_t next = at[chunk];
         for (std::size_t row = begin; row < end; ++row) {
             if (mask[row] != 0) {
-                free_[next++] = numbers[row];
+                free_[next++] = buf_indices[row];
             }
         }
     });
 }
 
-/// Takes the bits of the located rows' entries away; true if some entry was located twice.
-bool Table::clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept {
+/// Clears the live bits of the located entries; true if an entry was located twice.
+bool Table::clear_live(step::BatchView const& batch, runtime::Chunks const& chunks) noexcept {
     std::atomic<bool> twice{false};
     bool const shared = chunks.shared();
     runtime::for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -63,8 +63,8 @@ bool Table::clear_live(kernel::BatchView const& batch, runtime::Chunks const& ch
             if (batch.mask[row] == 0) {
                 continue;
             }
-            std::uint64_t const bit = std::uint64_t{1} << (batch.numbers[row] % 64);
-            std::uint64_t& word = live_[batch.numbers[row] / 64];
+            std::uint64_t const bit = std::uint64_t{1} << (batch.buf_indices[row] % 64);
+            std::uint64_t& word = live_[batch.buf_indices[row] / 64];
             std::uint64_t const before =
                 shared ? std::atomic_ref(word).fetch_and(~bit, std::memory_order_relaxed)
                        : std::exchange(word, word & ~bit);

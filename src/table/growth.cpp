@@ -1,4 +1,4 @@
-// Growing: new memory is allocated before anything of the table changes.
+// Growth: all new memory is allocated before the table changes.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,22 +10,23 @@
 namespace tensorhash::table {
 namespace {
 
-// From this capacity on a table that doubles takes all the entries that its lines serve.
+// From this capacity on, a table that doubles takes all entries that its buckets serve.
 constexpr std::uint64_t kRoundedFrom = std::uint64_t{1} << 18;
 
 }  // namespace
 
 void fail_too_many(std::uint64_t entries) {
     throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
-                     " entries, this batch would make at least " + std::to_string(entries));
+                     " entries, this batch needs at least " + std::to_string(entries));
 }
 
-/// The column with room for the growth's capacity. Fresh memory is dear: what is there already is kept, unless somebody
-/// has a view of it, which must stay where it is.
+/// The column with room for growth.capacity rows. Fresh memory is expensive, so a block without
+/// views is extended; a block with views must stay where it is and is copied.
 Column Table::enlarged(Column const& column, Growth& growth) const {
     runtime::Block& block = *column.block;
     if (column.block.use_count() == 1) {
-        // Another thread may have let the last view go just now: giving up a share of one's own sees what it wrote.
+        // Another thread may just have dropped the last view. Releasing a reference of our own
+        // synchronizes with that release, so its writes are visible here.
         std::shared_ptr<runtime::Block>(column.block).reset();
         growth.extensions.reserve(growth.extensions.size() + 1);
         std::size_t const before = block.bytes();
@@ -49,21 +50,22 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-/// The index has a power of two of lines; a large table is rounded up to what they serve, or the next doubling might
-/// end just above and double the lines for little. The largest index serves more than
-/// that says.
-std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed) {
+/// The index has a power of two of buckets. A large table takes all entries that they serve;
+/// otherwise the next doubling may end just above and double the buckets for little gain. The
+/// largest index serves more than capacity_of() says, hence the max.
+std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed) {
     if (needed <= capacity) {
         return capacity;
     }
     std::uint64_t grown = std::max(2 * capacity, needed);
     if (needed <= 2 * capacity && grown >= kRoundedFrom) {
-        grown = std::max(grown, Index::capacity_of(layout, Index::lines_for(layout, grown)));
+        grown = std::max(grown,
+                         BucketIndex::capacity_of(format, BucketIndex::buckets_for(format, grown)));
     }
     return std::min(grown, kMaxEntries);
 }
 
-Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
+Growth Table::prepare_growth(BucketIndex const& target, std::uint64_t fresh) const {
     std::uint64_t const needed = top_ + fresh;
     if (needed > kMaxEntries) {
         fail_too_many(needed);
@@ -71,16 +73,16 @@ Growth Table::make_room(Index const& target, std::uint64_t fresh) const {
     Growth growth;
     growth.capacity = capacity_;
     if (needed > capacity_) {
-        growth = grown_to(grown_capacity(layout_, capacity_, needed));
+        growth = grown_to(grown_capacity(format_, capacity_, needed));
     }
-    std::uint64_t const lines = Index::lines_for(layout_, growth.capacity);
-    if (target.lines() != lines) {
-        growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
+    std::uint64_t const buckets = BucketIndex::buckets_for(format_, growth.capacity);
+    if (target.buckets() != buckets) {
+        growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
     }
     return growth;
 }
 
-/// Rows that are nobody's read as zeros after growth, also where the old memory goes on.
+/// Unused rows read as zeros after growth, also when the block was extended in place.
 void Table::clear_unused(Column& old, Column const& grown) const noexcept {
     if (old.block == grown.block) {
         runtime::zero_bytes(old.row(top_), (capacity_ - top_) * old.row_bytes);
@@ -89,7 +91,7 @@ void Table::clear_unused(Column& old, Column const& grown) const noexcept {
 
 void Table::adopt(Growth&& growth) noexcept {
     for (runtime::Extension& extension : growth.extensions) {
-        static_cast<void>(extension.release());  // the table keeps the new room
+        static_cast<void>(extension.release());  // the table keeps the new memory
     }
     if (growth.keys) {
         clear_unused(keys_, *growth.keys);
@@ -112,25 +114,25 @@ Growth Table::prepare_reserve(std::uint64_t capacity) {
         return {};
     }
     Growth growth = grown_to(capacity);
-    std::uint64_t const lines = Index::lines_for(layout_, capacity);
-    if (lines != index_.lines()) {
+    std::uint64_t const buckets = BucketIndex::buckets_for(format_, capacity);
+    if (buckets != index_.buckets()) {
         growth.extensions.reserve(growth.extensions.size() + 1);
-        if (runtime::Extension extension = index_.make_room(lines)) {
+        if (runtime::Extension extension = index_.extend(buckets)) {
             growth.extensions.push_back(std::move(extension));
-            growth.lines = lines;
+            growth.buckets = buckets;
         } else {
-            growth.index.emplace(layout_, lines, seed(), runtime::Fill::Committed);
+            growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
         }
     }
     return growth;
 }
 
 void Table::finish_reserve(Growth&& growth) noexcept {
-    std::optional<Index> larger = std::move(growth.index);
-    std::uint64_t const lines = growth.lines;
+    std::optional<BucketIndex> larger = std::move(growth.index);
+    std::uint64_t const buckets = growth.buckets;
     adopt(std::move(growth));
-    if (lines != 0) {
-        index_.clear(lines);
+    if (buckets != 0) {
+        index_.clear(buckets);
         index_.place(key_buffer(), live_.data(), top_, size());
     } else if (larger) {
         larger->place(key_buffer(), live_.data(), top_, size(), index_);

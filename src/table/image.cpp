@@ -1,4 +1,4 @@
-// The table's content as an image in host memory, and a table made of one.
+// The table's content as an image in host memory, and a table made from one.
 #include <string>
 #include <utility>
 
@@ -31,7 +31,7 @@ void Table::from_cpu(backend::TableImage const& image) {
     restore(image.top, image.free);
 }
 
-/// Bools become 0 or 1, as those of every array do.
+/// Copies the image's rows to their buffer indices. Bools become 0 or 1.
 void Table::fill(Column& column, Element const& element, Bytes rows,
                  backend::TableImage const& image) const {
     if (image.indices == nullptr) {
@@ -46,7 +46,7 @@ void Table::fill(Column& column, Element const& element, Bytes rows,
     }
 }
 
-/// Takes the entries below `top` that are not in `free`; their rows are in the buffers already.
+/// The indices below `top` that are not in `free` become live; their rows are in the buffers.
 void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
     if (top > capacity_ || free.size() > top) {
         throw CorruptTable("table: " + std::to_string(top) + " indices, " +
@@ -58,13 +58,13 @@ void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
     for (std::uint32_t i = 0; i < top; ++i) {
         live[i / 64] |= std::uint64_t{1} << (i % 64);
     }
-    for (std::uint32_t const number : free) {
-        std::uint64_t const bit = std::uint64_t{1} << (number % 64);
-        if (number >= top || (live[number / 64] & bit) == 0) {
-            throw CorruptTable("table: free index " + std::to_string(number) +
+    for (std::uint32_t const buf_index : free) {
+        std::uint64_t const bit = std::uint64_t{1} << (buf_index % 64);
+        if (buf_index >= top || (live[buf_index / 64] & bit) == 0) {
+            throw CorruptTable("table: free index " + std::to_string(buf_index) +
                                " is out of range or listed twice");
         }
-        live[number / 64] &= ~bit;
+        live[buf_index / 64] &= ~bit;
     }
     top_ = top;
     free_ = std::move(stack);

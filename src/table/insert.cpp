@@ -1,5 +1,5 @@
-// Inserting keys: claims first, room second, buffer indices last. Nothing of the table changes before
-// room is there.
+// Insert: claims first, room second, buffer indices last. Nothing of the table changes before room
+// is there.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace tensorhash::table {
 namespace {
 
-// The size of the first larger index that is tried while the count of distinct rows is unknown.
+// Capacity of the first larger index to try while the number of distinct rows is unknown.
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
 void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
@@ -53,8 +53,8 @@ Insertion Table::prepare_insert(Bytes keys, std::size_t rows, Answers out, KeySo
     }
     insertion.counts = {top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
     try {
-        insertion.growth = make_room(insertion.replacement ? *insertion.replacement : index_,
-                                     count.claimed - insertion.counts.reused);
+        insertion.growth = prepare_growth(insertion.replacement ? *insertion.replacement : index_,
+                                          count.claimed - insertion.counts.reused);
     } catch (...) {
         cancel(insertion);
         throw;
@@ -62,11 +62,10 @@ Insertion Table::prepare_insert(Bytes keys, std::size_t rows, Answers out, KeySo
     return insertion;
 }
 
-/// Copies the caller's keys to where they cannot change. Room is made for the keys that were
-/// counted, a claim reads a key more than once, and the buffer must hold what was claimed. If keys
-/// changed between, a claim might find no slot, or the table might hold a key that no lookup finds.
-/// The copy goes behind the table's own keys if there is room: if all keys are new, it is where
-/// they belong.
+/// Copies the caller's keys, because another thread may change them during the call. Claims read a
+/// key more than once and the buffer must hold what was claimed. If a key changed in between, a
+/// claim might find no slot, or the table might hold a key that no lookup finds. The copy goes
+/// behind the table's own keys if there is room: if all keys are new, they are in place already.
 Bytes Table::keep_keys(Insertion& insertion, Bytes keys) {
     std::size_t const bytes = insertion.rows * keys_.row_bytes;
     insertion.in_place = insertion.rows <= capacity_ - top_;
@@ -82,28 +81,28 @@ void Table::copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noe
     std::size_t const bytes = rows * keys_.row_bytes;
     runtime::copy_bytes(to, keys, bytes);
     if (key_.dtype == Dtype::Bool) {
-        make_true_bools(to, bytes);  // they were when they were checked
+        make_true_bools(to, bytes);  // they may have changed since they were checked
     }
 }
 
-/// The rows behind the table's own keys read as zeros again.
+/// Zeroes the copy behind the table's own keys.
 void Table::forget_keys(Insertion const& insertion) noexcept {
     if (insertion.in_place) {
         runtime::zero_bytes(keys_.row(top_), insertion.rows * keys_.row_bytes);
     }
 }
 
-cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows,
-                             std::optional<Index>& replacement) {
+cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows,
+                             std::optional<BucketIndex>& replacement) {
     if (rows <= index_.room()) {
         return index_.claim(key_buffer(), batch, 0, rows);
     }
-    // More rows than room. Most of them may be there already: look before growing.
+    // More rows than room. Most keys may be present already: look before growing.
     std::uint64_t missing = rows;
     if (size() > 0) {
         index_.find(key_buffer(), batch, rows);
         missing = static_cast<std::uint64_t>(
-            std::count(batch.numbers, batch.numbers + rows, kernel::kNoNumber));
+            std::count(batch.buf_indices, batch.buf_indices + rows, step::kNotFound));
         if (missing <= index_.room()) {
             return index_.claim(key_buffer(), batch, 0, rows);
         }
@@ -111,22 +110,22 @@ cpu::ClaimCount Table::claim(kernel::BatchView const& batch, std::size_t rows,
     return claim_in_larger(batch, rows, missing, replacement);
 }
 
-/// Claims in an index beside the table's own, which stays as it is. The count of distinct rows is
-/// not known yet: a modest index is tried first, and its count tells how large the next must be.
-cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
+/// Claims in a second index; the table's own does not change. The number of distinct rows is not
+/// known yet: a modest index is tried first, and its count tells how large the next one must be.
+cpu::ClaimCount Table::claim_in_larger(step::BatchView const& batch, std::size_t rows,
                                        std::uint64_t missing,
-                                       std::optional<Index>& replacement) const {
+                                       std::optional<BucketIndex>& replacement) const {
     std::uint64_t const enough = size() + missing;
     std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
     for (;;) {
-        // If the guess is right, this is the index that make_room() will ask for.
+        // If the guess is right, prepare_growth() wants an index of this very size.
         std::uint64_t const wanted = std::min(guess, enough);
         std::uint64_t const sized_for =
-            std::max(grown_capacity(layout_, capacity_, wanted), wanted);
+            std::max(grown_capacity(format_, capacity_, wanted), wanted);
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
         bool const is_largest = sized_for >= kMaxEntries;
         replacement.reset();
-        replacement.emplace(layout_, Index::lines_for(layout_, sized_for), seed(),
+        replacement.emplace(format_, BucketIndex::buckets_for(format_, sized_for), seed(),
                             runtime::Fill::Committed);
         replacement->place(key_buffer(), live_.data(), top_, size(), index_);
         cpu::ClaimCount count;
@@ -145,10 +144,10 @@ cpu::ClaimCount Table::claim_in_larger(kernel::BatchView const& batch, std::size
         if (done == rows) {
             return count;
         }
-        // A tenth more than the rows so far promise, and never less than four times the last try.
-        auto const promised = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
+        // Extrapolate from the rows so far plus a tenth, and at least quadruple the index.
+        auto const expected = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
                               static_cast<double>(rows);
-        guess = std::max(4 * sized_for, size() + static_cast<std::uint64_t>(promised));
+        guess = std::max(4 * sized_for, size() + static_cast<std::uint64_t>(expected));
     }
 }
 
@@ -157,12 +156,12 @@ void Table::cancel(Insertion& insertion) noexcept {
         index_.release_claims(key_buffer(), insertion.batch, insertion.rows);
     }
     forget_keys(insertion);
-    insertion.growth = {};  // buffers get their old size back now, while the caller has the lock
+    insertion.growth = {};  // shrinks the buffers now, while the caller holds the lock
 }
 
 void Table::finish_insert(Insertion&& insertion, backend::ValueRows const& values) noexcept {
     Insertion::Counts const added = finish_keys(insertion);
-    Answers const out{insertion.batch.numbers, insertion.batch.mask};
+    Answers const out{insertion.batch.buf_indices, insertion.batch.mask};
     for (std::size_t i = 0; i < values_.size(); ++i) {
         write_new(values_[i], values.columns[i], insertion.rows, out, added, values.order);
     }
@@ -172,14 +171,14 @@ void Table::finish_activate(Insertion&& insertion) noexcept {
     if (finish_keys(insertion).claimed == 0) {
         return;
     }
-    // Fresh rows too: a view may have been used to write there.
-    kernel::BatchView const& batch = insertion.batch;
+    // Fresh rows too: a user may have written there through a view.
+    step::BatchView const& batch = insertion.batch;
     for (Column& column : values_) {
         runtime::for_ranges(
             insertion.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
                 for (std::size_t row = begin; row < end; ++row) {
                     if (batch.mask[row] != 0) {
-                        std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);
+                        std::memset(column.row(batch.buf_indices[row]), 0, column.row_bytes);
                     }
                 }
             });
@@ -189,24 +188,25 @@ void Table::finish_activate(Insertion&& insertion) noexcept {
 Insertion::Counts Table::finish_keys(Insertion& insertion) noexcept {
     Insertion::Counts const added = insertion.counts;
     std::uint64_t const fresh = added.claimed - added.reused;
-    bool const as_numbered = added.claimed == insertion.rows && added.reused == 0;
-    if (!as_numbered && added.claimed > 0) {
-        Index& target = insertion.replacement ? *insertion.replacement : index_;
+    // If every row adds a key and none reuses an index, the claims' base + row is final.
+    bool const is_final = added.claimed == insertion.rows && added.reused == 0;
+    if (!is_final && added.claimed > 0) {
+        BucketIndex& target = insertion.replacement ? *insertion.replacement : index_;
         target.publish(key_buffer(), insertion.batch, insertion.rows, free_.data() + free_.size(),
                        added.reused);
     }
-    std::optional<Index> rebuilt = std::move(insertion.growth.index);
+    std::optional<BucketIndex> rebuilt = std::move(insertion.growth.index);
     adopt(std::move(insertion.growth));
     write_keys(insertion);
     for (std::uint64_t i = 0; i < added.reused; ++i) {
-        std::uint32_t const number = free_[free_.size() - 1 - i];
-        live_[number / 64] |= std::uint64_t{1} << (number % 64);
+        std::uint32_t const buf_index = free_[free_.size() - 1 - i];
+        live_[buf_index / 64] |= std::uint64_t{1} << (buf_index % 64);
     }
     free_.resize(free_.size() - added.reused);
     set_bits(live_, top_, top_ + fresh);
     top_ += static_cast<std::uint32_t>(fresh);
     if (rebuilt) {
-        Index const& target = insertion.replacement ? *insertion.replacement : index_;
+        BucketIndex const& target = insertion.replacement ? *insertion.replacement : index_;
         rebuilt->place(key_buffer(), live_.data(), top_, size(), target);
         index_ = std::move(*rebuilt);
     } else if (insertion.replacement) {
@@ -219,17 +219,17 @@ void Table::write_keys(Insertion const& insertion) noexcept {
     Insertion::Counts const& added = insertion.counts;
     if (!insertion.in_place) {
         write_new(keys_, insertion.batch.keys, insertion.rows,
-                  {insertion.batch.numbers, insertion.batch.mask}, added);
+                  {insertion.batch.buf_indices, insertion.batch.mask}, added);
     } else if (added.claimed < insertion.rows || added.reused > 0) {
         close_gaps(insertion);
     }
 }
 
-/// The key of row i lies at index top_ + i. New keys move to their indices, which are not above
-/// that: freed ones, then those from top_ on, in row order. Each chunk closes its own gaps; then
-/// the chunks move together.
+/// The key of row i lies at index top_ + i. New keys move down to their own indices: freed ones,
+/// then those from top_ on, in row order. Each chunk closes its own gaps; then the chunks are moved
+/// together.
 void Table::close_gaps(Insertion const& insertion) noexcept {
-    kernel::BatchView const& batch = insertion.batch;
+    step::BatchView const& batch = insertion.batch;
     runtime::Chunks const chunks = runtime::cut(insertion.rows, runtime::kGrain);
     std::array<std::size_t, runtime::kMaxChunks> fresh;
     with_width(keys_.row_bytes, [&](auto width) {
@@ -238,7 +238,8 @@ void Table::close_gaps(Insertion const& insertion) noexcept {
             std::size_t next = top_ + begin;
             for (std::size_t row = begin; row < end; ++row) {
                 if (batch.mask[row] != 0) {
-                    std::size_t const to = batch.numbers[row] < top_ ? batch.numbers[row] : next++;
+                    std::size_t const to =
+                        batch.buf_indices[row] < top_ ? batch.buf_indices[row] : next++;
                     std::memmove(keys + to * width.bytes(), keys + (top_ + row) * width.bytes(),
                                  width.bytes());
                 }

@@ -1,5 +1,5 @@
-// Sum, min, max and last. Integers wrap, bool sums are "or", half floats add in float and round at every step; a NaN
-// on either side stays, as NumPy's minimum and maximum have it.
+// Sum, min, max and last. Integers wrap, bool sums are "or", half floats add in float and round at
+// every step. A NaN on either side gives NaN, as in NumPy's minimum and maximum.
 #include "table/reduce.hpp"
 
 #include <cstring>
@@ -40,7 +40,7 @@ template <class Type, class Op>
 void join_elements(unsigned char* stored, unsigned char const* row, std::size_t elements) {
     using T = typename Type::Stored;
     for (std::size_t i = 0; i < elements; ++i) {
-        // Rows may lie at any address: memcpy, which compiles to a plain load.
+        // Rows may be unaligned: memcpy, which compiles to a plain load.
         T a;
         T b;
         std::memcpy(&a, stored + i * sizeof(T), sizeof(T));

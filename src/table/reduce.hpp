@@ -1,4 +1,4 @@
-// Joining a row with what is stored, for every dtype.
+// Joins a row with the stored one, for every dtype.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ private:
     using Function = void (*)(unsigned char* stored, unsigned char const* row,
                               std::size_t elements);
     Function function_;
-    std::size_t elements_;  // bytes for Last, which only copies
+    std::size_t elements_;  // for Last, which only copies: bytes
 };
 
 }  // namespace tensorhash::table

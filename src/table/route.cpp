@@ -1,4 +1,4 @@
-// A stable counting sort by shard, and answers brought back.
+// The counting sort by shard, and the way back to the caller's order.
 #include "table/route.hpp"
 
 #include <cstring>
@@ -32,7 +32,7 @@ void CpuRouted::count(Fill&& fill) {
     auto const* const shard = static_cast<std::int32_t const*>(shard_.data());
     runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         fill(begin, end);
-        Places counts{};  // chunks' counts share cache lines: counted here, left there once
+        Places counts{};  // local, since neighbouring chunks' counts share cache lines
         for (std::size_t row = begin; row < end; ++row) {
             ++counts[static_cast<std::size_t>(shard[row])];
         }
@@ -57,7 +57,8 @@ CpuRouted::CpuRouted(Tensor shard_of_row, std::size_t shards)
     count([](std::size_t, std::size_t) {});
 }
 
-/// Our own rule needs no check and no canonical copy, and its answers are counted while they are warm.
+/// The built-in hash needs no check and no canonical copy. Its shards are counted while they are
+/// still in the cache.
 CpuRouted::CpuRouted(backend::KeyRows keys, Element const& element, std::size_t shards)
     : Routed(std::vector<std::size_t>(shards + 1, 0)),
       chunks_(runtime::cut(keys.rows, runtime::kGrain)),
@@ -89,7 +90,7 @@ void CpuRouted::ungroup(backend::Answers const& grouped, std::int64_t* indices,
         auto const local = static_cast<std::int32_t>(grouped.indices[place]);
         return local < 0 ? -1 : static_cast<std::int64_t>(shard) << 32 | std::int64_t{local};
     };
-    // One loop for each: no row asks what is wanted.
+    // One loop per case keeps the choice out of the loop.
     if (indices == nullptr) {
         for_rows([&](std::size_t row, std::size_t, std::size_t place) {
             mask[row] = grouped.mask[place];

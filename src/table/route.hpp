@@ -1,5 +1,5 @@
-// Rows grouped by shard on the CPU: a stable counting sort. Its counts are kept, so that any pass over
-// the caller's rows knows where each of them went.
+// Groups rows by shard on the CPU: a stable counting sort. It keeps the counts, so that a later
+// pass over the caller's rows knows where each row went.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ namespace tensorhash::table {
 
 class CpuRouted final : public backend::Routed {
 public:
-    /// All rows to the only shard: there is nothing to group.
+    /// One shard: nothing to group.
     explicit CpuRouted(std::size_t rows)
         : Routed({0, rows}), chunks_(runtime::cut(rows, runtime::kGrain)) {}
-    /// int32 [rows]: the shard of each row.
+    /// `shard_of_row` is int32 [rows].
     CpuRouted(Tensor shard_of_row, std::size_t shards);
-    /// Shards by hash.
+    /// Picks each row's shard by hash.
     CpuRouted(backend::KeyRows keys, Element const& element, std::size_t shards);
 
     void group(backend::Bytes from, std::size_t row_bytes, unsigned char* to) const override;
@@ -31,19 +31,19 @@ public:
 private:
     using Places = std::array<std::uint32_t, runtime::kMaxDevices>;
 
-    /// Calls body(row, shard, place) for the caller's rows, in parallel: row `row` is at `place` of
-    /// the grouped rows. Each thread has neighbouring rows, so that what it writes for them shares
-    /// no cache line with another's.
+    /// Calls body(row, shard, place) for the caller's rows, in parallel: row `row` is at `place`
+    /// among the grouped rows. A thread takes neighbouring rows, so that threads rarely write to
+    /// the same cache line.
     template <class Body>
     void for_rows(Body&& body) const;
-    /// Counts each chunk's rows by shard after `fill(begin, end)` has made their shards known, then
-    /// turns counts into places.
+    /// Counts each chunk's rows by shard, then turns the counts into places. fill(begin, end) is
+    /// called first to write the shards of these rows.
     template <class Fill>
     void count(Fill&& fill);
 
     runtime::Chunks chunks_;
-    Tensor shard_;                // int32 [rows]; none if there is one shard
-    std::vector<Places> places_;  // of each chunk: where its first row of each shard goes
+    Tensor shard_;                // int32 [rows]; undefined with one shard
+    std::vector<Places> places_;  // per chunk: the place of its first row of each shard
 };
 
 }  // namespace tensorhash::table

@@ -1,4 +1,4 @@
-// Rows of a batch applied to their entries in row order, on several threads, whatever the keys.
+// Applies a batch to its entries on several threads; each entry gets its rows in row order.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,30 @@
 
 namespace tensorhash::table {
 
-/// Tasks that in_row_order() makes of so many rows.
+/// How many parts in_row_order() should use.
 inline std::size_t row_order_parts(std::size_t rows) {
     return rows < runtime::kGrain
                ? 1
                : std::min<std::size_t>(static_cast<std::size_t>(num_threads()), 8);
 }
 
-/// Calls body(part, row) for every row. Each part walks all rows in order but takes only the entries that are its own, so
-/// that an entry's rows come in row order on any number of threads. `ask(row)` is called some rows ahead, to prefetch.
-template <class Ask, class Body>
-void in_row_order(std::size_t parts, std::size_t rows, std::uint32_t const* numbers, Ask&& ask,
-                  Body&& body) {
+/// Calls body(part, row) for every row. Each part scans all rows in order but takes only its own
+/// entries, so that an entry's rows come in row order on any number of threads. Calls prefetch(row)
+/// some rows ahead.
+template <class Prefetch, class Body>
+void in_row_order(std::size_t parts, std::size_t rows, std::uint32_t const* buf_indices,
+                  Prefetch&& prefetch, Body&& body) {
     constexpr std::size_t kAhead = 16;
     runtime::run_tasks(parts, [&](std::size_t part) {
-        // Sixteen neighbours go to one task: entries that share a cache line are not torn between threads.
-        auto const is_mine = [&](std::uint32_t number) { return (number >> 4) % parts == part; };
+        // Sixteen neighbouring entries belong to one part: threads rarely share a cache line.
+        auto const is_mine = [&](std::uint32_t buf_index) {
+            return (buf_index >> 4) % parts == part;
+        };
         for (std::size_t row = 0; row < rows; ++row) {
-            if (row + kAhead < rows && is_mine(numbers[row + kAhead])) {
-                ask(row + kAhead);
+            if (row + kAhead < rows && is_mine(buf_indices[row + kAhead])) {
+                prefetch(row + kAhead);
             }
-            if (is_mine(numbers[row])) {
+            if (is_mine(buf_indices[row])) {
                 body(part, row);
             }
         }

@@ -1,4 +1,4 @@
-// Moving rows of bytes between batches and buffers, in parallel.
+// Copies rows of bytes between batches and buffers, in parallel.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace tensorhash::table {
 
-/// A row width that is a constant for the compiler.
+/// A row width known at compile time.
 template <std::size_t Bytes>
 struct Fixed {
     static constexpr std::size_t bytes() { return Bytes; }
@@ -16,7 +16,7 @@ struct AnyWidth {
     std::size_t bytes() const { return value; }
 };
 
-/// Calls body(width), the width a constant where it matters.
+/// Calls body(width); common widths are known at compile time.
 template <class Body>
 void with_width(std::size_t row_bytes, Body&& body) {
     switch (row_bytes) {
@@ -41,21 +41,22 @@ void with_width(std::size_t row_bytes, Body&& body) {
     }
 }
 
-/// to[numbers[i]] = from[i], or from[order[i]] if there is an order, for the rows of the mask; numbers of those are distinct.
+/// to[buf_indices[i]] = from[i], or from[order[i]] if there is an order, for rows with a set mask.
+/// Their buffer indices must be distinct.
 void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
-                  std::uint32_t const* numbers, unsigned char const* mask, std::size_t rows,
+                  std::uint32_t const* buf_indices, unsigned char const* mask, std::size_t rows,
                   std::uint32_t const* order = nullptr);
 
-/// to[i] = from[numbers[i]]; where the number is -1, the row of `missing`, which steps by missing_step bytes (0: one
-/// row for all), or zeros if it is null.
+/// to[i] = from[buf_indices[i]]. Where the buffer index is -1: row i of `missing` (its rows are
+/// missing_step bytes apart; 0: one row for all), or zeros if it is null.
 void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_bytes,
-                 std::uint32_t const* numbers, std::size_t rows,
+                 std::uint32_t const* buf_indices, std::size_t rows,
                  unsigned char const* missing = nullptr, std::size_t missing_step = 0);
 
-/// to[places[i]] = from[numbers[i]], places distinct (null: place i); where the number is -1, row places[i] of `missing`,
-/// or zeros.
+/// to[places[i]] = from[buf_indices[i]]; places are distinct (null: place i). Where the buffer
+/// index is -1: row places[i] of `missing`, or zeros.
 void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
-               std::size_t row_bytes, std::uint32_t const* numbers, std::size_t rows,
+               std::size_t row_bytes, std::uint32_t const* buf_indices, std::size_t rows,
                unsigned char const* missing, std::size_t missing_step);
 
 }  // namespace tensorhash::table

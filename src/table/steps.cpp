@@ -1,5 +1,5 @@
-// SGD, Adagrad and Adam on one row. Half weights are computed in float; loops are plain, so that the compiler makes
-// vectors of them. Scalars are computed in double first, as torch does.
+// SGD, Adagrad and Adam on one row. Half weights are computed in float. Loops are plain, so that
+// the compiler can vectorize them. Scalars are computed in double first, as torch does.
 #include "table/steps.hpp"
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace tensorhash::table {
 namespace {
 
-/// Gradient plus decay; without decay the weight is not looked at, since 0 * inf is no number.
+/// Gradient plus decay. Without decay the weight is not read, since 0 * inf is NaN.
 template <class T>
 T decayed(T gradient, T weight, T decay) {
     return decay == T(0) ? gradient : gradient + decay * weight;

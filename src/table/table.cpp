@@ -1,4 +1,4 @@
-// The table's memory and what it says of itself.
+// Table: construction, lookup, memory use and validation.
 #include "table/table.hpp"
 
 #include <bit>
@@ -30,7 +30,7 @@ std::vector<Column> make_columns(std::vector<Element> const& elements, std::uint
 
 }  // namespace
 
-KeyLayout layout_of(Element const& key) noexcept {
+step::KeyFormat format_of(Element const& key) noexcept {
     std::uint32_t const float_bytes = key.dtype == Dtype::Float32   ? 4
                                       : key.dtype == Dtype::Float64 ? 8
                                                                     : 0;
@@ -47,13 +47,14 @@ Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capac
 
 Table::Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
              std::optional<std::uint64_t> seed)
-    : key_(key), elements_(values), layout_(layout_of(key)), capacity_(capacity),
+    : key_(key), elements_(values), format_(format_of(key)), capacity_(capacity),
       keys_(make_column(key, capacity)), values_(make_columns(values, capacity)),
-      index_(layout_, Index::lines_for(layout_, capacity), seed ? *seed : runtime::new_seed()),
+      index_(format_, BucketIndex::buckets_for(format_, capacity),
+             seed ? *seed : runtime::new_seed()),
       live_((capacity + 63) / 64, 0) {}
 
 Table::Table(Table const& other)
-    : key_(other.key_), elements_(other.elements_), layout_(other.layout_),
+    : key_(other.key_), elements_(other.elements_), format_(other.format_),
       capacity_(other.capacity_), keys_(copy_column(other.keys_, other.top_, capacity_)),
       index_(other.index_.copy()), top_(other.top_), free_(other.free_), live_(other.live_) {
     for (Column const& column : other.values_) {
@@ -68,7 +69,7 @@ std::uint64_t Table::memory_for(Element const& key, std::vector<Element> const& 
         row_bytes += element.bytes();
     }
     std::uint64_t const index =
-        Index::lines_for(layout_of(key), capacity) * sizeof(kernel::NarrowLine);
+        BucketIndex::buckets_for(format_of(key), capacity) * sizeof(step::NarrowBucket);
     std::uint64_t const live = (capacity + 63) / 64 * sizeof(std::uint64_t);
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(row_bytes, capacity, &bytes) ||

@@ -1,5 +1,5 @@
-// The table: index, key and value buffers, free stack. Raw rows in, numbers out; arguments are checked and locks are
-// taken by its callers.
+// The table: index, key and value buffers, free stack. It takes raw rows and returns buffer
+// indices; callers check arguments and take locks.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,22 @@
 
 namespace tensorhash::table {
 
-/// The capacity that a table grows to when it needs more than it has: what it needs, or twice what it has if that is
-/// more, a large one rounded up to what its index serves. Never more than kMaxEntries, whatever is needed.
-std::uint64_t grown_capacity(KeyLayout layout, std::uint64_t capacity, std::uint64_t needed);
+using index::BucketIndex;
+using index::ProbeLengths;
+
+/// The capacity that a table grows to if it needs `needed` rows: that many or twice `capacity`, the
+/// larger. A large table that doubles takes all entries that its index serves. Never more than
+/// kMaxEntries, even if more are needed.
+std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed);
 
 using backend::Answers;
 using backend::Bytes;
 using backend::KeySource;
 
-/// Keys of this element as the index sees them.
-KeyLayout layout_of(Element const& key) noexcept;
+/// The key format of this element.
+step::KeyFormat format_of(Element const& key) noexcept;
 
-/// A dense buffer of `rows` elements, shared with the views that were given out.
+/// A dense buffer with one row per buffer index, shared with the views of it.
 struct Column {
     std::size_t row_bytes = 0;
     std::shared_ptr<runtime::Block> block;
@@ -40,72 +44,69 @@ struct Column {
     Bytes row(std::size_t i) const noexcept { return block->data() + i * row_bytes; }
 };
 
-/// A copy of the first `used` rows in a buffer of `capacity`, the rest zeros.
+/// A buffer of `capacity` rows: a copy of the first `used` rows, then zeros.
 Column copy_column(Column const& column, std::uint64_t used, std::uint64_t capacity);
 
-/// New memory for a table that must grow, all of it allocated before anything changes. Buffers of which nobody has a view
-/// were made larger as they are; they get their old size back unless the table adopts the growth.
+/// New memory for a table that must grow, all allocated before the table changes. Buffers without
+/// views are extended in place; they shrink back unless the table adopts the growth.
 struct Growth {
     std::uint64_t capacity = 0;
     std::optional<Column> keys;  // none: the buffers are large enough
     std::vector<Column> values;
     std::vector<std::uint64_t> live;
-    std::optional<Index> index;  // of the size that `capacity` asks for, still empty
-    std::uint64_t lines = 0;     // or: the table's own index has memory for so many
+    std::optional<BucketIndex> index;  // sized for `capacity`, not yet filled
+    std::uint64_t buckets = 0;         // or: the table's own index was extended to this many
     std::vector<runtime::Extension> extensions;
 };
 
-/// A batch whose keys have claims and room, but are not yet the table's.
+/// A prepared insert: slots are claimed and memory is allocated, but no key is added yet.
 struct Insertion {
     struct Counts {
         std::uint32_t base = 0;     // the first fresh index
-        std::uint64_t claimed = 0;  // new keys in all
-        std::uint64_t reused = 0;   // those that took an index off the free stack
+        std::uint64_t claimed = 0;  // new keys
+        std::uint64_t reused = 0;   // new keys that take an index from the free stack
     };
     runtime::Block positions;
-    runtime::Block keys;    // a copy of the caller's
-    bool in_place = false;  // or: the copy is in the table's key buffer, from `base` on
-    kernel::BatchView batch;
+    runtime::Block keys;    // a copy of the caller's keys
+    bool in_place = false;  // the copy is in the table's key buffer instead, from `base` on
+    step::BatchView batch;
     std::size_t rows = 0;
-    std::optional<Index> replacement;  // holds the claims, if the table's own index was too small
+    std::optional<BucketIndex> replacement;  // has the claims if the table's index is too small
     Growth growth;
     Counts counts;
 };
 
-/// Scratch and room to erase a batch.
+/// Memory to erase a batch.
 struct Erasing {
     runtime::Block positions;
     runtime::Block freed;
 };
 
-/// Entries on their way out, erased already, and keys that have claimed their places.
+/// A prepared replacement: old entries are erased, new keys have claimed slots.
 struct Replacing {
     std::vector<std::uint32_t> leaving;
-    runtime::Block numbers;
+    runtime::Block buf_indices;
     runtime::Block mask;
     Insertion insertion;
 };
 
-/// A compacted copy of a table's parts; no `index`: there was nothing to do.
+/// Compacted copies of a table's parts. No `index`: the table is compact already.
 struct Compacted {
     Column keys;
     std::vector<Column> values;
     std::vector<std::uint64_t> live;
-    std::optional<Index> index;
+    std::optional<BucketIndex> index;
     std::uint64_t count = 0;
 };
 
-/// What some rows' values were, to be put back.
+/// A copy of some rows' values, for rollback.
 struct Remembered {
     std::vector<runtime::Block> columns;
 };
 
-/// Called with a row and the addresses of its key's values, a column each.
-using RowVisit = std::function<void(std::size_t row, void* const* values)>;
-
 class Table {
 public:
-    /// Without a seed the table draws one.
+    /// Without a `seed` the table draws one.
     Table(Element const& key, std::vector<Element> const& values, std::uint64_t capacity,
           std::optional<std::uint64_t> seed = {});
     /// A copy of everything: indices, free stack and seed included.
@@ -113,8 +114,7 @@ public:
     Table(Table&&) noexcept = default;
     Table& operator=(Table&&) noexcept = default;
 
-    /// Bytes that a table of this capacity takes when it is new; the largest number if they are
-    /// more.
+    /// Bytes of a new table of this capacity; UINT64_MAX if the sum overflows.
     static std::uint64_t memory_for(Element const& key, std::vector<Element> const& values,
                                     std::uint64_t capacity);
 
@@ -131,27 +131,27 @@ public:
     Element const& key_element() const noexcept { return key_; }
     std::vector<Element> const& value_elements() const noexcept { return elements_; }
 
-    /// A private copy of a batch of the caller's keys, as the table holds keys.
+    /// Copies a batch of keys in the form that the table stores: bools are 0 or 1.
     void copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noexcept;
     void find(Bytes keys, std::size_t rows, Answers out) const;
-    /// Adds the keys that are new, with their values. `values` is one address per column.
+    /// Adds new keys with their values.
     void insert(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out,
                 KeySource source = KeySource::Caller);
-    /// Adds the keys that are new; their values are zeros.
+    /// Adds new keys; their values are zeros.
     void activate(Bytes keys, std::size_t rows, Answers out, KeySource source = KeySource::Caller);
-    /// Adds the keys that are new with their values and joins the other rows by `reduce`, one for
-    /// all columns or one per column.
+    /// Adds new keys with their values and joins the other rows by `reduce`: one for all columns or
+    /// one per column.
     void accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& values,
                     std::span<Reduce const> reduce, Answers out,
                     KeySource source = KeySource::Caller);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
-    /// Overwrites the values of the keys that are there, the last of equal keys wins; answers as
-    /// find().
+    /// Overwrites the values of keys that are present; of equal keys the last row wins. Answers as
+    /// find() does.
     void assign(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out);
 
-    // The same in two steps, for a caller that changes several tables or none. prepare_ may throw,
-    // and then nothing is changed; finish_ cannot fail; cancel() undoes a prepare_insert(). Between
-    // the two nothing may use the table.
+    // The same in two steps, for a caller that changes several tables or none. A prepare_ that
+    // throws changes nothing; finish_ cannot fail; cancel() undoes prepare_insert(). Nothing else
+    // may use the table between the two steps.
     Insertion prepare_insert(Bytes keys, std::size_t rows, Answers out,
                              KeySource source = KeySource::Caller);
     void cancel(Insertion& insertion) noexcept;
@@ -166,19 +166,21 @@ public:
     Compacted prepare_compact(std::int32_t* old_to_new) const;
     void finish_compact(Compacted&& compacted) noexcept;
 
-    /// Calls `visit` for the rows that find() found, an entry's rows in row order; different entries in parallel.
-    void visit_found(Answers const& found, std::size_t rows, RowVisit const& visit);
-    /// The values of the rows that find() found, and the way back to them.
+    /// Calls `change` for the rows that find() found: rows of one entry in row order, different
+    /// entries in parallel.
+    void visit_found(Answers const& found, std::size_t rows, RowChange const& change);
+    /// Copies the values of the rows that find() found; put_back() restores them.
     Remembered remember(Answers const& found, std::size_t rows) const;
     void put_back(Remembered const& before, Answers const& found, std::size_t rows) noexcept;
 
-    /// Puts new keys, distinct and absent once those at `leaving` are gone, in their place in this order, then those that are
-    /// left where new keys go. Values stay as they are. The keys are read once more when it is finished.
+    /// Erases the entries at `leaving` and gives their buffer indices to the first keys, in this
+    /// order. The remaining keys are added as by insert. Keys must be distinct and absent after the
+    /// erase. Values do not change. finish_replace() reads the keys again.
     Replacing prepare_replace(std::span<std::uint32_t const> leaving, Bytes keys, std::size_t rows);
     void cancel(Replacing& replacing) noexcept;
     void finish_replace(Replacing&& replacing) noexcept;
 
-    /// As those of backend::TableBackend.
+    // As in backend::TableBackend.
     std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const;
     void gather(std::size_t column, backend::Gather const& rows, void* out) const;
     void gather_keys(backend::Gather const& rows, void* out) const;
@@ -194,7 +196,7 @@ public:
     /// Fills old_to_new[capacity].
     void compact(std::int32_t* old_to_new);
 
-    /// The value buffers, for those that write entries themselves.
+    /// The value buffers, for callers that write entries themselves.
     std::vector<Column>& raw_values() noexcept { return values_; }
 
     MemoryUsage memory_usage() const noexcept;
@@ -207,14 +209,15 @@ private:
     void forget_keys(Insertion const& insertion) noexcept;
     void write_keys(Insertion const& insertion) noexcept;
     void close_gaps(Insertion const& insertion) noexcept;
-    cpu::ClaimCount claim(kernel::BatchView const& batch, std::size_t rows,
-                          std::optional<Index>& replacement);
-    cpu::ClaimCount claim_in_larger(kernel::BatchView const& batch, std::size_t rows,
-                                    std::uint64_t missing, std::optional<Index>& replacement) const;
+    cpu::ClaimCount claim(step::BatchView const& batch, std::size_t rows,
+                          std::optional<BucketIndex>& replacement);
+    cpu::ClaimCount claim_in_larger(step::BatchView const& batch, std::size_t rows,
+                                    std::uint64_t missing,
+                                    std::optional<BucketIndex>& replacement) const;
     Column enlarged(Column const& column, Growth& growth) const;
     Growth grown_to(std::uint64_t capacity) const;
-    Growth make_room(Index const& target, std::uint64_t fresh) const;
-    bool clear_live(kernel::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
+    Growth prepare_growth(BucketIndex const& target, std::uint64_t fresh) const;
+    bool clear_live(step::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
@@ -232,14 +235,14 @@ private:
 
     Element key_;
     std::vector<Element> elements_;  // of the value columns
-    KeyLayout layout_;
+    step::KeyFormat format_;
     std::uint64_t capacity_;
     Column keys_;
     std::vector<Column> values_;
-    Index index_;
-    std::uint32_t top_ = 0;  // indices from here on were never given out since the last clear
-    std::vector<std::uint32_t> free_;  // a stack
-    std::vector<std::uint64_t> live_;  // a bit an index
+    BucketIndex index_;
+    std::uint32_t top_ = 0;            // indices from here on were not used since the last clear
+    std::vector<std::uint32_t> free_;  // the free stack: erased indices below top_
+    std::vector<std::uint64_t> live_;  // one bit per index
 };
 
 }  // namespace tensorhash::table

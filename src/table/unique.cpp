@@ -1,5 +1,5 @@
-// unique(): an index used once. Rows are claimed as by insert; the rows that won their key, in order, are the answer. No
-// entry is numbered in the index and no key is copied into a table.
+// unique(): claims all rows in a temporary index, as insert does. The rows that win their key, in
+// row order, are the result. Nothing is published in the index and no key is copied to a table.
 #include "table/unique.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using backend::KeyRows;
 using runtime::Block;
 using runtime::Chunks;
 
-// From so many rows on it pays to look at a sample: an index that is larger than its keys need is slow.
+// From this many rows on a sample pays off: an index that is larger than needed is slow.
 constexpr std::size_t kSampledFrom = std::size_t{1} << 16;
 constexpr std::size_t kSample = std::size_t{1} << 13;
 
@@ -30,19 +30,19 @@ std::uint32_t* words(Block& block) { return reinterpret_cast<std::uint32_t*>(blo
 /// Memory for the claims of a batch.
 struct Scratch {
     Block positions;
-    Block numbers;
+    Block buf_indices;
     Block mask;
 
     explicit Scratch(std::size_t rows)
-        : positions(rows * sizeof(std::uint32_t)), numbers(rows * sizeof(std::uint32_t)),
+        : positions(rows * sizeof(std::uint32_t)), buf_indices(rows * sizeof(std::uint32_t)),
           mask(rows) {}
-    kernel::BatchView batch(Bytes keys) {
-        return {keys, 0, words(positions), words(numbers), mask.data()};
+    step::BatchView batch(Bytes keys) {
+        return {keys, 0, words(positions), words(buf_indices), mask.data()};
     }
 };
 
-/// How many distinct rows there are, judged by a sample in which `seen` of `sample` were: as if all distinct rows were
-/// equally frequent. n draws from D find D * (1 - exp(-n / D)).
+/// Estimates the distinct rows from a sample in which `seen` of `sample` rows were distinct, as if
+/// all distinct rows were equally frequent: n draws from D find D * (1 - exp(-n / D)).
 double estimate_distinct(double seen, double sample, double rows) {
     if (seen >= sample) {
         return rows;
@@ -59,19 +59,20 @@ double estimate_distinct(double seen, double sample, double rows) {
     return found(high, rows);
 }
 
-/// A first guess at the distinct rows, some more than the estimate.
-std::uint64_t guess_distinct(KeyLayout layout, Bytes keys, std::size_t rows, std::uint64_t seed) {
+/// A first guess at the number of distinct rows, somewhat above the estimate.
+std::uint64_t guess_distinct(step::KeyFormat format, Bytes keys, std::size_t rows,
+                             std::uint64_t seed) {
     if (rows < kSampledFrom) {
         return rows;
     }
-    Block sampled(kSample * layout.bytes);
+    Block sampled(kSample * format.bytes);
     std::size_t const step = rows / kSample;
     for (std::size_t i = 0; i < kSample; ++i) {
-        std::memcpy(sampled.data() + i * layout.bytes, keys + i * step * layout.bytes,
-                    layout.bytes);
+        std::memcpy(sampled.data() + i * format.bytes, keys + i * step * format.bytes,
+                    format.bytes);
     }
     Scratch scratch(kSample);
-    Index index(layout, Index::lines_for(layout, kSample), seed);
+    BucketIndex index(format, BucketIndex::buckets_for(format, kSample), seed);
     auto const seen = index.claim(nullptr, scratch.batch(sampled.data()), 0, kSample).claimed;
     double const distinct = estimate_distinct(
         static_cast<double>(seen), static_cast<double>(kSample), static_cast<double>(rows));
@@ -79,16 +80,16 @@ std::uint64_t guess_distinct(KeyLayout layout, Bytes keys, std::size_t rows, std
 }
 
 struct Claims {
-    Index index;
+    BucketIndex index;
     std::uint64_t distinct = 0;
 };
 
-/// All rows claimed. An index that turns out too small is begun again, four times as large.
-Claims claim_rows(KeyLayout layout, kernel::BatchView const& batch, std::size_t rows) {
+/// Claims all rows. If the index turns out too small, starts again with one four times as large.
+Claims claim_rows(step::KeyFormat format, step::BatchView const& batch, std::size_t rows) {
     std::uint64_t const seed = runtime::new_seed();
-    std::uint64_t capacity = guess_distinct(layout, batch.keys, rows, seed);
+    std::uint64_t capacity = guess_distinct(format, batch.keys, rows, seed);
     for (;;) {
-        Claims claims{Index(layout, Index::lines_for(layout, capacity), seed)};
+        Claims claims{BucketIndex(format, BucketIndex::buckets_for(format, capacity), seed)};
         std::size_t done = 0;
         while (done < rows && (capacity >= rows || claims.index.room() > capacity / 8)) {
             std::size_t const left = rows - done;
@@ -113,10 +114,10 @@ void for_rows(std::size_t rows, Body&& body) {
     });
 }
 
-/// Results, as far as they are asked for.
-class Answer {
+/// Writes the results that the caller wants.
+class ResultWriter {
 public:
-    Answer(KeyRows batch, Element const& element, UniqueParts parts, std::uint64_t distinct)
+    ResultWriter(KeyRows batch, Element const& element, UniqueParts parts, std::uint64_t distinct)
         : batch_(batch), row_bytes_(element.bytes()), parts_(parts),
           distinct_(static_cast<std::size_t>(distinct)) {
         auto const list = [](bool wanted, std::size_t rows) {
@@ -128,20 +129,19 @@ public:
         out_.counts = list(parts.counts, distinct_);
     }
 
-    /// Every row differs from every other.
     void fill_all_distinct() {
         runtime::copy_bytes(out_.rows.data(), batch_.data, batch_.rows * row_bytes_);
         for_rows(batch_.rows, [&](std::size_t row) {
-            auto const number = static_cast<std::int64_t>(row);
-            if (parts_.index) index()[row] = number;
-            if (parts_.inverse) inverse()[row] = number;
+            auto const same = static_cast<std::int64_t>(row);
+            if (parts_.index) index()[row] = same;
+            if (parts_.inverse) inverse()[row] = same;
             if (parts_.counts) counts()[row] = 1;
         });
     }
 
-    void fill(Index const& settled_by, kernel::BatchView const& claims) {
+    void fill(BucketIndex const& settled_by, step::BatchView const& claims) {
         Chunks const chunks = runtime::cut(batch_.rows, runtime::kGrain);
-        Ranks ranks;
+        index::Ranks ranks;
         settled_by.settle(nullptr, claims, chunks, ranks);
         runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             write_winners(claims, begin, end, ranks[chunk]);
@@ -162,14 +162,14 @@ private:
     std::int64_t* inverse() { return static_cast<std::int64_t*>(out_.inverse.data()); }
     std::int64_t* counts() { return static_cast<std::int64_t*>(out_.counts.data()); }
 
-    void write_winners(kernel::BatchView const& claims, std::size_t begin, std::size_t end,
+    void write_winners(step::BatchView const& claims, std::size_t begin, std::size_t end,
                        std::uint64_t rank) {
         auto* const to = static_cast<unsigned char*>(out_.rows.data());
         auto const copy_winners = [&](auto bytes) {
             for (std::size_t row = begin; row < end; ++row) {
                 if (claims.mask[row] != 0) {
                     std::memcpy(to + rank * bytes, batch_.data + row * bytes, bytes);
-                    claims.numbers[row] = static_cast<std::uint32_t>(rank);
+                    claims.buf_indices[row] = static_cast<std::uint32_t>(rank);
                     if (parts_.index) index()[rank] = static_cast<std::int64_t>(row);
                     ++rank;
                 }
@@ -189,14 +189,16 @@ private:
         }
     }
 
-    /// Which of the distinct rows a row is, after write_winners().
-    static std::uint32_t which(kernel::BatchView const& claims, std::size_t row) {
-        std::uint32_t const number = claims.numbers[row];  // of a row that lost, its winner's row
-        return claims.mask[row] != 0 ? number : claims.numbers[number];
+    /// The distinct row that equals this row, after write_winners(). The claims have it for a
+    /// winner; for any other row they have the winner's row.
+    static std::uint32_t which(step::BatchView const& claims, std::size_t row) {
+        std::uint32_t const at = claims.buf_indices[row];
+        return claims.mask[row] != 0 ? at : claims.buf_indices[at];
     }
 
-    /// Counts, and inverse on the way. Threads count apart and add up: a frequent row would be fought over.
-    void count_rows(kernel::BatchView const& claims) {
+    /// Writes counts, and inverse on the way. Each thread counts by itself, because threads would
+    /// contend for a frequent row.
+    void count_rows(step::BatchView const& claims) {
         std::size_t const most = std::max<std::size_t>(2 * batch_.rows / distinct_, 1);
         std::size_t const parts =
             std::clamp<std::size_t>(batch_.rows / runtime::kGrain, 1, std::min(most, threads()));
@@ -205,17 +207,17 @@ private:
             std::uint32_t* const mine = words(partial) + part * distinct_;
             std::size_t const end = batch_.rows * (part + 1) / parts;
             for (std::size_t row = batch_.rows * part / parts; row < end; ++row) {
-                std::uint32_t const number = which(claims, row);
-                ++mine[number];
-                if (parts_.inverse) inverse()[row] = number;
+                std::uint32_t const unique_row = which(claims, row);
+                ++mine[unique_row];
+                if (parts_.inverse) inverse()[row] = unique_row;
             }
         });
-        for_rows(distinct_, [&](std::size_t number) {
+        for_rows(distinct_, [&](std::size_t unique_row) {
             std::uint64_t sum = 0;
             for (std::size_t part = 0; part < parts; ++part) {
-                sum += words(partial)[part * distinct_ + number];
+                sum += words(partial)[part * distinct_ + unique_row];
             }
-            counts()[number] = static_cast<std::int64_t>(sum);
+            counts()[unique_row] = static_cast<std::int64_t>(sum);
         });
     }
 
@@ -232,15 +234,15 @@ private:
 
 Unique unique_rows(KeyRows rows, Element const& element, UniqueParts parts) {
     Scratch scratch(rows.rows);
-    kernel::BatchView const claims = scratch.batch(rows.data);
-    Claims const claimed = claim_rows(layout_of(element), claims, rows.rows);
-    Answer answer(rows, element, parts, claimed.distinct);
+    step::BatchView const claims = scratch.batch(rows.data);
+    Claims const claimed = claim_rows(format_of(element), claims, rows.rows);
+    ResultWriter results(rows, element, parts, claimed.distinct);
     if (claimed.distinct == rows.rows) {
-        answer.fill_all_distinct();
+        results.fill_all_distinct();
     } else {
-        answer.fill(claimed.index, claims);
+        results.fill(claimed.index, claims);
     }
-    return answer.take();
+    return results.take();
 }
 
 }  // namespace tensorhash::table

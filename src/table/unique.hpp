@@ -1,4 +1,4 @@
-// The distinct rows of an array, by an index that is used once.
+// The distinct rows of an array, found with a temporary index.
 #pragma once
 
 #include "backend/batch.hpp"
@@ -6,7 +6,7 @@
 
 namespace tensorhash::table {
 
-/// unique() of rows that have at least one element.
+/// unique() for rows of at least one element.
 Unique unique_rows(backend::KeyRows rows, Element const& element, UniqueParts parts);
 
 }  // namespace tensorhash::table

@@ -7,14 +7,13 @@
 #include "runtime/parallel.hpp"
 #include "table/row_order.hpp"
 #include "table/steps.hpp"
+#include "tensorhash/step/bucket.hpp"
 #include "tensorhash/step/platform.hpp"
 
 namespace tensorhash::table {
 namespace {
 
-constexpr std::uint32_t kMissing = 0xffffffffu;
-
-/// Writes the weights of the keys that were added: rows of the mask.
+/// Writes the initial weights of the added keys, the rows with a set mask.
 void write_initial(Column& weights, backend::DefaultRows const& initial, std::size_t rows,
                    Answers const& where) {
     runtime::for_ranges(rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
@@ -30,11 +29,11 @@ void write_initial(Column& weights, backend::DefaultRows const& initial, std::si
 }  // namespace
 
 Steps::Steps(Table const& table, backend::KeyRows keys, Element const& gradient, Bytes gradients,
-             Duplicates duplicates)
+             DuplicateKeys duplicates)
     : rows_(keys.rows), row_bytes_(gradient.bytes()), gradients_(gradients),
       parts_(row_order_parts(rows_)), columns_(parts_ * table.values().size()),
       batch_rows_(keys.rows) {
-    if (duplicates == Duplicates::InOrder) {
+    if (duplicates == DuplicateKeys::InOrder) {
         return;
     }
     sums_.emplace(table.key_element(), std::vector<Element>{gradient}, 0);
@@ -45,30 +44,30 @@ Steps::Steps(Table const& table, backend::KeyRows keys, Element const& gradient,
                       {reinterpret_cast<std::uint32_t*>(sum_of_row_.data()), mask.data()});
     rows_ = sums_->size();
     gradients_ = sums_->values()[0].block->data();
-    first_of_sum_ = runtime::Block(rows_ * sizeof(std::uint32_t));
+    index_of_sum_ = runtime::Block(rows_ * sizeof(std::uint32_t));
 }
 
 void Steps::apply(Table& table, std::uint32_t const* indices, RowStep const& step) noexcept {
     if (sums_) {
         auto const* const sum_of_row = reinterpret_cast<std::uint32_t const*>(sum_of_row_.data());
-        auto* const first = reinterpret_cast<std::uint32_t*>(first_of_sum_.data());
+        auto* const index_of_sum = reinterpret_cast<std::uint32_t*>(index_of_sum_.data());
         for (std::size_t row = 0; row < batch_rows_; ++row) {
-            first[sum_of_row[row]] = indices[row];  // the same for all rows of a key
+            index_of_sum[sum_of_row[row]] = indices[row];  // the same for all rows of a key
         }
-        indices = first;
+        indices = index_of_sum;
     }
     std::vector<Column>& values = table.raw_values();
     std::size_t const count = values.size();
     in_row_order(
         parts_, rows_, indices,
         [&](std::size_t row) {
-            if (indices[row] == kMissing) return;
+            if (indices[row] == step::kNotFound) return;
             for (Column& column : values) {
-                kernel::prefetch_for_write(column.row(indices[row]));
+                step::prefetch_for_write(column.row(indices[row]));
             }
         },
         [&](std::size_t part, std::size_t row) noexcept {
-            if (indices[row] == kMissing) return;
+            if (indices[row] == step::kNotFound) return;
             unsigned char** const columns = columns_.data() + part * count;
             for (std::size_t i = 0; i < count; ++i) {
                 columns[i] = values[i].row(indices[row]);
@@ -105,7 +104,7 @@ void finish_update(Table& table, backend::Update const& batch, Updating&& updati
         if (batch.initial.data != nullptr) {
             write_initial(table.raw_values()[0], batch.initial, rows, batch.out);
         }
-        // From "added" to "was there".
+        // The mask says "added"; update reports "was present".
         std::transform(batch.out.mask, batch.out.mask + rows, batch.out.mask,
                        [](unsigned char added) { return static_cast<unsigned char>(added ^ 1); });
     }

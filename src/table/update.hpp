@@ -1,4 +1,4 @@
-// Steps on the values of a batch's keys: rows to entries, equal keys in order or summed.
+// Gradient steps on the entries of a batch. Rows of equal keys step in order or are summed first.
 #pragma once
 
 #include <optional>
@@ -8,35 +8,36 @@
 
 namespace tensorhash::table {
 
-/// The gradients of a batch, ready to be applied: whatever can fail has been done.
+/// The gradients of a batch, ready to apply: everything that can fail is done.
 class Steps {
 public:
-    /// `keys` and `gradients` outlive it; gradients lie at an address that suits their dtype.
+    /// `keys` and `gradients` must outlive this; gradients are aligned to their dtype.
     Steps(Table const& table, backend::KeyRows keys, Element const& gradient, Bytes gradients,
-          Duplicates duplicates);
-    /// Steps the entries that the rows of the batch were found at; -1 is skipped.
+          DuplicateKeys duplicates);
+    /// Steps the entries at `indices`, one per row of the batch; skips -1.
     void apply(Table& table, std::uint32_t const* indices, RowStep const& step) noexcept;
 
 private:
-    std::size_t rows_;  // of gradients to apply
+    std::size_t rows_;  // gradients to apply
     std::size_t row_bytes_;
     Bytes gradients_;
     std::size_t parts_;
-    std::vector<unsigned char*> columns_;  // scratch, a row of the table's columns for each part
-    std::optional<Table> sums_;    // Duplicates::Sum: distinct keys with their gradients added up
-    runtime::Block sum_of_row_;    // and which of them each row went to
-    runtime::Block first_of_sum_;  // and the buffer index of each
+    std::vector<unsigned char*> columns_;  // scratch of each part: an entry's address per column
+    // For DuplicateKeys::Sum only.
+    std::optional<Table> sums_;    // distinct keys with their summed gradients
+    runtime::Block sum_of_row_;    // the sum that each row went to
+    runtime::Block index_of_sum_;  // the buffer index of each sum's key
     std::size_t batch_rows_;
 };
 
-/// An update that has all its memory but is not yet made.
+/// A prepared update: it has all its memory, but no step is made yet.
 struct Updating {
     Steps steps;
-    RowStep built;  // of the optimizer; empty if the step is the caller's
+    RowStep built;  // the optimizer's step; empty if the caller gave one
     std::optional<Insertion> insertion;
 };
 
-// As Table's two steps.
+// In two steps, as Table's changes.
 Updating prepare_update(Table& table, backend::Update const& batch);
 void cancel(Table& table, Updating& updating) noexcept;
 void finish_update(Table& table, backend::Update const& batch, Updating&& updating) noexcept;

@@ -1,4 +1,4 @@
-// Rows joined to the values that are stored, in row order.
+// Joins rows with stored values, in row order.
 #include <array>
 #include <cstring>
 
@@ -12,15 +12,16 @@
 namespace tensorhash::table {
 namespace {
 
-/// Calls visit(row) for the rows whose mask is `wanted`, an entry's rows in row order; `column` is asked for ahead.
+/// Calls visit(row) for the rows whose mask is `wanted`, rows of one entry in row order. Prefetches
+/// the entries of `column`.
 template <class Visit>
 void visit_by_entry(Column const& column, std::size_t rows, Answers const& where,
                     unsigned char wanted, Visit&& visit) {
     in_row_order(
         row_order_parts(rows), rows, where.indices,
         [&](std::size_t row) {
-            if (where.indices[row] != kernel::kNoNumber) {
-                kernel::prefetch_for_write(column.row(where.indices[row]));
+            if (where.indices[row] != step::kNotFound) {
+                step::prefetch_for_write(column.row(where.indices[row]));
             }
         },
         [&](std::size_t, std::size_t row) {
@@ -49,7 +50,7 @@ void Table::accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& v
 void Table::finish_accumulate(Insertion&& insertion, backend::ValueRows const& values,
                               std::span<Reduce const> reduce) noexcept {
     Insertion::Counts const added = finish_keys(insertion);
-    Answers const out{insertion.batch.numbers, insertion.batch.mask};
+    Answers const out{insertion.batch.buf_indices, insertion.batch.mask};
     for (std::size_t i = 0; i < values_.size(); ++i) {
         Reduce const how = reduce[reduce.size() == 1 ? 0 : i];
         write_new(values_[i], values.columns[i], insertion.rows, out, added, values.order);
@@ -68,15 +69,15 @@ void Table::assign(Bytes keys, std::size_t rows, backend::ValueRows const& value
     }
 }
 
-void Table::visit_found(Answers const& found, std::size_t rows, RowVisit const& visit) {
+void Table::visit_found(Answers const& found, std::size_t rows, RowChange const& change) {
     visit_by_entry(values_.empty() ? keys_ : values_[0], rows, found, 1, [&](std::size_t row) {
-        std::array<void*, 8> few;  // most tables have no more columns: no allocation a row
+        std::array<void*, 8> few;  // enough for most tables: no allocation per row
         std::vector<void*> many(values_.size() > few.size() ? values_.size() : 0);
         void** const at = many.empty() ? few.data() : many.data();
         for (std::size_t i = 0; i < values_.size(); ++i) {
             at[i] = values_[i].row(found.indices[row]);
         }
-        visit(row, at);
+        change(row, at);
     });
 }
 

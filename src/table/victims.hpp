@@ -1,4 +1,4 @@
-// Who leaves next: the entries of a full table that rank lowest, kept from batch to batch.
+// Eviction candidates: the lowest-ranked entries of a full table, kept from batch to batch.
 #pragma once
 
 #include <algorithm>
@@ -9,27 +9,30 @@
 
 namespace tensorhash::table {
 
-/// What an entry is compared by: its score, then its last use, which no two entries share.
+/// The order of eviction: by score, then by last use, which no two entries share.
 struct Rank {
     std::int64_t score;
     std::uint64_t use;
     friend auto operator<=>(Rank const&, Rank const&) = default;
 };
 
-/// The lowest entries, sorted, and a heap of those that came to rank low since. When both run empty the table is searched
-/// for an eighth of it or more, so that an eviction costs little however large the table. Entries used since are noticed
-/// when they come up: their rank is another then.
+/// The lowest-ranked entries, sorted, and a heap of entries that ranked low since. When both are
+/// empty, a scan of the table collects an eighth of it or more, so that evictions stay cheap in
+/// large tables. An entry with an outdated rank is skipped when it comes up.
 class Victims {
 public:
     struct Item {
         Rank rank;
-        std::uint32_t number;
+        std::uint32_t buf_index;
     };
 
-    /// The lowest of the entries 0 .. count-1; `rank_of(number)` is what they rank now. About so many are `wanted`.
+    /// The lowest of the entries 0 .. count-1; rank_of(buf_index) is an entry's current rank. About
+    /// `wanted` of them will be taken.
     template <class RankOf>
     Item const& lowest(std::uint32_t count, std::size_t wanted, RankOf const& rank_of) {
-        auto const is_stale = [&](Item const& item) { return rank_of(item.number) != item.rank; };
+        auto const is_stale = [&](Item const& item) {
+            return rank_of(item.buf_index) != item.rank;
+        };
         for (;;) {
             while (next_ < sorted_.size() && is_stale(sorted_[next_])) {
                 ++next_;
@@ -43,7 +46,7 @@ public:
             refill(count, wanted, rank_of);
         }
     }
-    /// Takes out what lowest() gave.
+    /// Removes the entry that lowest() returned.
     void take_lowest() {
         if (lowest_is_added()) {
             take_added();
@@ -51,14 +54,14 @@ public:
             ++next_;
         }
     }
-    /// An entry has a new rank.
-    void add(Rank rank, std::uint32_t number) {
+    /// To be called when an entry gets a new rank.
+    void add(Rank rank, std::uint32_t buf_index) {
         if (rank < bound_) {
-            added_.push_back({rank, number});
+            added_.push_back({rank, buf_index});
             std::push_heap(added_.begin(), added_.end(), above);
         }
     }
-    /// Entries have new ranks, of which this score is the lowest, and were not added.
+    /// To be called when entries got new ranks without add(); this is the lowest new score.
     void changed(std::int64_t lowest_score) noexcept {
         if (lowest_score <= bound_.score) {
             forget();
@@ -89,8 +92,8 @@ private:
     void refill(std::uint32_t count, std::size_t wanted, RankOf const& rank_of) {
         next_ = 0;
         sorted_.resize(count);
-        for (std::uint32_t number = 0; number < count; ++number) {
-            sorted_[number] = {rank_of(number), number};
+        for (std::uint32_t buf_index = 0; buf_index < count; ++buf_index) {
+            sorted_[buf_index] = {rank_of(buf_index), buf_index};
         }
         std::size_t const keep =
             std::min<std::size_t>(count, std::max<std::size_t>({count / 8, 1024, wanted}));
@@ -102,9 +105,9 @@ private:
     }
 
     std::vector<Item> sorted_;
-    std::size_t next_ = 0;     // of `sorted_`: what is before was taken
+    std::size_t next_ = 0;     // items of sorted_ before this are used up
     std::vector<Item> added_;  // a heap
-    Rank bound_ = kNothing;    // every entry that ranks up to here is in one of the two
+    Rank bound_ = kNothing;    // all entries that rank up to here are in one of the two
 };
 
 }  // namespace tensorhash::table

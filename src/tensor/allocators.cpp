@@ -1,4 +1,4 @@
-// The CPU's allocator, and the table that it is an entry of.
+// The CPU's allocator, and the table of allocators.
 #include "tensor/allocators.hpp"
 
 #include "runtime/memory.hpp"
@@ -24,7 +24,7 @@ public:
     }
 };
 
-// Constant-initialised: a tensor may be a global variable of the program.
+// Constant-initialised, because a tensor may be a global variable of the program.
 constinit CpuAllocator cpu_allocator;
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Allocation {
     std::shared_ptr<void> owner;
 };
 
-/// Memory of one type of device. Work is done, or in order on the caller's stream, on return.
+/// Memory of one device type. On return, work is done or is in order on the caller's stream.
 /// Allocators live as long as the process.
 class Allocator {
 public:
@@ -36,7 +36,7 @@ protected:
     ~Allocator() = default;
 };
 
-/// The table, by Device::Type, which begins at 1. The CPU's entry is there from the start.
+/// The table, indexed by Device::Type minus 1. It always has the CPU's entry.
 extern std::array<std::atomic<Allocator*>, 2> allocators;
 
 /// Null if no back end for such devices is loaded.
@@ -44,13 +44,13 @@ inline Allocator* find_allocator(Device::Type type) noexcept {
     // Pairs with set_allocator().
     return allocators[static_cast<std::size_t>(type) - 1].load(std::memory_order_acquire);
 }
-/// A device back end calls this when it loads; null takes its allocator out again.
+/// A device back end calls this when it loads. Null removes its allocator.
 inline void set_allocator(Device::Type type, Allocator* allocator) noexcept {
     // Pairs with find_allocator().
     allocators[static_cast<std::size_t>(type) - 1].store(allocator, std::memory_order_release);
 }
 
-/// Throws DeviceError, naming `argument`: no back end for such devices is loaded.
+/// Throws DeviceError that names `argument`: no back end for such devices is loaded.
 [[noreturn]] void fail_no_backend(Device device, std::string_view argument);
 
 }  // namespace tensorhash

@@ -1,5 +1,5 @@
-// Bytes of bool arrays. An array may hold any byte, and every byte but 0 is true. Tables hold 0 and
-// 1 only, or equal keys would differ.
+// Bytes of bool arrays. An array may hold any byte, and every nonzero byte is true. Tables hold
+// only 0 and 1, because equal keys must have equal bytes.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 
 namespace tensorhash {
 
-/// Whether all bytes are 0 or 1.
+/// Are all bytes 0 or 1?
 inline bool has_true_bools(unsigned char const* bytes, std::size_t count) noexcept {
     return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte <= 1; });
 }
 
-/// Makes every byte 0 or 1.
+/// Sets every nonzero byte to 1.
 inline void make_true_bools(unsigned char* bytes, std::size_t count) noexcept {
     std::transform(bytes, bytes + count, bytes,
                    [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });

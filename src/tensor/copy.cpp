@@ -1,4 +1,4 @@
-// Strided to contiguous, in parallel over the outermost dimension.
+// Copies strided to contiguous memory, in parallel over the outermost dimension.
 #include "tensor/copy.hpp"
 
 #include <cstring>
@@ -8,7 +8,8 @@
 namespace tensorhash {
 namespace {
 
-/// Dimensions that lie densely inside their outer neighbour are one dimension: fewer loops, longer copies.
+/// A dimension that is dense inside its outer neighbour is merged with it: fewer loops, longer
+/// copies.
 struct Layout {
     Shape shape;
     Shape strides;
@@ -39,8 +40,8 @@ void copy_elements(unsigned char* to, unsigned char const* from, std::int64_t co
     }
 }
 
-void copy_line(unsigned char* to, unsigned char const* from, std::int64_t count,
-               std::int64_t stride, std::size_t bytes) {
+void copy_innermost(unsigned char* to, unsigned char const* from, std::int64_t count,
+                    std::int64_t stride, std::size_t bytes) {
     if (stride == static_cast<std::int64_t>(bytes)) {
         std::memcpy(to, from, static_cast<std::size_t>(count) * bytes);
         return;
@@ -62,7 +63,7 @@ void copy_dimensions(unsigned char*& to, unsigned char const* from, Layout const
                      std::size_t bytes) {
     std::int64_t const stride = layout.strides[dimension];
     if (dimension + 1 == layout.shape.size()) {
-        copy_line(to, from + begin * stride, end - begin, stride, bytes);
+        copy_innermost(to, from + begin * stride, end - begin, stride, bytes);
         to += static_cast<std::size_t>(end - begin) * bytes;
         return;
     }

@@ -1,4 +1,4 @@
-// Copies between strided and contiguous memory.
+// Copies strided to contiguous memory.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace tensorhash {
 
-/// Fills contiguous `to` with the elements at `from`, strides in bytes (zero and negative ones too), in C order.
+/// Fills contiguous `to` with the elements at `from`, in C order. Strides are in bytes and may be
+/// zero or negative.
 void gather_strided(void* to, void const* from, Shape const& shape, Shape const& byte_strides,
                     std::size_t element_bytes);
 

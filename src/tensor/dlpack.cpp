@@ -1,4 +1,4 @@
-// DLPack in and out: memory changes hands, nothing is copied.
+// DLPack import and export: ownership moves, no data is copied.
 #include "tensorhash/dlpack.hpp"
 
 #include <memory>
@@ -60,12 +60,12 @@ Device from_dlpack_device(DLDevice device) {
                       std::to_string(device.device_type));
 }
 
-/// The shape, checked before anything is computed with it.
+/// The shape, checked before it is used in any computation.
 Shape from_dlpack_shape(DLTensor const& dl, Dtype dtype) {
     if (dl.ndim < 0 || (dl.ndim > 0 && dl.shape == nullptr)) {
         throw ValueError("dlpack: expected a shape with 0 or more dimensions, got " +
                          std::to_string(dl.ndim) +
-                         (dl.shape == nullptr ? " and no shape" : " of them"));
+                         (dl.shape == nullptr ? " and a null shape" : ""));
     }
     Shape shape(dl.shape, dl.shape + dl.ndim);
     std::int64_t const elements = num_elements(shape);  // throws on negative sizes and overflow
@@ -78,7 +78,7 @@ Shape from_dlpack_shape(DLTensor const& dl, Dtype dtype) {
     return shape;
 }
 
-/// In bytes. A stride that 64 bits cannot hold in bytes leads nowhere.
+/// Strides in bytes. Throws ValueError if one does not fit in 64 bits.
 Shape from_dlpack_strides(DLTensor const& dl, Shape const& shape, Dtype dtype) {
     Shape strides(shape.size());
     auto const bytes = static_cast<std::int64_t>(byte_size(dtype));
@@ -86,8 +86,9 @@ Shape from_dlpack_strides(DLTensor const& dl, Shape const& shape, Dtype dtype) {
     for (std::size_t i = shape.size(); i-- > 0;) {
         std::int64_t const stride = dl.strides != nullptr ? dl.strides[i] : step;
         if (__builtin_mul_overflow(stride, bytes, &strides[i])) {
-            throw ValueError("dlpack: expected strides within 64 bits, dimension " +
-                             std::to_string(i) + " steps " + std::to_string(stride) + " elements");
+            throw ValueError("dlpack: expected byte strides that fit in 64 bits, got a stride of " +
+                             std::to_string(stride) + " elements in dimension " +
+                             std::to_string(i));
         }
         step *= shape[i];
     }
@@ -102,7 +103,7 @@ Tensor import(Managed* managed, bool read_only) {
     Shape shape = from_dlpack_shape(dl, dtype);
     Shape strides = from_dlpack_strides(dl, shape, dtype);
     auto* const data = static_cast<unsigned char*>(dl.data) + dl.byte_offset;
-    // Built with an owner that does nothing first: should anything throw, the producer still has its memory.
+    // Built without an owner first: if anything throws, the producer still owns its memory.
     Tensor tensor = Tensor::borrow_strided(data, shape, strides, dtype, read_only, {}, device);
     std::shared_ptr<void> owner(managed, [](void* p) {
         auto* m = static_cast<Managed*>(p);
@@ -130,9 +131,9 @@ Managed* make_export(Tensor const& tensor) {
     for (std::size_t i = 0; i < tensor.shape().size(); ++i) {
         std::int64_t const stride = tensor.byte_strides()[i];
         if (bytes != 0 && stride % bytes != 0) {
-            throw ValueError("dlpack: strides must be whole elements, dimension " +
-                             std::to_string(i) + " steps " + std::to_string(stride) +
-                             " bytes over elements of " + std::to_string(bytes));
+            throw ValueError("dlpack: expected strides of whole elements of " +
+                             std::to_string(bytes) + " bytes, got a stride of " +
+                             std::to_string(stride) + " bytes in dimension " + std::to_string(i));
         }
         exported->element_strides.push_back(bytes == 0 ? 0 : stride / bytes);
     }

@@ -34,8 +34,8 @@ constexpr std::array kDtypes{
 };
 
 Row const& row(Dtype dtype) noexcept {
-    auto const number = static_cast<std::size_t>(dtype);
-    return kDtypes[number < kDtypes.size() ? number : 0];
+    auto const at = static_cast<std::size_t>(dtype);
+    return kDtypes[at < kDtypes.size() ? at : 0];
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// float16 and bfloat16 to float and back, rounding to nearest even. Portable: no instruction set is assumed.
+// float16 and bfloat16 to float and back, rounded to nearest even. Portable: assumes no instruction
+// set.
 #pragma once
 
 #include <bit>
@@ -13,8 +14,8 @@ inline float bfloat16_to_float(std::uint16_t bits) noexcept {
 inline std::uint16_t float_to_bfloat16(float value) noexcept {
     auto const bits = std::bit_cast<std::uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
-        return static_cast<std::uint16_t>((bits >> 16) |
-                                          0x0040u);  // a NaN stays one after losing its low bits
+        // The set bit keeps it a NaN after it loses its low bits.
+        return static_cast<std::uint16_t>((bits >> 16) | 0x0040u);
     }
     return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
@@ -24,8 +25,8 @@ inline float half_to_float(std::uint16_t bits) noexcept {
     std::uint32_t const exponent = (bits >> 10) & 0x1fu;
     std::uint32_t const fraction = bits & 0x3ffu;
     if (exponent == 0) {
-        float const magnitude =
-            static_cast<float>(fraction) * 0x1p-24f;  // subnormals are exact in float
+        // Subnormals are exact in float.
+        float const magnitude = static_cast<float>(fraction) * 0x1p-24f;
         return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
     }
     if (exponent == 31) {
@@ -45,7 +46,8 @@ inline std::uint16_t float_to_half(float value) noexcept {
         return static_cast<std::uint16_t>(sign | 0x7c00u);
     }
     if (magnitude < 0x38800000u) {
-        // Subnormal: adding 0.5 lines the last half bit up with the last float bit, and the hardware rounds.
+        // Subnormal: adding 0.5 aligns the last bit of the half with the last bit of the float, and
+        // the hardware rounds.
         float const shifted = std::bit_cast<float>(magnitude) + 0.5f;
         return static_cast<std::uint16_t>(sign |
                                           (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));

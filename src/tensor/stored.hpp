@@ -1,4 +1,4 @@
-// How a dtype is stored and in what it is computed: itself, or float for the halves.
+// How a dtype is stored and in which type it is computed: in itself, or in float for half types.
 #pragma once
 
 #include <cstdint>

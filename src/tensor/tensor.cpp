@@ -1,4 +1,4 @@
-// Tensor: shapes, strides and who owns the memory.
+// Tensor: shapes, strides and ownership of memory.
 #include "tensorhash/tensor.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 Shape contiguous_strides(Shape const& shape, Dtype dtype) {
     Shape strides(shape.size());
-    // Unsigned: beside an extent of 0 the others may be anything, and their product may wrap.
+    // Unsigned: if one dimension is 0, the others may be huge, and their product may wrap.
     std::uint64_t step = byte_size(dtype);
     for (std::size_t i = shape.size(); i-- > 0;) {
         strides[i] = static_cast<std::int64_t>(step);
@@ -24,7 +24,7 @@ Shape contiguous_strides(Shape const& shape, Dtype dtype) {
     return strides;
 }
 
-/// Throws ValueError if the shape has more bytes than an int64 can count, as strides do.
+/// Throws ValueError if the size in bytes does not fit in int64, the type of strides.
 void require_addressable(Shape const& shape, Dtype dtype) {
     auto const most = std::numeric_limits<std::int64_t>::max();
     auto const width = static_cast<std::int64_t>(std::max<std::size_t>(byte_size(dtype), 1));
@@ -158,8 +158,8 @@ Tensor Tensor::as_read_only() const {
 
 void Tensor::require_typed(Dtype wanted) const {
     if (dtype_ != wanted) {
-        throw TypeError("tensor: expected elements of " + std::string(name(wanted)) +
-                        ", it holds " + std::string(name(dtype_)));
+        throw TypeError("tensor: expected elements of " + std::string(name(wanted)) + ", got " +
+                        std::string(name(dtype_)));
     }
     if (!is_contiguous()) {
         throw ValueError("tensor: not contiguous; call contiguous() first");

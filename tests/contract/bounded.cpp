@@ -1,4 +1,5 @@
-// Bounded tables against an oracle that takes one row after the other: who leaves, when, and what is said of it.
+// Bounded tables against an oracle that takes one row after the other: who leaves, when, and what
+// is said of it.
 #include <cstdio>
 
 #include "support/bounded_oracle.hpp"
@@ -223,7 +224,7 @@ TEST(BoundedUpdate, steps_and_uses_the_keys_that_are_there) {
     EXPECT_EQ(to_vector<std::int64_t>(got.evicted.keys), std::vector<std::int64_t>{2});
     message_of<tensorhash::ValueError>([&] {
         table.update(int64s({1}), Tensor::from(std::vector<float>{1}), Sgd{},
-                     {tensorhash::Missing::Insert, tensorhash::Duplicates::InOrder, {}});
+                     {tensorhash::Missing::Insert, tensorhash::DuplicateKeys::InOrder, {}});
     });
 }
 
@@ -238,7 +239,7 @@ TEST(BoundedErrors, change_nothing_and_name_the_argument) {
     BoundedHashMap scored(Capacity{2}, key_element, {{Dtype::Int64, {}}}, Eviction::Score);
     lru.insert(int64s({1, 2}), {int64s({1, 2})});
     std::string before = bytes_of(lru.to_bytes());
-    refused("takes none", [&] { lru.insert(int64s({3}), {int64s({3})}, int64s({1})); });
+    refused("takes no scores", [&] { lru.insert(int64s({3}), {int64s({3})}, int64s({1})); });
     refused("values: expected 1 rows", [&] { lru.insert(int64s({3}), {int64s({3, 4})}); });
     refused("evicts by score", [&] { scored.insert(int64s({3}), {int64s({3})}); });
     refused("scores: expected 1 rows",

@@ -1,5 +1,5 @@
-// The C interface: the same table behind codes and pointers. Every verb against the oracle, every error as a code
-// with a sentence, nothing thrown across the border.
+// The C interface: the same table behind codes and pointers. Every verb against the oracle, every
+// error as a code with a sentence, nothing thrown across the border.
 #include "tensorhash/c.h"
 
 #include <unistd.h>

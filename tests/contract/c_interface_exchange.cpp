@@ -1,4 +1,5 @@
-// The C interface's calls that work in the caller's memory: values with a mask, export in chunks, replacing everything.
+// The C interface's calls that work in the caller's memory: values with a mask, export in chunks,
+// replacing everything.
 #include <cstring>
 #include <map>
 #include <random>

@@ -49,8 +49,8 @@ TEST(CppInterface, errors_do_not_advise_python) {
     using namespace tensorhash;
     HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}});
     BoundedHashMap bounded(Capacity{4}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}}, Eviction::Lru);
-    ShardedMap sharded(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}},
-                       {Device{Device::Type::Cpu, 0}});
+    ShardedHashMap sharded(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}},
+                           {Device{Device::Type::Cpu, 0}});
     Tensor const keys = Tensor::from<std::int64_t>({1});
     Tensor const floats = Tensor::from<float>({1});
     UpdateOptions const strict{.missing = Missing::Error};

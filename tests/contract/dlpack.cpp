@@ -1,5 +1,5 @@
-// DLPack in and out (users' input T42): memory changes hands without a copy, strides and read-only flags are kept,
-// deleters run exactly once, a refused tensor stays the producer's.
+// DLPack in and out (users' input T42): memory changes hands without a copy, strides and read-only
+// flags are kept, deleters run exactly once, a refused tensor stays the producer's.
 #include "tensorhash/dlpack.hpp"
 
 #include <limits>

@@ -1,5 +1,6 @@
 // Contract rule 1: a batch gives what its rows give one by one, in order, on any number of threads.
-// Every key width and type against the oracle, in small batches; the sample kinds again in large ones.
+// Every key width and type against the oracle, in small batches; the sample kinds again in large
+// ones.
 #include <algorithm>
 
 #include "support/fixtures.hpp"

@@ -1,5 +1,5 @@
-// Contract rule 2: the mask says what happened to a row, the index says where its key lives, for every row;
-// listings ascend by buffer index.
+// Contract rule 2: the mask says what happened to a row, the index says where its key lives, for
+// every row; listings ascend by buffer index.
 #include "support/fixtures.hpp"
 
 namespace th_test {

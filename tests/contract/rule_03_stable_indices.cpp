@@ -1,5 +1,5 @@
-// Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct keys;
-// views taken before growth stay safe; compact() alone moves, and returns the map.
+// Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct
+// keys; views taken before growth stay safe; compact() alone moves, and returns the map.
 #include "support/collisions.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"
@@ -155,13 +155,14 @@ TEST(Rule03Capacity, doubling_a_large_table_fills_the_lines_of_its_index) {
 TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_index) {
     for (int threads : looped_thread_counts()) {
         Threads scope(threads);
-        // One home line for all: they run over every cut between threads, and 6000 are more than are put off to the end.
+        // One home line for all: they run over every cut between threads, and 6000 are more than
+        // are put off to the end.
         for (std::size_t rows : {300u, 6000u}) {
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(rows, 24), {});
             twin.insert(sequence(20'000), 1);
-            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0, test_secret)),
-                                    static_cast<std::int64_t>(kernel::unmix(1, test_secret))}),
+            twin.insert(int64_keys({static_cast<std::int64_t>(step::unmix(0, test_secret)),
+                                    static_cast<std::int64_t>(step::unmix(1, test_secret))}),
                         {});
             twin.erase(sequence(5000, 3000));
             twin.reserve(100'000);
@@ -181,8 +182,8 @@ TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_muc
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(300, 24), {});
             twin.insert(sequence(25'000), 1);
-            twin.insert(int64_keys({static_cast<std::int64_t>(kernel::unmix(0, test_secret)),
-                                    static_cast<std::int64_t>(kernel::unmix(1, test_secret))}),
+            twin.insert(int64_keys({static_cast<std::int64_t>(step::unmix(0, test_secret)),
+                                    static_cast<std::int64_t>(step::unmix(1, test_secret))}),
                         {});
             twin.erase(sequence(5000, 3000));
             twin.insert(sequence(more, 20'000),
@@ -200,7 +201,8 @@ TEST(Rule03Capacity, what_memory_held_before_never_shows_in_an_index_that_grows)
         HashSet const set(Capacity{49'152}, key);  // an index of a megabyte or less
         tensorhash::release_memory();
         {
-            // A block a quarter larger, full of ones, and given back: the copy's index may lie there.
+            // A block a quarter larger, full of ones, and given back: the copy's index may lie
+            // there.
             Tensor used = Tensor::empty({1'310'720}, Dtype::UInt8);
             std::memset(used.data(), 0xff, used.bytes());
         }
@@ -282,7 +284,8 @@ TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
     EXPECT_EQ(to_vector<std::int64_t>(keys), (std::vector<std::int64_t>{10, 20, 30, 40}));
 }
 
-/// Keys 0, 1, 2 … with values of the same number; large enough that buffers are mapped and grow where they are.
+/// Keys 0, 1, 2 … with values of the same number; large enough that buffers are mapped and grow
+/// where they are.
 HashMap large_map(std::int64_t capacity, std::int64_t rows) {
     HashMap map = int64_map(capacity);
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows));

@@ -1,5 +1,5 @@
-// Contract rule 4: arguments are checked before anything changes; a call that throws leaves the table as it was,
-// capacity, free stack and bytes included.
+// Contract rule 4: arguments are checked before anything changes; a call that throws leaves the
+// table as it was, capacity, free stack and bytes included.
 #include <functional>
 
 #include "support/fixtures.hpp"

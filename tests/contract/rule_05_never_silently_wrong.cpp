@@ -1,5 +1,5 @@
-// Contract rule 5: strides, dtype, shape and device are honoured or refused; no key value is reserved.
-// Refusals are in rule_04; here are the inputs that must simply be right.
+// Contract rule 5: strides, dtype, shape and device are honoured or refused; no key value is
+// reserved. Refusals are in rule_04; here are the inputs that must simply be right.
 #include <cmath>
 
 #include "support/collisions.hpp"
@@ -14,7 +14,8 @@ struct Layout {
     Tensor tensor;
 };
 
-/// Lays the elements of `packed` out by `strides` (in elements, `origin` the first) in memory of `span` elements.
+/// Lays the elements of `packed` out by `strides` (in elements, `origin` the first) in memory of
+/// `span` elements.
 Tensor laid_out(Tensor const& packed, Shape const& strides, std::int64_t origin, std::int64_t span,
                 std::size_t byte_offset = 0) {
     auto size = static_cast<std::int64_t>(byte_size(packed.dtype()));
@@ -119,7 +120,7 @@ TEST_P(Rule05, T7_a_row_broadcast_by_a_zero_stride) {
 TEST_P(Rule05, no_key_value_is_reserved) {
     std::vector<std::uint64_t> marks = {0, ~0ull, 1, ~0ull - 1, 1ull << 63, (1ull << 63) - 1};
     std::vector<std::uint64_t> words = marks;
-    for (std::uint64_t mark : marks) words.push_back(kernel::unmix(mark, test_secret));
+    for (std::uint64_t mark : marks) words.push_back(step::unmix(mark, test_secret));
     Tensor keys = Tensor::zeros(rows_shape(words.size(), key()), key().dtype);
     auto* bytes = static_cast<char*>(keys.data());
     std::size_t width = key().bytes();
@@ -271,7 +272,8 @@ HashMap table_with_a_hole() {
 }
 
 TEST(Rule05Views, a_view_of_the_keys_as_keys_acts_as_a_copy_of_it_would) {
-    // Rows 1 and 2 are erased keys: activating the view brings them back, each at the other's place.
+    // Rows 1 and 2 are erased keys: activating the view brings them back, each at the other's
+    // place.
     HashMap given_view = table_with_a_hole(), given_copy = table_with_a_hole();
     Tensor copy = given_copy.key_tensor().clone();
     EXPECT_EQ(indices_of(given_view.activate(given_view.key_tensor())),

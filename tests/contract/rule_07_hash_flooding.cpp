@@ -58,9 +58,9 @@ Tensor words(std::size_t rows, std::uint64_t (*word)(std::uint64_t)) {
 }
 
 TEST(Rule07Flooding, narrow_keys_crafted_for_another_seed_are_ordinary_keys) {
-    Tensor const keys = same_home_keys(rows_made, 40, 1, kernel::secret_of(their_seed));
+    Tensor const keys = same_home_keys(rows_made, 40, 1, step::secret_of(their_seed));
     EXPECT_GT(
-        probe_lengths(same_home_keys(1000, 40, 1, kernel::secret_of(their_seed)), their_seed).mean,
+        probe_lengths(same_home_keys(1000, 40, 1, step::secret_of(their_seed)), their_seed).mean,
         50);
     expect_ordinary(keys, "crafted for another seed");
     expect_ordinary(same_home_keys(rows_made, 40, 1, {}), "crafted for the published constants");
@@ -68,7 +68,7 @@ TEST(Rule07Flooding, narrow_keys_crafted_for_another_seed_are_ordinary_keys) {
 
 TEST(Rule07Flooding, wide_keys_crafted_for_another_seed_are_ordinary_keys) {
     for (std::size_t width : {12u, 16u, 24u, 37u, 64u, 128u}) {
-        auto const secret = kernel::secret_of(their_seed);
+        auto const secret = step::secret_of(their_seed);
         EXPECT_GT(probe_lengths(same_hash_keys(width, 1000, 1, secret), their_seed).mean, 50);
         expect_ordinary(same_hash_keys(width, rows_made, 1, secret),
                         "width " + std::to_string(width));
@@ -103,7 +103,7 @@ TEST(Rule07Flooding, differences_between_words_do_not_cancel_under_any_seed) {
         for (std::uint64_t cancel : {top, top >> 31, top >> 32, std::uint64_t{1}, top | top >> 32})
             expect_ordinary(flipped_keys(width, top, cancel), "top bit");
         // As if the second multiplier were the published one.
-        expect_ordinary(flipped_keys(width, top, kernel::HashSecret{}.second << 31), "published");
+        expect_ordinary(flipped_keys(width, top, step::HashSecret{}.second << 31), "published");
     }
 }
 
@@ -126,13 +126,13 @@ TEST(Rule07Flooding, differences_that_pass_the_first_multiplication_do_not_make_
 }
 
 /// Packed keys that share a slot in tables of this secret, as rows of coordinates.
-Coords colliding_coords(std::size_t rows, kernel::HashSecret const& secret) {
+Coords colliding_coords(std::size_t rows, step::HashSecret const& secret) {
     Coords made;
     for (std::uint64_t number = 1; made.size() < rows; ++number) {
-        std::uint64_t const key = kernel::unavalanche(number << 32 | 3, secret);
+        std::uint64_t const key = step::unavalanche(number << 32 | 3, secret);
         if (key >> 63 != 0) {
             std::int32_t b, x, y, z;
-            kernel::unpack_key_4d(key, b, x, y, z);
+            step::unpack_key_4d(key, b, x, y, z);
             made.push_back({b, x, y, z});
         }
     }
@@ -150,12 +150,12 @@ std::uint32_t longest_probe(Coords const& rows, std::uint64_t seed) {
 TEST(Rule07Flooding, packed_coordinates_crafted_for_another_seed_are_ordinary_ones) {
     constexpr std::size_t count = 2000;
     Coords const random = random_rows(count, 4, -100000, 100000, 1);
-    for (kernel::HashSecret const& secret : {kernel::secret_of(their_seed), kernel::HashSecret{}}) {
+    for (step::HashSecret const& secret : {step::secret_of(their_seed), step::HashSecret{}}) {
         Coords const crafted = colliding_coords(count, secret);
         for (std::uint64_t const seed : our_seeds)
             EXPECT_LE(longest_probe(crafted, seed), 3 * longest_probe(random, seed)) << seed;
     }
-    EXPECT_GE(longest_probe(colliding_coords(count, kernel::secret_of(their_seed)), their_seed),
+    EXPECT_GE(longest_probe(colliding_coords(count, step::secret_of(their_seed)), their_seed),
               count / 2);
 }
 

@@ -1,5 +1,5 @@
-// Contract rule 7: structured keys cost what random keys cost, told by the lines that a probe walks, not by a clock;
-// keys made to collide on purpose end in the right answer.
+// Contract rule 7: structured keys cost what random keys cost, told by the lines that a probe
+// walks, not by a clock; keys made to collide on purpose end in the right answer.
 #include <functional>
 
 #include "support/collisions.hpp"
@@ -13,7 +13,7 @@ TEST(Rule07Keys, the_keys_of_this_test_do_collide) {
     for (std::size_t width : {9u, 12u, 16u, 24u, 37u, 64u}) {
         Tensor keys = same_hash_keys(width, 50);
         auto const* bytes = static_cast<unsigned char const*>(keys.data());
-        kernel::WideAny reader(kernel::KeyFormat{static_cast<std::uint32_t>(width), 0});
+        step::WideAny reader(step::KeyFormat{static_cast<std::uint32_t>(width), 0});
         std::uint64_t const hash = reader.hash(bytes, test_secret);
         for (std::size_t i = 1; i < 50; ++i) {
             ASSERT_EQ(reader.hash(bytes + i * width, test_secret) << 3, hash << 3) << width;
@@ -195,7 +195,7 @@ TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
     auto* words = static_cast<std::uint64_t*>(keys.data());
     for (std::uint64_t i = 0; i < 16384; ++i) {
         std::uint64_t const number = i * 37 % 5000;
-        words[i] = kernel::unmix(number * 11 << 59 | number << 40 | number % 32, test_secret);
+        words[i] = step::unmix(number * 11 << 59 | number << 40 | number % 32, test_secret);
     }
     twin.insert(keys, twin.columns(16384, 1));
     twin.erase(keys);
@@ -233,7 +233,8 @@ TEST_P(Rule07Collisions, wide_keys_whose_hash_looks_like_an_empty_or_an_erased_s
 }
 
 TEST_P(Rule07Collisions, T17_reinserting_over_a_tombstone_stores_a_key_once) {
-    // Five slots to a narrow line: more keys than that on one home line make chains with tombstones in them.
+    // Five slots to a narrow line: more keys than that on one home line make chains with tombstones
+    // in them.
     Twin twin(64, {Dtype::Int64, {1}}, {});
     for (std::uint64_t k = 1; k <= 40; ++k) twin.insert(same_home_keys(1, 30, k), {});
     for (std::uint64_t k = 1; k <= 30; ++k) {

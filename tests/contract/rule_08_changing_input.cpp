@@ -137,7 +137,7 @@ TEST_P(Rule08ChangingInput, every_shard_holds_keys_of_its_own) {
     TH_RACES_ON_PURPOSE();
     for (Element const& key : {narrow, wide})
         for (int round = 0; round < rounds; ++round) {
-            ShardedMap map(Capacity{capacity_of(round)}, key, {{Dtype::Int64, {}}}, cpus(2));
+            ShardedHashMap map(Capacity{capacity_of(round)}, key, {{Dtype::Int64, {}}}, cpus(2));
             Tensor const old = make_keys(key, ids_from(0));
             Tensor const fresh = make_keys(key, ids_from(1000000));
             Tensor const values = Tensor::zeros({batch_rows}, Dtype::Int64);
@@ -155,7 +155,7 @@ TEST_P(Rule08ChangingInput, every_shard_holds_keys_of_its_own) {
 TEST_P(Rule08ChangingInput, replaced_shards_hold_keys_of_their_own) {
     TH_RACES_ON_PURPOSE();
     for (int round = 0; round < rounds; ++round) {
-        ShardedMap map(Capacity{capacity_of(round)}, narrow, {{Dtype::Int64, {}}}, cpus(2));
+        ShardedHashMap map(Capacity{capacity_of(round)}, narrow, {{Dtype::Int64, {}}}, cpus(2));
         Tensor const old = make_keys(narrow, ids_from(0));
         Tensor const fresh = make_keys(narrow, ids_from(1000000));
         Tensor const values = Tensor::zeros({batch_rows}, Dtype::Int64);
@@ -181,7 +181,7 @@ TEST_P(Rule08ChangingInput, bool_keys_stay_0_or_1) {
         Tensor keys = old.clone();
         HashMap map(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}});
         tensorhash::BoundedHashMap bounded(Capacity{15000}, flags, {{Dtype::Int64, {}}});
-        ShardedMap sharded(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}}, cpus(2));
+        ShardedHashMap sharded(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}}, cpus(2));
         {
             Scribbler const scribbler(keys, old, fresh);
             map.insert(keys, {values});

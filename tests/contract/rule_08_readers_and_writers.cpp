@@ -1,5 +1,5 @@
-// Contract rule 8: many threads may find at once, a writer excludes them, each batch is seen whole or not at all;
-// after fork with no call in flight both sides work.
+// Contract rule 8: many threads may find at once, a writer excludes them, each batch is seen whole
+// or not at all; after fork with no call in flight both sides work.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +23,8 @@ constexpr std::uint64_t batches = TH_TSAN ? 12 : 40;
 Element voxel_key() { return {Dtype::Int32, {3}}; }
 std::vector<Element> one_int64() { return {{Dtype::Int64, {}}}; }
 
-/// Runs `read` on `n` threads while `write` runs on this one; the first exception of a reader is rethrown.
+/// Runs `read` on `n` threads while `write` runs on this one; the first exception of a reader is
+/// rethrown.
 template <class Read, class Write>
 void readers_and_one_writer(int n, Read read, Write write) {
     std::atomic<bool> stop{false};
@@ -139,7 +140,8 @@ TEST_P(Rule08, tables_of_their_own_on_several_threads_do_not_disturb_each_other)
     EXPECT_EQ(failures.load(), 0);
 }
 
-/// The child's verdict as an exit code; `_exit`, so that no test machinery of the parent's runs twice.
+/// The child's verdict as an exit code; `_exit`, so that no test machinery of the parent's runs
+/// twice.
 template <class Body>
 int run_in_child(Body body) {
     pid_t child = fork();

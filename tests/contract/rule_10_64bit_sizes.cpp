@@ -1,4 +1,5 @@
-// Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and says so.
+// Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and
+// says so.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -167,7 +168,8 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers stop at huge allocations";
 #endif
-    // 2^22 rows of 2^26 bytes are more than an address space has; the keys and the index for them are small.
+    // 2^22 rows of 2^26 bytes are more than an address space has; the keys and the index for them
+    // are small.
     HashMap map(Capacity{1}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 23}}});
     map.activate(Tensor::from(std::vector<std::int64_t>{1}));
     std::string before = bytes_of(map.to_bytes());
@@ -182,11 +184,12 @@ TEST(Rule10, growth_that_fails_takes_the_batch_back) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
-    // The last two keys are those of the empty and the erased mark; 2^30 bytes a value are too many today.
+    // The last two keys are those of the empty and the erased mark; 2^30 bytes a value are too many
+    // today.
     for (std::int64_t width : {1, 2}) {
         HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1 << 30}}});
         std::vector<std::uint64_t> numbers = {
-            5, 6, 5, 6, kernel::unmix(0, test_secret), kernel::unmix(1, test_secret)};
+            5, 6, 5, 6, step::unmix(0, test_secret), step::unmix(1, test_secret)};
         Tensor keys = Tensor::from(numbers, {6 / width, width});
         auto rows = static_cast<std::size_t>(6 / width);
         std::string before = bytes_of(map.to_bytes());

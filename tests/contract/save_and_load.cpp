@@ -1,5 +1,5 @@
-// Save and load: the native file restores indices, values and free stack exactly; a damaged, truncated or foreign
-// file is an error that says so; from_parts puts entries where it is told.
+// Save and load: the native file restores indices, values and free stack exactly; a damaged,
+// truncated or foreign file is an error that says so; from_parts puts entries where it is told.
 #include <filesystem>
 
 #include "support/files.hpp"

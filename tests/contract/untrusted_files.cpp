@@ -12,7 +12,7 @@ using tensorhash::BoundedHashMap;
 using tensorhash::CorruptTable;
 using tensorhash::Eviction;
 using tensorhash::FormatError;
-using tensorhash::ShardedMap;
+using tensorhash::ShardedHashMap;
 
 constexpr std::size_t kMegabyte = 1 << 20;
 constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;
@@ -127,12 +127,12 @@ TEST(UntrustedFiles, a_bounded_table_out_of_proportion_is_refused_until_max_byte
 TEST(UntrustedFiles, shards_share_one_limit) {
     // Each of the sixty fits alone.
     std::vector<std::string> const images(60, claiming(1'000'000));
-    ShardedMap map = ShardedMap::from_bytes(as_tensor(sharded(images)));
+    ShardedHashMap map = ShardedHashMap::from_bytes(as_tensor(sharded(images)));
     EXPECT_EQ(map.capacity(), 0);
     EXPECT_LT(map.memory_usage().total(), 64 * kMegabyte);
     std::vector<std::string> const bounded(60, bounded_claiming(1'000'000));
     std::string text =
-        message_of<FormatError>([&] { ShardedMap::from_bytes(as_tensor(sharded(bounded))); });
+        message_of<FormatError>([&] { ShardedHashMap::from_bytes(as_tensor(sharded(bounded))); });
     EXPECT_NE(text.find("max_bytes="), std::string::npos) << text;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using tensorhash::Adagrad;
 using tensorhash::Adam;
-using tensorhash::Duplicates;
+using tensorhash::DuplicateKeys;
 using tensorhash::KeyError;
 using tensorhash::Missing;
 using tensorhash::Optimizer;
@@ -139,7 +139,7 @@ void expect_weights(HashMap const& map, Models const& models, double tolerance) 
 class Update : public OverThreads {};
 TH_OVER_THREADS(Update);
 
-UpdateOptions inserting(Duplicates duplicates = Duplicates::InOrder) {
+UpdateOptions inserting(DuplicateKeys duplicates = DuplicateKeys::InOrder) {
     return {Missing::Insert, duplicates, {}};
 }
 
@@ -168,7 +168,7 @@ TEST_P(Update, sums_gradients_of_equal_keys_first_if_asked) {
         for (std::uint64_t round = 0; round < 2; ++round) {
             Ids ids = random_ids(6000, 1500, round);
             Tensor gradients = some_gradients(Dtype::Float64, ids.size(), round);
-            map.update(int64s(ids), gradients, optimizer, inserting(Duplicates::Sum));
+            map.update(int64s(ids), gradients, optimizer, inserting(DuplicateKeys::Sum));
             std::map<std::uint64_t, Vector> sums;
             for (std::size_t row = 0; row < ids.size(); ++row) {
                 Vector g = row_at(gradients, row);
@@ -249,7 +249,7 @@ TEST_P(Update, takes_a_step_of_ones_own) {
 
 TEST(UpdateBits, are_the_same_on_any_number_of_threads) {
     for (auto const& [name, optimizer] : optimizers())
-        for (Duplicates duplicates : {Duplicates::InOrder, Duplicates::Sum}) {
+        for (DuplicateKeys duplicates : {DuplicateKeys::InOrder, DuplicateKeys::Sum}) {
             std::string first;
             for (int n : looped_thread_counts()) {
                 Threads threads(n);
@@ -295,7 +295,7 @@ TEST(UpdateErrors, change_nothing_and_name_the_argument) {
     Tensor keys = int64s({3, 50, 4, 51});
     Tensor gradients = some_gradients(Dtype::Float32, 4, 1);
     std::string message = message_of<KeyError>(
-        [&] { map.update(keys, gradients, Adam{}, {Missing::Error, Duplicates::InOrder, {}}); });
+        [&] { map.update(keys, gradients, Adam{}, {Missing::Error, DuplicateKeys::InOrder, {}}); });
     EXPECT_NE(message.find("keys: 2 rows are not in the table, the first is row 1"),
               std::string::npos)
         << message;
@@ -311,8 +311,9 @@ TEST(UpdateErrors, change_nothing_and_name_the_argument) {
         [&] { map.update(keys, some_gradients(Dtype::Float32, 3, 1), Adam{}); });
     message_of<tensorhash::TypeError>(
         [&] { map.update(keys, some_gradients(Dtype::Float64, 4, 1), Adam{}); });
-    message_of<tensorhash::ValueError>(
-        [&] { map.update(keys, gradients, Adam{}, {Missing::Skip, Duplicates::Sum, gradients}); });
+    message_of<tensorhash::ValueError>([&] {
+        map.update(keys, gradients, Adam{}, {Missing::Skip, DuplicateKeys::Sum, gradients});
+    });
     HashMap small = map_for(Sgd{}, Dtype::Float32);
     std::string text =
         message_of<tensorhash::ValueError>([&] { small.update(keys, gradients, Adam{}); });
@@ -329,7 +330,8 @@ TEST(UpdateEdges, empty_batches_strides_and_the_tables_own_memory) {
               0);
     map.insert(int64s({1, 2}), {Tensor::from(std::vector<float>(2 * width, 3.0f),
                                              {2, static_cast<std::int64_t>(width)})});
-    // The gradient is a view of the weights themselves, rows swapped: each is read before any is written.
+    // The gradient is a view of the weights themselves, rows swapped: each is read before any is
+    // written.
     Tensor view = map.value_tensor();
     auto* second = static_cast<unsigned char*>(view.data()) + width * sizeof(float);
     Tensor swapped =

@@ -1,5 +1,5 @@
-// validate() proves a healthy table healthy after every kind of history, and finds a table that was damaged
-// through its own memory.
+// validate() proves a healthy table healthy after every kind of history, and finds a table that was
+// damaged through its own memory.
 #include "support/fixtures.hpp"
 
 namespace th_test {

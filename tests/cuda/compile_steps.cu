@@ -1,5 +1,5 @@
-// Compiles the per-row steps of include/tensorhash/step as CUDA device code, so that they stay CUDA. Nothing here is
-// run or shipped: the CUDA back end, when it comes, has its own launches.
+// Compiles the per-row steps of include/tensorhash/step as CUDA device code, so that they stay
+// CUDA. Nothing here is run or shipped: the CUDA back end, when it comes, has its own launches.
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/flat.hpp"
@@ -8,7 +8,7 @@
 
 namespace {
 
-using namespace tensorhash::kernel;
+using namespace tensorhash::step;
 
 static_assert(kBoundedWalks);
 
@@ -24,15 +24,15 @@ __device__ void for_rows(std::size_t rows, Body const& body) {
 template <class Reader>
 __global__ void find_rows(IndexView view, BatchView batch, std::size_t rows,
                           std::uint32_t* broken) {
-    typename IndexOf<Reader, Sole>::type const index(view);
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
-        Located const at = find(index, index.hash(batch.keys, row), batch, row);
-        if (at.number == kUndecided) {
+        Match const at = find(index, index.hash(batch.keys, row), batch, row);
+        if (at.buf_index == kUndecided) {
             Shared::store(broken, 1u);
         }
-        batch.numbers[row] = at.number;
+        batch.buf_indices[row] = at.buf_index;
         batch.positions[row] = at.position;
-        batch.mask[row] = at.number != kNoNumber;
+        batch.mask[row] = at.buf_index != kNotFound;
     });
 }
 
@@ -46,7 +46,7 @@ __global__ void claim_rows(IndexView view, BatchView batch, std::size_t rows,
             Shared::store(broken, 1u);
         }
         batch.positions[row] = c.position;
-        batch.numbers[row] = c.number;
+        batch.buf_indices[row] = c.buf_index;
     });
 }
 
@@ -58,17 +58,17 @@ __global__ void join_late_rows(IndexView view, BatchView batch, std::size_t rows
 
 template <class Reader>
 __global__ void settle_rows(IndexView view, BatchView batch, std::size_t rows) {
-    typename IndexOf<Reader, Sole>::type const index(view);
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     for_rows(rows, [&](std::size_t row) { settle(index, batch, row); });
 }
 
 template <class Reader>
 __global__ void publish_rows(IndexView view, BatchView batch, std::size_t rows,
-                             std::uint32_t const* numbers) {
-    typename IndexOf<Reader, Sole>::type const index(view);
+                             std::uint32_t const* buf_indices) {
+    typename IndexOf<Reader, Exclusive>::type const index(view);
     for_rows(rows, [&](std::size_t row) {
         if (batch.mask[row] != 0) {
-            publish(index, batch, row, numbers[row]);
+            publish(index, batch, row, buf_indices[row]);
         }
     });
 }
@@ -97,9 +97,9 @@ __global__ void release_rows(IndexView view, BatchView batch, std::size_t rows) 
 template <class Reader>
 __global__ void place_rows(IndexView view, std::size_t entries, std::uint32_t* broken) {
     typename IndexOf<Reader, Shared>::type const index(view);
-    for_rows(entries, [&](std::size_t number) {
-        std::uint64_t const hash = index.hash(view.key_buffer, number);
-        if (!place(index, hash, static_cast<std::uint32_t>(number))) {
+    for_rows(entries, [&](std::size_t buf_index) {
+        std::uint64_t const hash = index.hash(view.key_buffer, buf_index);
+        if (!place(index, hash, static_cast<std::uint32_t>(buf_index))) {
             Shared::store(broken, 1u);
         }
     });
@@ -124,13 +124,13 @@ TH_INSTANTIATE(Wide12)
 TH_INSTANTIATE(Wide16)
 TH_INSTANTIATE(WideAny)
 
-template <std::uint32_t Lines>
+template <std::uint32_t Buckets>
 __global__ void find_flat(FlatView table, std::uint64_t const* keys, std::uint32_t* rows,
                           std::size_t count) {
     for_rows(count, [&](std::size_t i) {
         std::uint32_t const at = flat_start(table, keys[i]);
         rows[i] = table.double_hash ? flat_find(table, keys[i], at)
-                                    : flat_find_lines<Lines>(table, keys[i], at);
+                                    : flat_find_buckets<Buckets>(table, keys[i], at);
     });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using tensorhash::BoundedHashMap;
 using tensorhash::Eviction;
-using tensorhash::ShardedMap;
+using tensorhash::ShardedHashMap;
 
 constexpr std::size_t kHead = 40;  // of a bounded table's file
 
@@ -145,7 +145,7 @@ void fuzz_sharded_file(std::vector<std::string> const& tables,
     }
     if (random.one_in(3)) bytes = mutated(bytes, one, random);
     try {
-        ShardedMap map = ShardedMap::from_bytes(as_tensor(bytes));
+        ShardedHashMap map = ShardedHashMap::from_bytes(as_tensor(bytes));
         map.validate();
         require_proportion(map, bytes.size());
     } catch (tensorhash::FormatError const&) {

@@ -53,12 +53,12 @@ MUTANTS = [
     ),
     Mutant(
         "find takes no notice of the traces of one class",
-        "*Rule07*:*Rule01*:Traces*",
+        "*Rule07*:*Rule01*:OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/find.hpp",
-                "(ticket_or_traces & missing) >> NarrowLine::class_of(hash) & 1",
-                "(ticket_or_traces & missing & 0x7fffffffu) >> NarrowLine::class_of(hash) & 1",
+                "(ticket_or_overflow & missing) >> NarrowBucket::class_of(hash) & 1",
+                "(ticket_or_overflow & missing & 0x7fffffffu) >> NarrowBucket::class_of(hash) & 1",
             )
         ],
     ),
@@ -86,29 +86,29 @@ MUTANTS = [
     ),
     Mutant(
         "wide keys leave no trace where they went past",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/insert.hpp",
-                "(expected & WideLine::kTrace))) { leave_traces(index, hash, slot.line);",
-                "(expected & WideLine::kTrace))) {",
+                "(expected & WideBucket::kOverflow))) { mark_overflow(index, hash, slot.bucket);",
+                "(expected & WideBucket::kOverflow))) {",
             )
         ],
     ),
     Mutant(
         "a slot taken again loses its lane's trace",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/insert.hpp",
-                "to_slot(hash, mine) | (expected & WideLine::kTrace)",
+                "to_slot(hash, mine) | (expected & WideBucket::kOverflow)",
                 "to_slot(hash, mine)",
             )
         ],
     ),
     Mutant(
         "a row that joins takes its lane's trace away",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/insert.hpp",
@@ -119,34 +119,34 @@ MUTANTS = [
     ),
     Mutant(
         "an erased slot loses its lane's trace",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/erase.hpp",
-                "WideLine::kErased | trace",
-                "WideLine::kErased",
+                "WideBucket::kErased | overflow",
+                "WideBucket::kErased",
             )
         ],
     ),
     Mutant(
         "every erased slot becomes empty",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/erase.hpp",
-                "index.traces(line) == 0",
+                "index.overflow_bits(bucket) == 0",
                 "true",
             )
         ],
     ),
     Mutant(
         "narrow keys leave no trace where they are placed anew",
-        "Traces*",
+        "OverflowBits*",
         [
             Edit(
                 "include/tensorhash/step/insert.hpp",
-                "index.set_ticket(to_position(line, lane), to_ticket(number)); leave_traces(index, hash, line);",
-                "index.set_ticket(to_position(line, lane), to_ticket(number));",
+                "index.set_ticket(to_position(bucket, lane), to_ticket(buf_index)); mark_overflow(index, hash, bucket);",
+                "index.set_ticket(to_position(bucket, lane), to_ticket(buf_index));",
             )
         ],
     ),
@@ -156,7 +156,7 @@ MUTANTS = [
         [
             Edit(
                 "src/index/bucket_index_spread.cpp",
-                "if (NarrowLine::keeps_traces(at)) {",
+                "if (NarrowBucket::has_overflow_bits(at)) {",
                 "if (at > lines.mask) {",
             )
         ],
@@ -164,7 +164,7 @@ MUTANTS = [
     Mutant(
         "the key whose word is the tombstone's mark has no side entry",
         "*Rule05*",
-        [Edit(PROBE, "return hash <= NarrowLine::kErased;", "return hash < NarrowLine::kErased;")],
+        [Edit(PROBE, "return hash <= NarrowBucket::kErased;", "return hash < NarrowBucket::kErased;")],
     ),
     Mutant(
         "-0 and +0 are two keys",
@@ -205,8 +205,8 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/step/erase.hpp",
-                "return number < batch.base || number - batch.base > row;",
-                "return number < batch.base || number - batch.base < row;",
+                "return buf_index < batch.base || buf_index - batch.base > row;",
+                "return buf_index < batch.base || buf_index - batch.base < row;",
             )
         ],
     ),
@@ -216,7 +216,7 @@ MUTANTS = [
         [
             Edit(
                 "src/table/insert.cpp",
-                "std::memset(column.row(batch.numbers[row]), 0, column.row_bytes);",
+                "std::memset(column.row(batch.buf_indices[row]), 0, column.row_bytes);",
                 "(void)column;",
             )
         ],
@@ -238,8 +238,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/row_order.hpp",
-                "if (is_mine(numbers[row])) {",
-                "if (is_mine(numbers[row]) || true) {",
+                "if (is_mine(buf_indices[row])) {",
+                "if (is_mine(buf_indices[row]) || true) {",
             )
         ],
     ),
@@ -332,8 +332,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/victims.hpp",
-                "return rank_of(item.number) != item.rank;",
-                "return item.number >= count && rank_of(0) != item.rank;",
+                "return rank_of(item.buf_index) != item.rank;",
+                "return item.buf_index >= count && rank_of(0) != item.rank;",
             )
         ],
     ),
@@ -348,8 +348,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/evict.cpp",
-                "where_[visit.distinct] = kNone;",
-                "visited_.push_back(lowest.number);",
+                "where_[visit.distinct] = kNotFound;",
+                "visited_.push_back(lowest.buf_index);",
             )
         ],
     ),
@@ -436,8 +436,8 @@ MUTANTS = [
         [
             Edit(
                 "src/sharded/bounded.cpp",
-                "places_[shard_of[row]][leaver[row]] = count_++;",
-                "places_[shard_of[row]][leaver[row]] = leaver[row]; ++count_;",
+                "places_[shard_of[row]][eviction[row]] = count_++;",
+                "places_[shard_of[row]][eviction[row]] = eviction[row]; ++count_;",
             )
         ],
     ),
@@ -447,7 +447,7 @@ MUTANTS = [
         [
             Edit(
                 "src/index/bucket_index.cpp",
-                "secret_(kernel::secret_of(seed))",
+                "secret_(step::secret_of(seed))",
                 "secret_()",
             )
         ],
@@ -469,8 +469,8 @@ MUTANTS = [
         [
             Edit(
                 "src/coords/tables/coord_index.cpp",
-                "rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_)",
-                "kernel::HashSecret{}",
+                "rules.published_hash ? step::HashSecret{} : step::secret_of(seed_)",
+                "step::HashSecret{}",
             )
         ],
     ),

@@ -211,7 +211,7 @@ def test_mistakes_are_named_and_change_nothing():
     lru.insert([1, 2], [1, 2])
     scored.insert([1, 2], [1, 2], scores=[1, 2])
     before = pickle.dumps(lru), pickle.dumps(scored)
-    with pytest.raises(ValueError, match="scores: this table evicts by least recent use"):
+    with pytest.raises(ValueError, match="scores: this table evicts the least recently used entry"):
         lru.insert([3], [3], scores=[1])
     with pytest.raises(ValueError, match="scores: this table evicts by score: expected int64"):
         scored.insert([3], [3])

@@ -301,8 +301,12 @@ def test_what_is_not_finite_is_refused_and_counted(bad, argument):
             ValueError,
             r"points: expected integers within 2\^53",
         ),
-        ({"batch": np.zeros(3, int)}, ValueError, "query_batch: expected with batch"),
-        ({"query_batch": np.zeros(2, int)}, ValueError, "batch: expected with query_batch"),
+        ({"batch": np.zeros(3, int)}, ValueError, "query_batch: expected together with batch"),
+        (
+            {"query_batch": np.zeros(2, int)},
+            ValueError,
+            "batch: expected together with query_batch",
+        ),
         (
             {"batch": np.zeros(2, int), "query_batch": np.zeros(2, int)},
             ValueError,

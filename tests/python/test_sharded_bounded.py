@@ -166,9 +166,9 @@ def test_files_pickles_and_clones_go_on_as_the_table_would(eviction, tmp_path):
             same(ours, theirs)
         assert other.clock == table.clock
         same(other.scores(), table.scores())
-    with pytest.raises(ValueError, match="devices: a bounded table's shares hold on as many"):
+    with pytest.raises(ValueError, match="devices: a bounded table loads only onto as many"):
         ShardedBoundedHashMap.load(tmp_path / "cache", ["cpu:0"])
-    with pytest.raises(ValueError, match="shares hold on as many .* and another policy"):
+    with pytest.raises(ValueError, match="loads only onto as many .* and another policy"):
         ShardedBoundedHashMap.load(tmp_path / "cache", policy="mod")
     with pytest.raises(ValueError, match=r"cache\.thash.* ShardedBoundedHashMap's load reads"):
         ShardedHashMap.load(tmp_path / "cache")

@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "support/reduce_oracle.hpp"
+#include "support/sanitized.hpp"
 
 namespace th_test {
 
 bool runs_in_full() {
-    return !TH_TEST_SANITIZED || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
+    return !is_sanitized() || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
 }
 
 namespace {

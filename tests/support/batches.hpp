@@ -1,5 +1,5 @@
-// Makes batches: keys of any width and dtype from numbers, values from a seed, and their bytes back again.
-// No GoogleTest here, so that the fuzzer can use it too.
+// Makes batches: keys of any width and dtype from numbers, values from a seed, and their bytes back
+// again. No GoogleTest here, so that the fuzzer can use it too.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ private:
     std::uint64_t state_;
 };
 
-/// Sanitizers make tests ten times slower, so their builds take a sample of key kinds, thread counts
-/// and sizes. TENSORHASH_TEST_IN_FULL=1 asks for all of them (make test-release).
+/// Sanitizers make tests ten times slower, so their builds take a sample of key kinds, thread
+/// counts and sizes. TENSORHASH_TEST_IN_FULL=1 asks for all of them (make test-release).
 bool runs_in_full();
 
 /// A dtype and element shape under a name that GoogleTest accepts.
@@ -47,14 +47,16 @@ KeyKind bytes_kind(std::int64_t width);
 
 std::vector<KeyKind> typed_kinds();
 
-/// Every width from 1 to 64 bytes, two wider ones, and the typed keys; under sanitizers a sample of them.
+/// Every width from 1 to 64 bytes, two wider ones, and the typed keys; under sanitizers a sample of
+/// them.
 std::vector<KeyKind> all_kinds();
 
 /// One of each way through the engine: in-slot words, the fast wide paths, odd widths, float keys.
 std::vector<KeyKind> sample_kinds();
 
-/// Half of the keys are random bytes; the others differ in one small number that starts at any byte, so that a
-/// comparison or a hash that skips a byte somewhere is caught. Keys of four bytes and more are distinct.
+/// Half of the keys are random bytes; the others differ in one small number that starts at any
+/// byte, so that a comparison or a hash that skips a byte somewhere is caught. Keys of four bytes
+/// and more are distinct.
 void write_key(char* out, std::size_t width, std::uint64_t id);
 
 Shape rows_shape(std::size_t rows, Element const& element);
@@ -67,8 +69,8 @@ Tensor make_keys(Element const& key, Ids const& ids);
 /// Any bits at all: values are copied, not understood, by everything but accumulate.
 Tensor make_values(Element const& value, std::size_t rows, std::uint64_t seed);
 
-/// Floats of very different sizes, so that another order of addition shows in the bits; no NaN, no zero. Other
-/// dtypes: any bits.
+/// Floats of very different sizes, so that another order of addition shows in the bits; no NaN, no
+/// zero. Other dtypes: any bits.
 Tensor make_finite_values(Element const& value, std::size_t rows, std::uint64_t seed);
 
 std::vector<Tensor> make_columns(std::vector<Element> const& columns, std::size_t rows,

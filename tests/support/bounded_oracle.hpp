@@ -1,4 +1,5 @@
-// The bounded table, one row at a time: a map, and a search through all of it for the entry that leaves.
+// The bounded table, one row at a time: a map, and a search through all of it for the entry that
+// leaves.
 #pragma once
 
 #include <map>

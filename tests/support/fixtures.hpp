@@ -89,7 +89,8 @@ std::vector<std::uint8_t> mask_of(Located const& located);
 ::testing::AssertionResult same_bytes(Tensor const& got, Tensor const& want);
 ::testing::AssertionResult same_bytes(Tensor const& got, std::string const& want);
 
-/// The message of the error that `call` throws; fails the test if it throws nothing or another type.
+/// The message of the error that `call` throws; fails the test if it throws nothing or another
+/// type.
 template <class Error, class Call>
 std::string message_of(Call call) {
     try {

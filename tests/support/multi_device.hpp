@@ -1,4 +1,5 @@
-// MultiDeviceHashTable as its tests use it: int64 keys, floats, three CPU devices, vectors for pointers.
+// MultiDeviceHashTable as its tests use it: int64 keys, floats, three CPU devices, vectors for
+// pointers.
 #pragma once
 
 #include <memory>

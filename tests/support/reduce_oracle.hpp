@@ -1,5 +1,6 @@
 // What one step of accumulate does to one stored value, element by element, without cleverness.
-// Half precision is written out here on its own, through double, so that the core's is not its own judge.
+// Half precision is written out here on its own, through double, so that the core's is not its own
+// judge.
 #pragma once
 
 #include <cstddef>

@@ -146,7 +146,7 @@ ShardedTwin::Answers ShardedTwin::rows(Tensor const& keys, std::vector<Tensor> c
     return out;
 }
 
-void ShardedTwin::compare(Located const& got, Answers const& want, std::string const& what) {
+void ShardedTwin::compare(ShardedLocated const& got, Answers const& want, std::string const& what) {
     require_equal(mask_of(got.mask), want.mask, what + " mask");
     require_equal(to_vector<std::int64_t>(got.indices), want.indices, what + " indices");
 }

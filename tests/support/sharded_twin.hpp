@@ -1,4 +1,5 @@
-// A sharded table and its oracle: one plain oracle per shard, fed row by row by a routing of the test's own.
+// A sharded table and its oracle: one plain oracle per shard, fed row by row by a routing of the
+// test's own.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,8 @@
 namespace th_test {
 
 using tensorhash::Device;
-using tensorhash::ShardedMap;
+using tensorhash::ShardedLocated;
+using tensorhash::ShardedHashMap;
 using tensorhash::ShardPolicy;
 
 std::vector<Device> cpus(int count);
@@ -36,7 +38,7 @@ public:
     /// Everything that can be seen from outside, and validate().
     void check() const;
 
-    ShardedMap table;
+    ShardedHashMap table;
     std::vector<Oracle> oracles;
 
 private:
@@ -47,7 +49,7 @@ private:
     using Call = std::function<OracleLocated(Oracle&, Rows const& key, std::vector<Rows> const&)>;
 
     Answers rows(Tensor const& keys, std::vector<Tensor> const& values, Call const& call);
-    static void compare(Located const& got, Answers const& want, std::string const& what);
+    static void compare(ShardedLocated const& got, Answers const& want, std::string const& what);
 
     Element key_;
     std::vector<Element> values_;

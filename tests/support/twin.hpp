@@ -1,5 +1,6 @@
-// A table and its oracle in one hand: every call goes to both, and any difference is thrown as a sentence.
-// Exceptions rather than GoogleTest's macros, so that the fuzzer and other threads can use it.
+// A table and its oracle in one hand: every call goes to both, and any difference is thrown as a
+// sentence. Exceptions rather than GoogleTest's macros, so that the fuzzer and other threads can
+// use it.
 #pragma once
 
 #include <cstdint>

@@ -141,13 +141,13 @@ def test_ranks_that_a_trace_does_not_know_fail_when_run():
 
 def test_an_export_of_other_dtypes_is_refused(table):
     handle = table.resource_handle
-    match = "expected one of int32 to float, got .*int64"
+    match = "expected a table of int32 to float, got .*int64"
     with pytest.raises(Invalid, match=match):
         thtf.ops.tensorhash_export(handle, 0, 9, 9, Tin=tf.int32, Tout=tf.float32, value_shape=[4])
     with pytest.raises(Invalid, match=match):
         raw.LookupTableExportV2(table_handle=handle, Tkeys=tf.int32, Tvalues=tf.float32)
     strings = thtf.HashTable(tf.string, tf.float32, 0.0)
-    with pytest.raises(Invalid, match="expected one of int32 to float, got .*string"):
+    with pytest.raises(Invalid, match="expected a table of int32 to float, got .*string"):
         raw.LookupTableExportV2(
             table_handle=strings.resource_handle, Tkeys=tf.int32, Tvalues=tf.float32
         )

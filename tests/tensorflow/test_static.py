@@ -84,7 +84,7 @@ def test_a_shared_table_is_not_opened_with_a_part_of_it(keys):
     nothing = (tf.convert_to_tensor(keys)[:0], tf.zeros(0, tf.int32))
     for part, count in (({a: 2}, 1), (([a, a], [2, 2]), 1), (nothing, 0)):
         with pytest.raises(
-            tf.errors.FailedPreconditionError, match=f"2 entries; got {count} of them"
+            tf.errors.FailedPreconditionError, match=f"2 entries again; got {count} of them"
         ):
             thtf.StaticHashTable(part, -1, shared_name=name)
     for more in ({a: 2, b: 4, keys[0] * 2: 5}, {b: 4, a: 3}):

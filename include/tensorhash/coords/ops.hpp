@@ -11,14 +11,14 @@
 
 namespace tensorhash::coords {
 
-/// `coords`, and the sum of every row with every row of `offsets`, int64 [K, D]: first the rows
-/// themselves, then offset by offset. `chunk` offsets are looked up at once, which changes only
-/// memory and time. Without `batches`, the largest batch is the last.
+/// The distinct rows among `coords` and all sums of a row and an offset, int64 [K, D]: first the
+/// rows themselves, then offset by offset. `chunk` is the number of offsets that are looked up at
+/// once; it changes only memory and time. Without `batches`, the largest batch is the last.
 TH_API BatchedCoords expand_coords(Tensor const& coords, Tensor const& offsets,
                                    std::int64_t chunk = 0,
                                    std::optional<std::int64_t> batches = {});
 
-/// Every axis divided by its stride and rounded down.
+/// The distinct rows after every axis is divided by its stride and rounded down.
 TH_API BatchedCoords stride_coords(Tensor const& coords, std::vector<std::int64_t> const& stride,
                                    std::optional<std::int64_t> batches = {});
 

@@ -1,5 +1,5 @@
-// PackedHashTable, PackedHashTable128 and CoordTable: tables from integer coordinates to the row
-// where each first occurred.
+// PackedHashTable, PackedHashTable128 and CoordTable: tables that map integer coordinates to the
+// row of their first occurrence.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,11 @@ public:
     Tensor keys_tensor() const;
     Tensor values_tensor() const;
 
-    /// Slots, a power of two.
+    /// The number of slots, a power of two.
     std::int64_t capacity() const;
     std::int64_t num_entries() const;
     std::int64_t num_distinct() const;
-    /// Columns; 0 until the first batch, which may be an empty one, sets them.
+    /// The number of columns; 0 until the first batch, which may be empty, sets it.
     int key_dim() const;
     Device device() const noexcept { return {}; }
     bool use_double_hash() const noexcept;
@@ -76,7 +76,7 @@ private:
 };
 
 /// Coordinates (b, x, y, z): b from 0 to kBatchMax, the others from kCoordMin to kCoordMax.
-/// ValueError for numbers out of range. The hash is Splitmix64Hash, which is public. For untrusted
+/// ValueError for numbers out of range. The hash is Splitmix64Hash, without a seed. For untrusted
 /// coordinates use CoordTable, which has a random seed.
 class TH_API PackedHashTable : public CoordTableBase {
 public:

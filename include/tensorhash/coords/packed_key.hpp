@@ -5,13 +5,13 @@
 
 namespace tensorhash::coords {
 
-using kernel::kBatchMax;
-using kernel::kCoordMax;
-using kernel::kCoordMin;
-using kernel::kValidBit;
-using kernel::pack_key_4d;
-using kernel::packed_or_empty;
-using kernel::Splitmix64Hash;
-using kernel::unpack_key_4d;
+using step::kBatchMax;
+using step::kCoordMax;
+using step::kCoordMin;
+using step::kValidBit;
+using step::pack_key_4d;
+using step::packed_or_empty;
+using step::Splitmix64Hash;
+using step::unpack_key_4d;
 
 }  // namespace tensorhash::coords

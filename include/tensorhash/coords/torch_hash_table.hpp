@@ -1,5 +1,4 @@
-// TorchHashTable: keys are rows of integers of any width, hashed with Murmur and compared number by
-// number.
+// TorchHashTable: keys are rows of any number of integers, hashed with Murmur and compared in full.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +31,18 @@ public:
     /// int32 [M]: the row of each key, or -1.
     Tensor search(Tensor const& search_keys) const;
 
-    /// int32 [num_entries, key_dim]: every row inserted, in order.
+    /// int32 [num_entries, key_dim]: every inserted row, in order.
     Tensor vector_keys() const;
     /// int32: the first row of each key, ascending.
     Tensor unique_index() const;
-    /// A copy of the slots, int32 [capacity, 2]: slot and row, -1 and -1 where empty.
+    /// A copy of the slots, int32 [capacity, 2]: slot number and row, or -1 and -1 where empty.
     Tensor table_kvs() const;
     bool grows() const;
 
     std::int64_t capacity() const;
     std::int64_t num_entries() const;
     std::int64_t num_distinct() const;
-    /// -1 until the first batch, which may be an empty one, sets it.
+    /// -1 until the first batch, which may be empty, sets it.
     int key_dim() const;
     Device device() const noexcept { return {}; }
 

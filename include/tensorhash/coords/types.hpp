@@ -24,9 +24,9 @@ enum class Strategy : std::uint8_t {
     Fastest,       ///< Blocks where they apply, else Merge
     Flat,          ///< one probe per out row and offset
     Hierarchical,  ///< probes coarse cells first; odd kernels over three axes, dilation 1
-    Merge,         ///< merges the sorted coordinates with their own shift
+    Merge,         ///< merges the sorted coordinates with shifted ones
     WarpConvNet,   ///< Hierarchical from 125 offsets on where it applies, else Flat
-    Blocks,        ///< bits in blocks of 8^3; up to three axes, up to 16 wide, dilation 1
+    Blocks,        ///< bits in blocks of 8^3; two or three axes, up to 16 wide, dilation 1
 };
 
 /// What a kernel map does with repeated rows of in_coords.
@@ -43,7 +43,7 @@ enum class VoxelReduce : std::uint8_t { First, Last, Sum, Mean, Min, Max };
 /// negative or at least 2^24, `offsets` lists only the batches that occur, and the first column
 /// says which they are.
 struct BatchedCoords {
-    Tensor coords;   ///< [M, 1 + D], the dtype that came in
+    Tensor coords;   ///< [M, 1 + D], of the input's dtype
     Tensor offsets;  ///< int64 [B + 1]
 };
 
@@ -55,8 +55,8 @@ struct Neighbors {
     Tensor offsets;    ///< int64 [M + 1]
 };
 
-/// Points [N, D] of any real dtype. With `batch`, int64 [N], points and queries of different
-/// batches are never neighbours.
+/// Points [N, D] of any float or integer dtype. With `batch`, integers [N], points and queries of
+/// different batches are never neighbours.
 struct Cloud {
     Tensor points;
     std::optional<Tensor> batch = {};

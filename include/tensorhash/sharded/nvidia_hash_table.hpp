@@ -1,5 +1,5 @@
-// MutableNvidiaHashTableOfScalarsT: the verbs of a TensorFlow lookup table on a multi-device table,
-// without TensorFlow.
+// MutableNvidiaHashTableOfScalarsT: a multi-device table with the verbs of a TensorFlow lookup
+// table. Does not need TensorFlow.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,9 @@
 
 namespace tensorhash {
 
-/// Scalar keys to scalar values over several devices. Keys have any shape, values the same one. As
-/// in TensorFlow, `insert` overwrites and the last of equal keys wins. A call that throws changes
-/// nothing, and any thread may call. The table that it holds, `table()`, has all verbs of
-/// MultiDeviceHashTable.
+/// Maps scalar keys to scalar values over several devices. Keys have any shape, and values have the
+/// same shape. As in TensorFlow, insert() overwrites, and of equal keys the last wins. A call that
+/// throws changes nothing. Any thread may call. table() has the other verbs.
 template <class K, class V>
 class MutableNvidiaHashTableOfScalarsT {
     static_assert(HasDtype<K> && HasDtype<V>, "K and V must be numbers that are a dtype");
@@ -35,8 +34,8 @@ public:
     static constexpr Dtype key_dtype() noexcept { return dtype_of<K>; }
     static constexpr Dtype value_dtype() noexcept { return dtype_of<V>; }
 
-    /// The value of each key, in the shape of `keys`; `default_value` where a key is missing: a
-    /// scalar, or one per key.
+    /// The value of each key, in the shape of `keys`. Missing keys get `default_value`: a scalar,
+    /// or one value per key.
     Tensor find(Tensor const& keys, Tensor const& default_value) const {
         Tensor const fill =
             default_value.rank() == 0 ? default_value : rows(default_value, keys, "default_value");
@@ -54,7 +53,7 @@ public:
         std::shared_lock const lock(import_);
         table_.map().insert_or_assign(flat(keys), {columns});
     }
-    /// A key that is missing is no error.
+    /// Removes keys and ignores missing ones.
     void remove(Tensor const& keys) {
         std::shared_lock const lock(import_);
         table_.map().erase(flat(keys));
@@ -67,29 +66,29 @@ public:
         std::shared_lock const lock(import_);
         return sizeof(*this) + table_.map().memory_usage().total();
     }
-    /// All keys and values of one moment, device by device.
+    /// All keys and values at one moment, device by device.
     Items export_values() const {
         std::shared_lock const lock(import_);
         return table_.map().items();
     }
-    /// Everything out, these in. The other calls of this class see the old table or the new one.
+    /// Replaces all keys and values. Other calls of this class see the old table or the new one.
     void import_values(Tensor const& keys, Tensor const& values) {
-        ShardedMap fresh = empty_like_this();
+        ShardedHashMap fresh = empty_like_this();
         fresh.insert_or_assign(flat(keys), {rows(values, keys, "values")});
         std::unique_lock const lock(import_);
         table_.map() = std::move(fresh);
     }
 
-    /// Do not use it while another thread imports.
+    /// Do not use the table while another thread calls import_values().
     Table& table() noexcept { return table_; }
     Table const& table() const noexcept { return table_; }
 
 private:
-    ShardedMap empty_like_this() const {
+    ShardedHashMap empty_like_this() const {
         std::shared_lock const lock(import_);
-        ShardedMap const& map = table_.map();
-        return ShardedMap(Capacity{0}, map.key_element(), map.value_elements(), map.devices(),
-                          map.policy());
+        ShardedHashMap const& map = table_.map();
+        return ShardedHashMap(Capacity{0}, map.key_element(), map.value_elements(), map.devices(),
+                              map.policy());
     }
     static Tensor flat(Tensor const& tensor) {
         return tensor.contiguous().reshape({tensor.size()});
@@ -103,7 +102,7 @@ private:
     }
 
     Table table_;
-    mutable std::shared_mutex import_;  // shared by all calls, alone for import_values
+    mutable std::shared_mutex import_;  // exclusive in import_values(), shared elsewhere
 };
 
 }  // namespace tensorhash

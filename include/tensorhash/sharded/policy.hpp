@@ -1,4 +1,4 @@
-// Which shard a key belongs to: the mixed hash that is the default, exact mod, or a caller's own rule.
+// Shard policies: rules that assign keys to shards. By hash (the default), by mod, or custom.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace tensorhash {
 
-/// A rule by name. `route` gets contiguous keys [N, *element_shape] and fills in each row's shard, 0 .. shards - 1. It must
-/// give equal keys the same shard, always. Float keys come canonical: no -0, one NaN.
+/// A named rule. `route` gets contiguous keys [N, *element_shape] and writes the shard of each row,
+/// 0 to shards - 1. Equal keys must always get the same shard. Float keys have no -0 and one NaN.
 struct ShardPolicy {
     using Route =
         std::function<void(Tensor const& keys, int shards, std::span<std::int32_t> shard)>;
@@ -24,14 +24,14 @@ struct ShardPolicy {
     Route route;
 };
 
-/// A hash of the whole key, independent of the tables' own: any keys spread evenly. "hash".
+/// "hash": a hash of the whole key, independent of the tables' hash. Spreads any keys evenly.
 TH_API ShardPolicy hash_policy();
-/// key - shards * floor(key / shards) of keys that are one integer; negative keys too. "mod".
+/// "mod": key mod shards, never negative. For keys of one integer.
 TH_API ShardPolicy mod_policy();
-/// By name; throws ValueError that lists the names.
+/// "hash" or "mod". Throws ValueError otherwise.
 TH_API ShardPolicy policy_from_name(std::string_view name);
 
-/// The shard that hash_policy() gives to a key of so many bytes; float_bytes is 4 or 8 for float keys, else 0.
+/// The shard that hash_policy() gives to one key. `float_bytes` is 4 or 8 for float keys, else 0.
 TH_API std::int32_t hash_shard(void const* key, std::size_t bytes, std::size_t float_bytes,
                                int shards) noexcept;
 
@@ -39,7 +39,7 @@ TH_API std::int32_t hash_shard(void const* key, std::size_t bytes, std::size_t f
 TH_API void for_row_ranges(std::size_t rows,
                            std::function<void(std::size_t begin, std::size_t end)> const& body);
 
-/// Exact mod for the typed table: policy(shards, key), never negative.
+/// mod_policy() for the typed table: policy(shards, key).
 template <class Key>
 struct ModPolicy {
     static_assert(std::is_integral_v<Key>, "ModPolicy is for keys that are integers");
@@ -53,7 +53,7 @@ struct ModPolicy {
     }
 };
 
-/// The default of the typed table: what hash_policy() gives.
+/// hash_policy() for the typed table, its default.
 template <class Key>
 struct HashPolicy {
     int operator()(int shards, Key const& key) const {
@@ -62,7 +62,7 @@ struct HashPolicy {
     }
 };
 
-/// A function object policy(shards, key) -> shard as a rule. It is called from several threads at once.
+/// Wraps a function object policy(shards, key) -> shard. Several threads call it at once.
 template <class Key, class Policy>
 ShardPolicy policy_of(std::string name, Policy policy) {
     return {std::move(name),

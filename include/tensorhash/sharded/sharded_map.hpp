@@ -1,4 +1,4 @@
-// ShardedMap: HashMap's verbs over several tables, one per device, that act as one.
+// ShardedHashMap: several tables, one per device, that act as one HashMap.
 #pragma once
 
 #include <cstddef>
@@ -16,127 +16,134 @@
 
 namespace tensorhash {
 
-/// Where a key of a sharded table lives, as one number: shard << 32 | index within the shard.
+/// The index of an entry in a sharded table: shard << 32 | index within the shard.
 inline constexpr std::int64_t global_index(std::int64_t shard, std::int64_t local) noexcept {
     return shard << 32 | local;
 }
 
-/// What a bounded sharded table holds at most: never more than `max_capacity` keys in all. Each shard has an equal share of
-/// it, the first ones one more if it does not divide, and evicts when its own share is full, as BoundedHashMap does.
+/// Where each row's key lives, and what happened to the row.
+struct ShardedLocated {
+    Tensor indices;  ///< int64 [N]: global indices, valid for every row; -1 if not found
+    Tensor mask;     ///< bool [N]: `insert`: the row added its key; `find`: found
+};
+
+/// The limit of a bounded sharded table: `max_capacity` keys in all. Each shard has an equal share;
+/// the first shards get the remainder. A shard evicts when its own share is full, as BoundedHashMap
+/// does.
 struct Bound {
     Capacity max_capacity;
     Eviction eviction = Eviction::Lru;
 };
 
-/// ExportRoom with the indices of a sharded table.
+/// ExportRoom with int64 indices.
 struct ShardedRoom {
     void* keys = nullptr;
     std::vector<void*> values;
     std::int64_t* indices = nullptr;
 };
 
-/// A table cut into shards. The policy says which shard a key belongs to; each shard is a table on a device of its own,
-/// "cpu:0", "cpu:1", …, with threads of its own.
-///
-/// HashMap's contract holds for the whole: a batch acts as if its rows were applied one by one, in order; a call that
-/// throws changed no shard; many may read, a writer is alone. Indices are int64, see global_index().
-class TH_API ShardedMap {
+/// One table in several shards. Each shard is a table on its own device, "cpu:0", "cpu:1" …, with
+/// its own threads. The policy decides which shard a key belongs to. HashMap's contract holds for
+/// the whole table: batches apply in row order, a call that throws changes no shard, readers run
+/// together, a writer alone. Indices are int64: see global_index().
+class TH_API ShardedHashMap {
 public:
-    /// Every shard gets its part of the capacity and some more, so that so many evenly spread keys
-    /// fit without growth. The seed is as HashMap's, another one for each shard. Which shard a key
-    /// belongs to is the policy's choice alone.
-    ShardedMap(Capacity init_capacity, Element key, std::vector<Element> values,
-               std::vector<Device> devices, ShardPolicy policy = hash_policy(),
-               std::optional<std::uint64_t> seed = {});
-    /// Bounded: keys come in through admit(), and the verbs that would add or overwrite without it are refused.
-    ShardedMap(Bound bound, Element key, std::vector<Element> values, std::vector<Device> devices,
-               ShardPolicy policy = hash_policy(), std::optional<std::uint64_t> seed = {});
-    static ShardedMap from_items(Tensor const& keys, std::vector<Tensor> const& values,
-                                 std::vector<Device> devices, ShardPolicy policy = hash_policy());
+    /// Each shard gets its part of the capacity and a margin, so that `init_capacity` evenly spread
+    /// keys fit without growth. The seed works as in HashMap; each shard has its own.
+    ShardedHashMap(Capacity init_capacity, Element key, std::vector<Element> values,
+                   std::vector<Device> devices, ShardPolicy policy = hash_policy(),
+                   std::optional<std::uint64_t> seed = {});
+    /// A bounded table. Add keys with admit(); the other verbs that add or assign are refused.
+    ShardedHashMap(Bound bound, Element key, std::vector<Element> values,
+                   std::vector<Device> devices, ShardPolicy policy = hash_policy(),
+                   std::optional<std::uint64_t> seed = {});
+    static ShardedHashMap from_items(Tensor const& keys, std::vector<Tensor> const& values,
+                                     std::vector<Device> devices,
+                                     ShardPolicy policy = hash_policy());
 
-    ShardedMap(ShardedMap&&) noexcept;
-    ShardedMap& operator=(ShardedMap&&) noexcept;
-    /// Copying a table is never an accident: call clone().
-    ShardedMap(ShardedMap const&) = delete;
-    ShardedMap& operator=(ShardedMap const&) = delete;
-    ~ShardedMap();
+    ShardedHashMap(ShardedHashMap&&) noexcept;
+    ShardedHashMap& operator=(ShardedHashMap&&) noexcept;
+    /// To copy a table, call clone().
+    ShardedHashMap(ShardedHashMap const&) = delete;
+    ShardedHashMap& operator=(ShardedHashMap const&) = delete;
+    ~ShardedHashMap();
 
-    // HashMap's verbs, with int64 indices.
-    Located insert(Tensor const& keys, std::vector<Tensor> const& values);
-    Located activate(Tensor const& keys);
-    Located insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
-    Located accumulate(Tensor const& keys, std::vector<Tensor> const& values,
-                       std::vector<Reduce> const& reduce);
-    Located find(Tensor const& keys) const;
+    // As in HashMap, with int64 indices.
+    ShardedLocated insert(Tensor const& keys, std::vector<Tensor> const& values);
+    ShardedLocated activate(Tensor const& keys);
+    ShardedLocated insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values);
+    ShardedLocated accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                              std::vector<Reduce> const& reduce);
+    ShardedLocated find(Tensor const& keys) const;
     Tensor contains(Tensor const& keys) const;
     Tensor erase(Tensor const& keys);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
-    // Of a bounded table only, as BoundedHashMap's, with int64 indices.
-    /// BoundedHashMap's accumulate on every shard. Those that leave come in the order of the rows for which they did.
+    // For bounded tables only, as in BoundedHashMap, with int64 indices.
+    /// BoundedHashMap::accumulate on every shard. Evicted entries are in the order of the rows that
+    /// evicted them.
     Admitted admit(Tensor const& keys, std::vector<Tensor> const& values,
                    std::vector<Reduce> const& reduce, Tensor const& scores = {});
-    /// The same with zeros for the new keys, and the values of the others as they are.
+    /// BoundedHashMap::activate: new keys get zeros, the values of the others do not change.
     Admitted admit(Tensor const& keys, Tensor const& scores = {});
     std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
                                       Tensor const& scores = {});
-    /// int64 [size], in the order of all listings.
+    /// int64 [size], in the order of the listings.
     Tensor scores() const;
-    /// The batches so far that could change the table, on whatever shards.
+    /// The batches so far that could change the table. All shards have the same clock.
     std::uint64_t clock() const;
-    /// Nothing if the table is not bounded.
+    /// Empty if the table is not bounded.
     std::optional<Bound> bound() const;
 
-    /// What `get` and `contains` give, of one moment.
-    struct Found {
+    /// The results of get() and contains() at the same moment.
+    struct ValuesAndMask {
         std::vector<Tensor> values;
         Tensor mask;
     };
-    Found get_with_mask(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+    ValuesAndMask get_with_mask(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
-    // Into and out of memory of the caller's, as HashMap's.
+    // As in HashMap.
     void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                   std::vector<void*> const& out, bool* found) const;
-    /// Everything out, these items in; of equal keys the last row wins. Readers see the old table
-    /// or the new one.
     void replace(Tensor const& keys, std::vector<Tensor> const& values);
-    /// Up to `limit` live entries at global indices begin <= index < end; returns where to go on,
-    /// or -1.
+    /// HashMap::export_from for global indices begin <= index < end.
     std::int64_t export_from(std::int64_t begin, std::int64_t end, std::int64_t limit,
                              std::function<ShardedRoom(std::int64_t rows)> const& make_room) const;
 
-    /// Overwrites the values of keys that are there, the last of equal keys wins. bool [N]: which rows were there.
+    /// Overwrites the values of keys in the table; of equal keys the last row wins. bool [N]: which
+    /// keys were found.
     Tensor assign(Tensor const& keys, std::vector<Tensor> const& values);
-    /// HashMap's update: an optimizer's step for each row.
-    Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
-                   UpdateOptions const& options = {});
-    /// Called with a row and the addresses of its key's values, one per column.
-    using RowUpdate = std::function<void(std::size_t row, void* const* values)>;
-    /// Calls `change` for each row whose key is there: rows of one key in order, different keys from several threads at
-    /// once. It must not use this table. If it throws, every value is what it was. bool [N]: which rows were there.
-    Tensor update(Tensor const& keys, RowUpdate const& change);
+    /// As in HashMap.
+    ShardedLocated update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
+                          UpdateOptions const& options = {});
+    /// Calls `change` for each row with a key in the table: rows of one key in order, different
+    /// keys on several threads at once. It must not use this table. If it throws, all values are
+    /// restored. bool [N]: which keys were found.
+    Tensor update(Tensor const& keys, RowChange const& change);
 
-    /// `insert` into one shard. Throws ValueError that names the first row whose key belongs to another shard.
-    Located insert_into(std::size_t shard, Tensor const& keys, std::vector<Tensor> const& values);
-    /// int32 [N]: the shard each key belongs to, there or not.
+    /// insert() into one shard. Throws ValueError that names the first row if a key belongs to
+    /// another shard.
+    ShardedLocated insert_into(std::size_t shard, Tensor const& keys,
+                               std::vector<Tensor> const& values);
+    /// int32 [N]: the shard of each key, whether the key is in the table or not.
     Tensor shard_of(Tensor const& keys) const;
 
-    // Listings go shard by shard, within a shard by index: they ascend by global index.
+    // Listings ascend by global index, so they go shard by shard.
     Tensor active_buf_indices() const;
     Tensor keys() const;
     Items items() const;
-    /// One shard's, at one moment.
+    /// The items of one shard.
     Items items(std::size_t shard) const;
-    /// One shard's buffers, [capacity(shard), *shape], shared, as HashMap's.
+    /// Views of one shard's buffers, [capacity(shard), *shape], as in HashMap.
     Tensor key_tensor(std::size_t shard) const;
     Tensor value_tensor(std::size_t shard, std::size_t column = 0) const;
 
-    /// Makes room for `capacity` evenly spread keys; never shrinks, never moves an entry.
+    /// Makes room for `capacity` evenly spread keys. Never shrinks, never moves an entry.
     void reserve(Capacity capacity);
     void clear();
-    /// HashMap's compact() on every shard: int32 [capacity(shard)] each.
+    /// HashMap::compact on every shard: one int32 [capacity(shard)] per shard.
     std::vector<Tensor> compact();
-    ShardedMap clone() const;
+    ShardedHashMap clone() const;
 
     std::int64_t size() const;
     std::int64_t size(std::size_t shard) const;
@@ -146,32 +153,32 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     std::size_t shards() const noexcept;
     std::vector<Device> const& devices() const noexcept;
-    /// The shard that lives on `device`; throws ValueError that lists the devices.
+    /// The shard on `device`. Throws ValueError that lists the devices.
     std::size_t shard_on(Device device) const;
     ShardPolicy const& policy() const noexcept;
     MemoryUsage memory_usage() const;
-    /// Throws CorruptTable unless every shard is sound and holds only keys of its own, and all of a
-    /// bounded table's have the same clock.
+    /// Throws CorruptTable unless every shard is valid and holds only its own keys, and the shards
+    /// of a bounded table have the same clock.
     void validate() const;
 
-    /// One file with all shards.
+    /// Writes one file with all shards.
     void save(std::string const& file_name) const;
     Tensor to_bytes() const;
-    /// A bounded table's file goes onto as many shards with the same policy only: on others its shares would not hold.
-    /// Reads what save() or HashMap::save() wrote onto `devices` (none: "cpu:0", …, as many as were saved). Where shards
-    /// and policy are the saved ones, indices are too; otherwise keys are routed anew. Without a policy the saved one is
-    /// used; a policy that has no name of ours must be given.
-    /// `max_bytes` is HashMap's, for all shards together; a bounded table's file may need it.
-    static ShardedMap load(std::string const& file_name, std::vector<Device> devices = {},
-                           std::optional<ShardPolicy> policy = {},
-                           std::optional<std::uint64_t> max_bytes = {});
-    static ShardedMap from_bytes(Tensor const& bytes, std::vector<Device> devices = {},
-                                 std::optional<ShardPolicy> policy = {},
-                                 std::optional<std::uint64_t> max_bytes = {});
+    /// Reads a file of save() or HashMap::save(). Without `devices`: one "cpu:<i>" per saved shard.
+    /// Without `policy`: the saved one; a custom policy must be given. With as many shards and the
+    /// same policy, indices stay the same; otherwise keys are routed again, which is refused for a
+    /// bounded table because its shares would not fit. `max_bytes` is as in HashMap::load, for all
+    /// shards together. A bounded table with few keys may need it: its whole capacity counts.
+    static ShardedHashMap load(std::string const& file_name, std::vector<Device> devices = {},
+                               std::optional<ShardPolicy> policy = {},
+                               std::optional<std::uint64_t> max_bytes = {});
+    static ShardedHashMap from_bytes(Tensor const& bytes, std::vector<Device> devices = {},
+                                     std::optional<ShardPolicy> policy = {},
+                                     std::optional<std::uint64_t> max_bytes = {});
 
 private:
     struct Impl;
-    explicit ShardedMap(std::unique_ptr<Impl> impl);
+    explicit ShardedHashMap(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
 };
 

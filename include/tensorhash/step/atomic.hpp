@@ -1,19 +1,19 @@
-// Two ways to touch memory of the index: shared with other threads (atomic), or alone (plain).
+// Access to index memory: Shared (atomic, because other threads use it too) or Exclusive (plain).
 #pragma once
 
 #include "tensorhash/step/platform.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
-/// Two adjacent words at a multiple of 16 bytes, which device code reads with one load. Each word is
-/// read atomically, the pair is not.
+/// Two adjacent words, aligned to 16 bytes so that device code reads them with one load. Each word
+/// is read atomically; the pair is not.
 struct alignas(16) WordPair {
     std::uint64_t first;
     std::uint64_t second;
 };
 
-/// Other threads work on the same lines. Relaxed orders suffice: a word carries its whole meaning.
+/// Other threads access the same buckets. Relaxed order suffices: each word is complete in itself.
 struct Shared {
     static constexpr bool kShared = true;
 
@@ -37,7 +37,8 @@ struct Shared {
 #endif
     }
 
-    /// True if `*p` was `expected` and is now `desired`; else `expected` is what was there. Success and failure: relaxed.
+    /// If `*p` equals `expected`, stores `desired` and returns true. Otherwise loads `*p` into
+    /// `expected`. Relaxed on success and on failure.
     template <class T>
     static TH_STEP bool cas(T* p, T& expected, T desired) {
 #if defined(__CUDA_ARCH__)
@@ -50,7 +51,7 @@ struct Shared {
 #endif
     }
 
-    /// Relaxed, as `load`.
+    /// Relaxed, like `load`.
     static TH_STEP WordPair load_pair(std::uint64_t const* p) {
 #if defined(__CUDA_ARCH__)
         WordPair pair;
@@ -64,9 +65,9 @@ struct Shared {
 #endif
     }
 
-    /// Sets `*p` to `value` if that is larger, and returns what was there. Relaxed. Most callers find
-    /// a larger value, so the load comes first. On a GPU an exchange loop would be quadratic: the
-    /// threads of a warp that meet at one key would fail one after the other.
+    /// Raises `*p` to at least `value` and returns the old value. Relaxed. Loads first, because
+    /// most callers find a larger value. On a GPU a CAS loop would be quadratic: the threads of a
+    /// warp that share a key would fail one after the other.
     static TH_STEP std::uint32_t raise(std::uint32_t* p, std::uint32_t value) {
         std::uint32_t seen = load(p);
 #if defined(__CUDA_ARCH__)
@@ -81,9 +82,9 @@ struct Shared {
     }
 };
 
-/// One thread has the index to itself, everybody only reads, or nobody touches what another writes: the same verbs
-/// without the bus.
-struct Sole {
+/// For memory that one thread owns, that all threads only read, or that no two threads share:
+/// plain loads and stores.
+struct Exclusive {
     static constexpr bool kShared = false;
 
     template <class T>
@@ -94,7 +95,7 @@ struct Sole {
     static TH_STEP void store(T* p, T value) {
         *p = value;
     }
-    /// Everybody who exchanges has seen `expected` there just before, and nobody else writes: it needs no second look.
+    /// Callers have just loaded `expected` and no other thread writes, so this need not compare.
     template <class T>
     static TH_STEP bool cas(T* p, [[maybe_unused]] T const& expected, T desired) {
         assert(*p == expected);
@@ -117,7 +118,7 @@ struct Sole {
     }
 };
 
-/// `*p |= bits`, without an exchange where they are set.
+/// `*p |= bits`, without a CAS if the bits are already set.
 template <class Access, class T>
 TH_STEP void set_bits(T* p, T bits) {
     T seen = Access::load(p);
@@ -125,5 +126,5 @@ TH_STEP void set_bits(T* p, T bits) {
     }
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

@@ -1,20 +1,20 @@
-// Erase: keys are located as by find; where a batch asks twice for one entry, the earliest row must have it; then slots are
-// released.
+// Erase in three steps: locate each key as find does, mark each slot with the earliest row that
+// erases it, then release the slots.
 #pragma once
 
 #include "tensorhash/step/insert.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
-/// Does row `row` take a slot from who has left this ticket, the entry itself or another row?
+/// Does `row` beat the current owner of the slot? It beats the entry itself and all later rows.
 TH_STEP bool outranks(BatchView const& batch, std::size_t row, Ticket seen) {
-    std::uint32_t const number = to_number(seen);
-    return number < batch.base || number - batch.base > row;
+    std::uint32_t const buf_index = to_buf_index(seen);
+    return buf_index < batch.base || buf_index - batch.base > row;
 }
 
-/// Leaves the row's ticket at its key's slot unless an earlier row's is there. Relaxed orders: a ticket is all that rows
-/// tell each other here, and who won is read when every row is through.
+/// Marks the slot of the row's key with the row's ticket, unless an earlier row already has.
+/// Relaxed order suffices: rows share only the ticket, and it is read after all rows have marked.
 template <class Reader, class Access>
 TH_STEP void mark(NarrowIndex<Reader, Access> const& index, BatchView const& batch,
                   std::size_t row) {
@@ -36,37 +36,39 @@ TH_STEP void mark(WideIndex<Reader, Access> const& index, BatchView const& batch
 
 enum class Released : unsigned char { ToEmpty, ToErased };
 
-/// Frees a slot. In a line that no key went past the slot becomes empty: no walk beyond it would find anything. Else it
-/// must stay a stepping stone. Where no traces are kept, a slot that is empty still tells that nobody did.
+/// Frees a slot. If no key probed past its bucket, the slot becomes empty: no probe needs to go on
+/// from there. Otherwise it becomes erased, so that probes continue. Buckets 0 and 1 have no
+/// overflow bits; there, an empty slot shows that no key probed past.
 template <class Reader, class Access>
 TH_STEP Released release(NarrowIndex<Reader, Access> const& index, Position position) {
-    std::uint64_t const line = position >> 3;
+    std::uint64_t const bucket = position >> 3;
     std::uint32_t const lane = position & 7;
     index.set_ticket(position, kNoTicket);
-    if (lane == NarrowLine::kSpareLane) {
+    if (lane == NarrowBucket::kSpareLane) {
         return Released::ToEmpty;
     }
-    bool const to_empty =
-        NarrowLine::keeps_traces(line) ? index.traces(line) == 0 : index.read(line).empty() != 0;
-    Access::store(&index.lines[line].words[lane],
-                  to_empty ? NarrowLine::kEmpty : NarrowLine::kErased);
+    bool const to_empty = NarrowBucket::has_overflow_bits(bucket) ? index.overflow_bits(bucket) == 0
+                                                                  : index.read(bucket).empty() != 0;
+    Access::store(&index.buckets[bucket].words[lane],
+                  to_empty ? NarrowBucket::kEmpty : NarrowBucket::kErased);
     return to_empty ? Released::ToEmpty : Released::ToErased;
 }
 
 template <class Reader, class Access>
 TH_STEP Released release(WideIndex<Reader, Access> const& index, Position position) {
-    bool const to_empty = index.traces(position >> 3) == 0;
-    std::uint64_t const trace = Access::load(index.slot_at(position)) & WideLine::kTrace;
-    Access::store(index.slot_at(position), to_empty ? WideLine::kEmpty : WideLine::kErased | trace);
+    bool const to_empty = index.overflow_bits(position >> 3) == 0;
+    std::uint64_t const overflow = Access::load(index.slot_at(position)) & WideBucket::kOverflow;
+    Access::store(index.slot_at(position),
+                  to_empty ? WideBucket::kEmpty : WideBucket::kErased | overflow);
     return to_empty ? Released::ToEmpty : Released::ToErased;
 }
 
-/// Does the slot at the row's position carry this row's ticket? A slot released meanwhile carries nobody's.
+/// Does the slot at the row's position still carry this row's ticket? A released slot does not.
 template <class Index>
 TH_STEP bool holds_claim(Index const& index, BatchView const& batch, std::size_t row) {
     return index.ticket(batch.positions[row]) ==
            to_ticket(batch.base + static_cast<std::uint32_t>(row));
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

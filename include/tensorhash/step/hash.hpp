@@ -1,17 +1,18 @@
-// Hashes with full avalanche: a bijection for keys that fit in one word, a chain of bijections for wider ones.
+// Hashes with full avalanche: a bijection for keys that fit in one word, a chain of bijections for
+// wider ones.
 #pragma once
 
 #include "tensorhash/step/platform.hpp"
 
-namespace tensorhash::kernel {
+namespace tensorhash::step {
 
-// Not in the instruction set's namespace: host code hands it to every level of the back end.
+// Outside the per-level namespace: host code passes it to every instruction-set level.
 
 inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ull;
 
-/// What the hash of one index depends on beside the key. The multipliers are odd. The default is
-/// splitmix64's, which is published: for shards, files and tables with a documented hash. All other
-/// indices draw their own (`secret_of`), so that keys cannot be chosen to collide:
+/// What the hash of one index depends on besides the key. The multipliers are odd. The default is
+/// splitmix64's published constants, for shards, files and tables with a documented hash. All other
+/// indices draw their own (`secret_of`), so that nobody can craft colliding keys:
 /// docs/decisions/0017-seeds.md.
 struct HashSecret {
     std::uint64_t start = kGolden;
@@ -19,23 +20,25 @@ struct HashSecret {
     std::uint64_t second = 0x94d049bb133111ebull;
 };
 
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 
-/// The mixing of splitmix64: every input bit flips every output bit with probability one half. A bijection.
+/// The mixing of splitmix64: every input bit flips every output bit with probability one half. A
+/// bijection.
 TH_STEP constexpr std::uint64_t avalanche(std::uint64_t x, HashSecret const& secret = {}) {
     x = (x ^ (x >> 30)) * secret.first;
     x = (x ^ (x >> 27)) * secret.second;
     return x ^ (x >> 31);
 }
 
-/// splitmix64 of a key that fits in a word. Slots can hold the mixed word in place of the key: equality is kept and
-/// rebuilding needs no rehash; and the marks of empty and erased slots are keys that nobody meets by chance.
+/// splitmix64 of a key that fits in a word. Slots can hold the mixed word instead of the key:
+/// equal words mean equal keys, and a rebuild needs no rehash. The keys that mix to the marks of
+/// empty and erased slots are unlikely to occur by chance.
 TH_STEP constexpr std::uint64_t mix(std::uint64_t x, HashSecret const& secret = {}) {
     return avalanche(x + secret.start, secret);
 }
 
-/// The secret that a seed stands for. A multiplier with long runs of equal bits mixes badly: such a
-/// one is changed.
+/// Derives a secret from a seed. A multiplier with long runs of equal bits mixes badly, so it is
+/// changed.
 inline constexpr HashSecret secret_of(std::uint64_t seed) {
     auto const multiplier = [](std::uint64_t word) {
         std::uint64_t const odd = word | 1;
@@ -48,57 +51,58 @@ inline constexpr HashSecret secret_of(std::uint64_t seed) {
     return {mix(seed), multiplier(mix(seed + kGolden)), multiplier(mix(seed + 2 * kGolden))};
 }
 
-/// The inverse of an odd number, modulo 2^64. For tests.
+/// The inverse of an odd number modulo 2^64. For tests.
 TH_STEP constexpr std::uint64_t inverse_of(std::uint64_t odd) {
-    std::uint64_t x = odd;  // right in the lowest three bits, twice as many each time
+    std::uint64_t x = odd;  // correct in the lowest three bits; each round doubles that
     for (int i = 0; i < 5; ++i) {
         x *= 2 - odd * x;
     }
     return x;
 }
 
-/// The inverse of `avalanche`. For tests: keys that collide.
+/// The inverse of `avalanche`. Tests make colliding keys with it.
 TH_STEP constexpr std::uint64_t unavalanche(std::uint64_t x, HashSecret const& secret = {}) {
     x = (x ^ (x >> 31) ^ (x >> 62)) * inverse_of(secret.second);
     x = (x ^ (x >> 27) ^ (x >> 54)) * inverse_of(secret.first);
     return x ^ (x >> 30) ^ (x >> 60);
 }
 
-/// The inverse of `mix`. For tests: the keys that fall on the marks.
+/// The inverse of `mix`. Tests make the keys that mix to the empty and erased marks with it.
 TH_STEP constexpr std::uint64_t unmix(std::uint64_t x, HashSecret const& secret = {}) {
     return unavalanche(x, secret) - secret.start;
 }
 
-/// One more word into a running hash. A bijection of `word` for a given `hash`: no word is ever lost on the way. Files
-/// and shards are made with it and with `mix`: both stay as they are.
+/// Adds one word to a running hash. For a given `hash` it is a bijection of `word`, so it loses
+/// nothing. Files and shards depend on this function and on `mix`: neither may change.
 TH_STEP constexpr std::uint64_t mix_in(std::uint64_t hash, std::uint64_t word) {
     return mix(hash ^ word);
 }
 
-// Tables have cheaper steps for keys of several words: from `secret.start`, `fold_in` for all words
-// but the last, then `end_with`.
+// Tables hash keys of several words with cheaper steps: start with `secret.start`, `fold_in` all
+// words but the last, then `end_with`.
 
-/// A bijection as well, by itself without avalanche. A multiplication by any odd number keeps a
-/// flip of the top bit as it is. Rotated to the middle of the word, it meets a second secret
-/// multiplier. So the difference that a word leaves is never known, and no next word can cancel it.
+/// Also a bijection, but without avalanche. A product with an odd number keeps a flip of the top
+/// bit in place. The rotation moves that flip to the middle of the word, and the second secret
+/// multiplier spreads it. So the difference that a word leaves is never known, and no next word can
+/// cancel it.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word,
                                         HashSecret const& secret) {
     std::uint64_t const x = (hash ^ word) * secret.first;
     return (x << 32 | x >> 32) * secret.second;
 }
 
-/// The last word, and the avalanche.
+/// Adds the last word and applies the avalanche.
 TH_STEP constexpr std::uint64_t end_with(std::uint64_t hash, std::uint64_t word,
                                          HashSecret const& secret) {
     return avalanche(hash ^ word, secret);
 }
 
-/// The hash before `fold_in` changed it to `folded`. For tests, as `unmix`.
+/// The inverse of `fold_in`: the hash before `word` was added. For tests.
 TH_STEP constexpr std::uint64_t fold_out(std::uint64_t folded, std::uint64_t word,
                                          HashSecret const& secret) {
     std::uint64_t const x = folded * inverse_of(secret.second);
     return (x << 32 | x >> 32) * inverse_of(secret.first) ^ word;
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

@@ -1,31 +1,32 @@
-// Insert in three steps a row: claim a slot, settle who won it, publish the winner's buffer index.
+// Insert in three steps per row: claim a slot, settle which row won it, publish the winner's buffer
+// index.
 //
-// Every row leaves its ticket (base + row) at its key's slot, and the earliest row's stays. If every row of a batch
-// claimed a slot of its own, base + row is the final index and nothing is left to do; else the winners are numbered by
-// a scan between `settle` and `publish`, which is the back end's.
+// Every row puts its ticket (base + row) on its key's slot, and the earliest row's ticket stays. If
+// every row of a batch claimed a slot of its own, base + row is already the final buffer index.
+// Otherwise the back end ranks the winners with a scan between `settle` and `publish`.
 #pragma once
 
 #include "tensorhash/step/probe.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
 enum class Claimed : unsigned char {
-    Nothing,    // the key has a slot already
+    Nothing,    // the key already has a slot
     Empty,      // took an empty slot
-    Erased,     // took an erased one
-    Undecided,  // the key's slot has no ticket yet: the row must `join_late` when all claims are over
-    Beyond,     // nothing happened: the walk ended before it found a slot
+    Erased,     // took an erased slot
+    Undecided,  // the key's slot has no ticket yet: call `join_late` when all claims are over
+    Beyond,     // nothing changed: the probe ended before it found a slot
 };
 
 struct Claim {
     Position position;
-    std::uint32_t
-        number;  // what the slot said last: an index below base, or base + the earliest row seen so far
+    std::uint32_t buf_index;  // of the slot now: an entry's, or base + the earliest row so far
     Claimed claimed;
 };
 
-/// Leaves `mine` at a ticket unless an earlier claim or an entry is there; returns what stays.
+/// Raises a ticket to `mine`, unless an earlier row or an entry holds it. Returns the ticket that
+/// stays.
 template <class Access>
 TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
     Ticket const seen = Access::raise(at, mine);
@@ -42,7 +43,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
         Position const side = Index::side_position(hash);
         bool was_free = false;
         Ticket const stays = join<Access>(index.ticket_at(side), mine, was_free);
-        return {side, to_number(stays), was_free ? Claimed::Empty : Claimed::Nothing};
+        return {side, to_buf_index(stays), was_free ? Claimed::Empty : Claimed::Nothing};
     }
     for (;;) {
         Slot const slot = probe(index, hash, {}, walk);
@@ -50,28 +51,29 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
             return {0, 0, Claimed::Beyond};
         }
         if (slot.found != Found::Key) {
-            std::uint64_t* word = &index.lines[slot.line].words[slot.lane];
+            std::uint64_t* word = &index.buckets[slot.bucket].words[slot.lane];
             std::uint64_t expected =
-                slot.found == Found::Erased ? NarrowLine::kErased : NarrowLine::kEmpty;
+                slot.found == Found::Erased ? NarrowBucket::kErased : NarrowBucket::kEmpty;
             if (Access::cas(word, expected, hash)) {
-                // The first ticket is a plain store, half the price of an exchange: others join only what they can see.
-                Access::store(&index.lines[slot.line].tickets[slot.lane], mine);
-                leave_traces(index, hash, slot.line);
-                return {slot.position(), to_number(mine),
+                // The first ticket is a plain store, at half the cost of a CAS. That is safe: other
+                // rows leave the ticket alone until they see it.
+                Access::store(&index.buckets[slot.bucket].tickets[slot.lane], mine);
+                mark_overflow(index, hash, slot.bucket);
+                return {slot.position(), to_buf_index(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
             if (expected != hash) {
-                continue;  // another key took the slot: look again
+                continue;  // another key took the slot: probe again
             }
         }
-        Ticket* const ticket = &index.lines[slot.line].tickets[slot.lane];
+        Ticket* const ticket = &index.buckets[slot.bucket].tickets[slot.lane];
         if (Access::kShared && Access::load(ticket) == kNoTicket) {
-            return {slot.position(), to_number(mine),
-                    Claimed::Undecided};  // nobody waits for a store
+            // The row that claimed the slot has not stored its ticket yet. Do not wait for it.
+            return {slot.position(), to_buf_index(mine), Claimed::Undecided};
         }
         bool was_free = false;
         Ticket const stays = join<Access>(ticket, mine, was_free);
-        return {slot.position(), to_number(stays), Claimed::Nothing};
+        return {slot.position(), to_buf_index(stays), Claimed::Nothing};
     }
 }
 
@@ -85,18 +87,19 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
-        std::uint64_t* at = &index.lines[slot.line].slots[slot.lane];
+        std::uint64_t* at = &index.buckets[slot.bucket].slots[slot.lane];
         if (slot.found != Found::Key) {
-            std::uint64_t expected = WideLine::kEmpty;
+            std::uint64_t expected = WideBucket::kEmpty;
             if (slot.found == Found::Erased) {
-                expected = WideLine::kErased | (Access::load(at) & WideLine::kTrace);
+                expected = WideBucket::kErased | (Access::load(at) & WideBucket::kOverflow);
             }
-            if (Access::cas(at, expected, to_slot(hash, mine) | (expected & WideLine::kTrace))) {
-                leave_traces(index, hash, slot.line);
-                return {slot.position(), to_number(mine),
+            if (Access::cas(at, expected,
+                            to_slot(hash, mine) | (expected & WideBucket::kOverflow))) {
+                mark_overflow(index, hash, slot.bucket);
+                return {slot.position(), to_buf_index(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
-            continue;  // taken meanwhile, perhaps by this very key: look again
+            continue;  // taken meanwhile, perhaps by the same key: probe again
         }
         std::uint64_t seen = Access::load(at);
         while (slot_ticket(seen) < mine) {
@@ -104,93 +107,93 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
                 seen = to_slot(seen, mine);
             }
         }
-        return {slot.position(), to_number(slot_ticket(seen)), Claimed::Nothing};
+        return {slot.position(), to_buf_index(slot_ticket(seen)), Claimed::Nothing};
     }
 }
 
-/// For rows that were undecided, when no claim is under way any more: every slot has its first ticket now. Harmless for
-/// other rows that hold a number of this batch.
+/// For undecided rows, when all claims are over: every slot has its first ticket now. Harmless for
+/// other rows with an index of base or more.
 template <class Reader>
 TH_STEP void join_late(NarrowIndex<Reader, Shared> const& index, BatchView const& batch,
                        std::size_t row) {
-    if (batch.mask[row] == 0 && batch.numbers[row] >= batch.base) {
+    if (batch.mask[row] == 0 && batch.buf_indices[row] >= batch.base) {
         Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
         bool was_free = false;
         join<Shared>(index.ticket_at(batch.positions[row]), mine, was_free);
     }
 }
 
-/// A wide slot is claimed with its ticket in one exchange: no row is ever undecided.
+/// A wide slot and its ticket are claimed with one CAS, so no row is ever undecided.
 template <class Reader>
 TH_STEP void join_late(WideIndex<Reader, Shared> const&, BatchView const&, std::size_t) {}
 
-/// After all claims: is this row the one that its key's slot belongs to? Rows that lost learn who won.
+/// After all claims: did this row win its key's slot? A row that lost gets the winner's base + row.
 template <class Index>
 TH_STEP bool settle(Index const& index, BatchView const& batch, std::size_t row) {
-    if (batch.numbers[row] < batch.base) {
+    if (batch.buf_indices[row] < batch.base) {
         batch.mask[row] = 0;
         return false;
     }
-    std::uint32_t const winner = to_number(index.ticket(batch.positions[row]));
+    std::uint32_t const winner = to_buf_index(index.ticket(batch.positions[row]));
     bool const won = winner == batch.base + static_cast<std::uint32_t>(row);
-    batch.numbers[row] = winner;
+    batch.buf_indices[row] = winner;
     batch.mask[row] = won ? 1 : 0;
     return won;
 }
 
-/// The winner's buffer index, into its slot and its row's answer.
+/// Writes the winner's buffer index to its slot and to its row's result.
 template <class Index>
 TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row,
-                     std::uint32_t number) {
-    index.set_ticket(batch.positions[row], to_ticket(number));
-    batch.numbers[row] = number;
+                     std::uint32_t buf_index) {
+    index.set_ticket(batch.positions[row], to_ticket(buf_index));
+    batch.buf_indices[row] = buf_index;
 }
 
-/// Puts an entry that is known to be absent into the index: how an index is rebuilt. False, with nothing done, if it
-/// does not fit where the walk may go.
+/// Puts an entry that is known to be absent into the index; used to rebuild an index. Returns false
+/// and changes nothing if there is no empty slot within `walk`.
 template <class Reader, class Access>
 TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t number, Walk walk = Walk::All) {
+                   std::uint32_t buf_index, Walk walk = Walk::All) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
-        index.set_ticket(Index::side_position(hash), to_ticket(number));
+        index.set_ticket(Index::side_position(hash), to_ticket(buf_index));
         return true;
     }
-    std::uint64_t const home = hash & index.line_mask;
-    std::uint64_t line = home;
+    std::uint64_t const home = hash & index.bucket_mask;
+    std::uint64_t bucket = home;
     do {
-        for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
+        for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
             std::uint32_t const lane = lowest_bit(empty);
-            std::uint64_t expected = NarrowLine::kEmpty;
-            if (Access::cas(&index.lines[line].words[lane], expected, hash)) {
-                index.set_ticket(to_position(line, lane), to_ticket(number));
-                leave_traces(index, hash, line);
+            std::uint64_t expected = NarrowBucket::kEmpty;
+            if (Access::cas(&index.buckets[bucket].words[lane], expected, hash)) {
+                index.set_ticket(to_position(bucket, lane), to_ticket(buf_index));
+                mark_overflow(index, hash, bucket);
                 return true;
             }
         }
-        line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All && !(kBoundedWalks && line == home));
+        bucket = (bucket + 1) & index.bucket_mask;
+    } while (walk == Walk::All && !(kBoundedWalks && bucket == home));
     return false;
 }
 
 template <class Reader, class Access>
-TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint32_t number,
-                   Walk walk = Walk::All) {
-    std::uint64_t const home = hash & index.line_mask;
-    std::uint64_t line = home;
+TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+                   std::uint32_t buf_index, Walk walk = Walk::All) {
+    std::uint64_t const home = hash & index.bucket_mask;
+    std::uint64_t bucket = home;
     do {
-        for (std::uint32_t empty = index.read(line).empty(); empty != 0; empty &= empty - 1) {
-            std::uint64_t expected = WideLine::kEmpty;
-            if (Access::cas(&index.lines[line].slots[lowest_bit(empty)], expected,
-                            to_slot(hash, to_ticket(number)))) {
-                leave_traces(index, hash, line);
+        for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
+            std::uint64_t expected = WideBucket::kEmpty;
+            if (Access::cas(&index.buckets[bucket].slots[lowest_bit(empty)], expected,
+                            to_slot(hash, to_ticket(buf_index)))) {
+                mark_overflow(index, hash, bucket);
                 return true;
             }
         }
-        line = (line + 1) & index.line_mask;
-    } while (walk == Walk::All && !(kBoundedWalks && line == home));
+        bucket = (bucket + 1) & index.bucket_mask;
+    } while (walk == Walk::All && !(kBoundedWalks && bucket == home));
     return false;
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

@@ -1,19 +1,20 @@
-// How a row of a key array becomes a word or a hash, and when two rows are equal.
+// How a row of a key array becomes a word or a hash, and when two keys are equal.
 #pragma once
 
 #include "tensorhash/step/hash.hpp"
 #include "tensorhash/step/platform.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
-/// What a key is made of. `float_bytes` is 4 or 8 for float keys, which compare canonically, else 0.
+/// Format of a key. `float_bytes` is 4 or 8 for float keys, which are compared in canonical form;
+/// else 0.
 struct KeyFormat {
     std::uint32_t bytes;
     std::uint32_t float_bytes;
 };
 
-/// `count` bytes (1..8) as a word, zero-extended. Copies of a constant size compile to single loads.
+/// `count` bytes (1 to 8) as a word, zero-extended.
 TH_STEP std::uint64_t load_bytes(unsigned char const* p, std::uint32_t count) {
     std::uint64_t word = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -22,7 +23,7 @@ TH_STEP std::uint64_t load_bytes(unsigned char const* p, std::uint32_t count) {
     return word;
 }
 
-/// Device code loads byte by byte unless it knows that `p` is a multiple of `Align`: the back end
+/// Device code loads byte by byte unless it knows that `p` is aligned to `Align`. The back end
 /// copies keys that are not. Host code needs no alignment and must not assume any.
 template <std::size_t Align>
 TH_STEP void const* aligned(unsigned char const* p) {
@@ -65,7 +66,7 @@ TH_STEP std::uint64_t canonical_double(std::uint64_t bits) {
     return magnitude > 0x7ff0000000000000ull ? 0x7ff8000000000000ull : bits;
 }
 
-/// Eight bytes of a float key, canonical: one double or two floats.
+/// Eight bytes of a float key in canonical form: one double or two floats.
 TH_STEP std::uint64_t canonical_word(std::uint64_t word, std::uint32_t float_bytes) {
     if (float_bytes == 8) {
         return canonical_double(word);
@@ -75,9 +76,10 @@ TH_STEP std::uint64_t canonical_word(std::uint64_t word, std::uint32_t float_byt
     return (high << 32) | low;
 }
 
-// Readers: one row of a batch, or of the key buffer, by the widths that matter. `Narrow` readers give the word that
-// lives in the slot; wide ones a hash and an equality, and whether a row of the key buffer may lie across two cache lines.
-// `kAlign` is the alignment that device code needs of a batch and of the key buffer.
+// Readers: one row of a batch or of the key buffer, for the key widths that matter. Narrow readers
+// return the key as a word. Wide readers provide a hash and an equality, and tell whether a row of
+// the key buffer can cross a cache line. `kAlign` is the alignment that device code needs of a
+// batch and of the key buffer.
 
 struct Narrow8 {
     static constexpr bool kNarrow = true;
@@ -112,7 +114,7 @@ struct NarrowAny {
 struct Wide12 {
     static constexpr bool kNarrow = false;
     static constexpr std::size_t kAlign = 4;
-    static constexpr bool kCrossesLines = true;
+    static constexpr bool kCrossesCacheLines = true;
     static constexpr std::size_t kBytes = 12;
     TH_STEP explicit Wide12(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
@@ -129,7 +131,7 @@ struct Wide12 {
 struct Wide16 {
     static constexpr bool kNarrow = false;
     static constexpr std::size_t kAlign = 8;
-    static constexpr bool kCrossesLines = false;
+    static constexpr bool kCrossesCacheLines = false;
     static constexpr std::size_t kBytes = 16;
     TH_STEP explicit Wide16(KeyFormat) {}
     TH_STEP std::size_t bytes() const { return kBytes; }
@@ -143,16 +145,16 @@ struct Wide16 {
     }
 };
 
-/// Any width above eight, and float keys of any such width.
+/// All other widths above eight bytes, and all float keys wider than eight bytes.
 struct WideAny {
     static constexpr bool kNarrow = false;
     static constexpr std::size_t kAlign = 1;
-    static constexpr bool kCrossesLines = true;
+    static constexpr bool kCrossesCacheLines = true;
     KeyFormat format;
     TH_STEP explicit WideAny(KeyFormat f) : format(f) {}
     TH_STEP std::size_t bytes() const { return format.bytes; }
 
-    /// The word at `offset`, short at the end of the key, canonical for float keys.
+    /// The word at `offset`: zero-extended at the end of the key, canonical for float keys.
     TH_STEP std::uint64_t word_at(unsigned char const* key, std::uint32_t offset) const {
         std::uint32_t const left = format.bytes - offset;
         std::uint64_t const raw =
@@ -177,5 +179,5 @@ struct WideAny {
     }
 };
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

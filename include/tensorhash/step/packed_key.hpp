@@ -1,13 +1,15 @@
-// A coordinate (b, x, y, z) as one 64-bit word, and the two hashes of that word that a flat table probes by.
+// A coordinate (b, x, y, z) packed into one 64-bit word, and the two hashes by which a flat table
+// probes for it.
 #pragma once
 
 #include "tensorhash/step/hash.hpp"
 #include "tensorhash/step/platform.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
-// bit 63: valid, always 1, so that 0 is no coordinate's key; then b in 9 bits, x, y, z in 18 bits each.
+// Bit 63 is always 1, so that 0 is not the key of any coordinate. Then come 9 bits for b and 18
+// bits each for x, y and z.
 inline constexpr std::int32_t kBatchMax = 511;
 inline constexpr std::int32_t kCoordMin = -131072;
 inline constexpr std::int32_t kCoordMax = 131071;
@@ -17,7 +19,8 @@ inline constexpr std::uint64_t kEmptyKey = 0;
 
 inline constexpr std::uint64_t kCoordMask = (1ull << 18) - 1;
 
-/// The key of a coordinate in range. Out of range it would be another coordinate's: see packed_or_empty.
+/// The key of a coordinate in range. Out of range it would be another coordinate's key: use
+/// packed_or_empty.
 TH_STEP constexpr std::uint64_t pack_key_4d(std::int32_t b, std::int32_t x, std::int32_t y,
                                             std::int32_t z) {
     return kValidBit | static_cast<std::uint64_t>(b & kBatchMax) << 54 |
@@ -39,10 +42,10 @@ TH_STEP constexpr void unpack_key_4d(std::uint64_t key, std::int32_t& b, std::in
     z = coord_at(key, 0);
 }
 
-/// The key, or kEmptyKey if a number is out of range; no branch. `Int` is int32 or int64.
+/// The key, or kEmptyKey if a number is out of range. Branch-free. `Int` is int32 or int64.
 template <class Int>
 TH_STEP constexpr std::uint64_t packed_or_empty(Int b, Int x, Int y, Int z) {
-    // Shifted to start at 0, a coordinate in range has no bit from 18 on, a batch none from 9 on.
+    // Shifted to start at 0, a coordinate in range fits in 18 bits. A batch index fits in 9.
     auto const moved = [](Int c) {
         return static_cast<std::uint64_t>(static_cast<std::int64_t>(c)) + kCoordMask / 2 + 1;
     };
@@ -54,8 +57,8 @@ TH_STEP constexpr std::uint64_t packed_or_empty(Int b, Int x, Int y, Int z) {
     return over == 0 ? key : kEmptyKey;
 }
 
-/// The key of the coordinate row * scale + offset, or kEmptyKey if that is out of range. Up to four
-/// columns, the others are 0. The sums have 64 bits: in 32 they could wrap around into the range.
+/// The key of the coordinate row * scale + offset, or kEmptyKey if that is out of range. Takes up
+/// to four columns; missing ones are 0. The sums have 64 bits: in 32 they could wrap into range.
 TH_STEP constexpr std::uint64_t shifted_or_empty(std::int32_t const* row, std::uint32_t columns,
                                                  std::int32_t const* scale,
                                                  std::int32_t const* offset) {
@@ -67,12 +70,12 @@ TH_STEP constexpr std::uint64_t shifted_or_empty(std::int32_t const* row, std::u
 }
 
 struct Splitmix64Hash {
-    /// splitmix64's finalizer, its low 32 bits under the mask (a power of two less one).
+    /// The low 32 bits of splitmix64's finalizer, masked. The mask is a power of two minus one.
     static TH_STEP constexpr std::uint32_t hash(std::uint64_t key, std::uint32_t capacity_mask) {
         return static_cast<std::uint32_t>(avalanche(key)) & capacity_mask;
     }
 
-    /// Odd, so that stepping by it visits every slot of a power of two.
+    /// Odd, so that steps of this size visit every slot of a power-of-two table.
     static TH_STEP constexpr std::uint32_t double_hash_stride(std::uint64_t key,
                                                               std::uint32_t capacity_mask) {
         key ^= key >> 33;
@@ -82,5 +85,5 @@ struct Splitmix64Hash {
     }
 };
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

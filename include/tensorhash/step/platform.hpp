@@ -1,4 +1,4 @@
-// The one place where kernel bodies learn what compiles them: a host compiler or a CUDA compiler.
+// The only place where steps learn what compiles them: a host compiler or a CUDA compiler.
 #pragma once
 
 #include <cassert>
@@ -12,25 +12,25 @@
 #define TH_STEP inline __attribute__((always_inline))
 #endif
 
-// Selects the device form of the steps: aligned loads of keys, bounded probes, no SIMD. CUDA compilers
-// always take it. An emulator or a test defines the macro to run that form on a host.
+// Selects the device form of the steps: aligned loads of keys, bounded probes, no SIMD. CUDA
+// compilers always take it. An emulator or a test defines the macro to run that form on a host.
 #if defined(__CUDACC__) && !defined(TH_DEVICE_STEPS)
 #define TH_DEVICE_STEPS 1
 #endif
 
 // The CPU back end is compiled once per instruction-set level. Each level has its own namespace, so
-// that the linker cannot replace a baseline function by its twin for a newer machine. The device form
-// has one for the same reason.
+// that the linker cannot replace a baseline function by its twin for a newer machine. The device
+// form has one for the same reason.
 #if defined(TH_ISA)
-#define TH_KERNEL_NAMESPACE TH_ISA
+#define TH_STEP_NAMESPACE TH_ISA
 #elif defined(TH_DEVICE_STEPS)
-#define TH_KERNEL_NAMESPACE device_steps
+#define TH_STEP_NAMESPACE device_steps
 #else
-#define TH_KERNEL_NAMESPACE generic
+#define TH_STEP_NAMESPACE generic
 #endif
 
-// SIMD reads a line in one go; device code and other machines take the scalar form. So does a thread sanitizer build:
-// the sanitizer cannot see that vector loads are atomic lane by lane.
+// SIMD compares all slots of a bucket at once. Device code and other machines use the scalar form.
+// So does a thread sanitizer build: it cannot see that vector loads are atomic lane by lane.
 #if defined(TH_DEVICE_STEPS) || defined(__SANITIZE_THREAD__)
 #define TH_SIMD_NONE 1
 #elif defined(__AVX2__)
@@ -43,26 +43,26 @@
 #define TH_SIMD_NONE 1
 #endif
 
-// Comes before every access of `Shared` on a host. An emulator defines it to switch threads there.
+// Runs before every `Shared` access on a host. An emulator defines it to switch threads there.
 #if !defined(TH_SWITCH_POINT)
 #define TH_SWITCH_POINT() static_cast<void>(0)
 #endif
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
-/// The value of TH_DEVICE_STEPS, for code that needs no #if.
+/// TH_DEVICE_STEPS as a constant, for code that needs no #if.
 #if defined(TH_DEVICE_STEPS)
 inline constexpr bool kDeviceSteps = true;
 #else
 inline constexpr bool kDeviceSteps = false;
 #endif
 
-// GCC takes a function that does nothing but prefetch for one without any effect, and drops calls of it that are not
-// yet inlined; an empty statement that it must not drop keeps them.
+// GCC assumes that a function that only prefetches has no effect, and drops calls to it before
+// inlining. An empty asm statement keeps them.
 #define TH_KEEP_PREFETCH() asm volatile("")
 
-/// Asks for the line at `address`; a hint, never a fault.
+/// Prefetches the cache line at `address`. A hint: it never faults.
 TH_STEP void prefetch(void const* address) {
 #if defined(__CUDA_ARCH__)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
@@ -74,7 +74,7 @@ TH_STEP void prefetch(void const* address) {
 #endif
 }
 
-/// The same, for a line about to be written.
+/// Prefetches a cache line that will be written.
 TH_STEP void prefetch_for_write(void const* address) {
 #if defined(__CUDACC__)
     prefetch(address);
@@ -84,16 +84,16 @@ TH_STEP void prefetch_for_write(void const* address) {
 #endif
 }
 
-/// The same number, of which the compiler knows nothing: it would turn what is computed from it into branches on what it
-/// may be, where nobody can predict that.
-TH_STEP std::uint32_t unpredictable(std::uint32_t number) {
+/// Optimisation barrier: returns `value`, but hides its origin from the compiler. Otherwise the
+/// compiler would turn arithmetic on it into branches that are unpredictable.
+TH_STEP std::uint32_t unpredictable(std::uint32_t value) {
 #if !defined(__CUDACC__)
-    asm("" : "+r"(number));
+    asm("" : "+r"(value));
 #endif
-    return number;
+    return value;
 }
 
-/// Position of the lowest set bit; `bits` is not zero.
+/// Index of the lowest set bit. `bits` must not be zero.
 TH_STEP std::uint32_t lowest_bit(std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
     return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
@@ -102,5 +102,5 @@ TH_STEP std::uint32_t lowest_bit(std::uint32_t bits) {
 #endif
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

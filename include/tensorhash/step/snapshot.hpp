@@ -1,12 +1,13 @@
-// A line read once. All questions about it are then answered from the same words, which is what lets several threads
-// fill one line: a slot seen free is either still free when it is claimed, or the claim fails and the line is read anew.
+// A bucket, read once. All questions about it are answered from the same words, so several threads
+// can fill one bucket. A slot seen as free is either still free when it is claimed, or the claim
+// fails and the bucket is read again.
 #pragma once
 
 #include "tensorhash/step/atomic.hpp"
-#include "tensorhash/step/line.hpp"
+#include "tensorhash/step/bucket.hpp"
 
-namespace tensorhash::kernel {
-inline namespace TH_KERNEL_NAMESPACE {
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
 
 /// Four adjacent words, aligned to 32 bytes in memory.
 class FourWords {
@@ -16,7 +17,7 @@ public:
     static TH_STEP FourWords read(std::uint64_t const* p) {
         FourWords words;
         if constexpr (Access::kShared) {
-            // The assembly keeps it one load: read twice, the compiler could see two states of the line. Aligned
+            // The assembly keeps it one load. Two loads could see two states of the bucket. Aligned
             // vector loads are atomic for each eight-byte lane on x86-64.
             asm volatile("vmovdqa %1, %0"
                          : "=x"(words.v_)
@@ -145,17 +146,17 @@ private:
 #endif
 };
 
-/// Lanes come back as bits, lane 0 the lowest.
+/// Lanes are returned as bits, lane 0 lowest.
 template <class Access>
 class NarrowSnapshot {
 public:
-    TH_STEP explicit NarrowSnapshot(NarrowLine const& line)
-        : four_(FourWords::read<Access>(line.words)), fifth_(Access::load(&line.words[4])) {}
+    TH_STEP explicit NarrowSnapshot(NarrowBucket const& bucket)
+        : four_(FourWords::read<Access>(bucket.words)), fifth_(Access::load(&bucket.words[4])) {}
     TH_STEP std::uint32_t with_word(std::uint64_t word) const {
         return four_.equal(word) | (static_cast<std::uint32_t>(fifth_ == word) << 4);
     }
-    TH_STEP std::uint32_t empty() const { return with_word(NarrowLine::kEmpty); }
-    TH_STEP std::uint32_t erased() const { return with_word(NarrowLine::kErased); }
+    TH_STEP std::uint32_t empty() const { return with_word(NarrowBucket::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return with_word(NarrowBucket::kErased); }
 
 private:
     FourWords four_;
@@ -165,26 +166,29 @@ private:
 template <class Access>
 class WideSnapshot {
 public:
-    TH_STEP explicit WideSnapshot(WideLine const& line)
-        : low_(FourWords::read<Access>(line.slots)),
-          high_(FourWords::read<Access>(line.slots + 4)) {}
-    /// Whether `with_fingerprint` has any lane: in a batch of new keys hardly ever, and this is cheaper to ask.
+    TH_STEP explicit WideSnapshot(WideBucket const& bucket)
+        : low_(FourWords::read<Access>(bucket.slots)),
+          high_(FourWords::read<Access>(bucket.slots + 4)) {}
+    /// Does `with_fingerprint` return any lane? This is cheaper, and in a batch of new keys the
+    /// answer is almost always no.
     TH_STEP bool has_fingerprint(std::uint64_t hash) const {
         return FourWords::any_high_half(low_, high_, hash);
     }
-    /// Lanes whose slot has this fingerprint; a trace hides its lane. Empty and erased ones may be among them; their
-    /// tickets tell.
+    /// Lanes with this fingerprint. A set overflow bit hides its lane. Empty and erased slots may
+    /// be among them: check the ticket.
     TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
         return low_.equal_high_half(hash) | (high_.equal_high_half(hash) << 4);
     }
-    /// The classes that went past the line, a bit each.
-    TH_STEP std::uint32_t traces() const { return low_.top_bits() | (high_.top_bits() << 4); }
-    /// The slots alone.
-    TH_STEP WideSnapshot without_traces() const {
+    /// One bit per class.
+    TH_STEP std::uint32_t overflow_bits() const {
+        return low_.top_bits() | (high_.top_bits() << 4);
+    }
+    /// The slots without their overflow bits.
+    TH_STEP WideSnapshot without_overflow() const {
         return {low_.without_top_bits(), high_.without_top_bits()};
     }
-    TH_STEP std::uint32_t empty() const { return with_slot(WideLine::kEmpty); }
-    TH_STEP std::uint32_t erased() const { return with_slot(WideLine::kErased); }
+    TH_STEP std::uint32_t empty() const { return with_slot(WideBucket::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return with_slot(WideBucket::kErased); }
 
 private:
     TH_STEP WideSnapshot(FourWords low, FourWords high) : low_(low), high_(high) {}
@@ -194,5 +198,5 @@ private:
     FourWords low_, high_;
 };
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

@@ -1,25 +1,27 @@
-// The vector-key table: slots point at rows of integers, which are hashed with Murmur and compared number by number.
+// The vector-key table: slots point at rows of integers, which are hashed with Murmur3 and compared
+// column by column.
 #pragma once
 
 #include "tensorhash/step/atomic.hpp"
 
-namespace tensorhash::kernel {
+namespace tensorhash::step {
 
-// Not in the instruction set's namespace: host code hands these to every level of the back end.
+// Outside the per-level namespace: host code passes these to every instruction-set level.
 
-/// Slot number in the low half, row in the high half: in memory (slot, row) as two int32. All ones is empty, (-1, -1).
+/// The slot's own index in the low half, the row in the high half: in memory two int32, (slot,
+/// row). All ones, (-1, -1), is empty.
 using VectorSlot = std::uint64_t;
 inline constexpr VectorSlot kEmptyVectorSlot = ~0ull;
 
 struct VectorView {
     VectorSlot* slots;         // [mask + 1]
-    std::int32_t const* rows;  // [rows, columns]: what slots point at
+    std::int32_t const* rows;  // [rows, columns]: the rows that slots point at
     std::uint32_t columns;
     std::uint32_t mask;
-    std::uint32_t longest;  // no key lies more steps than this from where its probe begins
+    std::uint32_t longest;  // no key is more than this many steps from where its probe begins
 };
 
-inline namespace TH_KERNEL_NAMESPACE {
+inline namespace TH_STEP_NAMESPACE {
 
 TH_STEP constexpr std::uint32_t rotated(std::uint32_t x, unsigned by) {
     return x << by | x >> (32 - by);
@@ -56,8 +58,8 @@ TH_STEP std::int32_t const* vector_row_at(VectorView const& table, std::uint32_t
     return table.rows + static_cast<std::size_t>(row) * columns;
 }
 
-/// The row equal to `key`, whose probe begins at slot `at`, or all ones. Nobody writes meanwhile. `columns` is the
-/// table's, given apart so that a loop may know it when it is compiled.
+/// The row equal to `key`, or all ones. The probe begins at slot `at`. No thread may write
+/// meanwhile. `columns` is the table's; as an argument it can be a compile-time constant.
 TH_STEP std::uint32_t vector_find(VectorView const& table, std::int32_t const* key,
                                   std::uint32_t columns, std::uint32_t at) {
     for (std::uint32_t steps = 0;; ++steps, at = (at + 1) & table.mask) {
@@ -77,11 +79,11 @@ TH_STEP std::uint32_t vector_find(VectorView const& table, std::int32_t const* k
 struct VectorClaim {
     std::uint32_t steps;
     bool claimed;  // the slot was empty
-    bool full;     // no slot has the key and none is empty: nothing was done
+    bool full;     // the key is absent and no slot is empty: nothing changed
 };
 
-/// Puts row number `row` of the table's rows into a slot; of equal rows the smallest stays. Relaxed orders suffice: the
-/// rows were written before the batch began, and a slot is one word.
+/// Puts `row`, one of the table's rows, into a slot. Of equal rows the smallest stays. Relaxed
+/// order suffices: the rows were written before the batch began, and a slot is one word.
 template <class Access>
 TH_STEP VectorClaim vector_claim(VectorView const& table, std::uint32_t row,
                                  std::uint32_t columns) {
@@ -93,7 +95,7 @@ TH_STEP VectorClaim vector_claim(VectorView const& table, std::uint32_t row,
             Access::cas(&table.slots[at], seen, to_vector_slot(at, row))) {
             return {steps, true, false};
         }
-        // Here `seen` is a row, perhaps one that came just now.
+        // Here `seen` is a row, perhaps one that another thread has just claimed.
         if (equal_rows(vector_row_at(table, vector_row(seen), columns), key, columns)) {
             while (row < vector_row(seen) &&
                    !Access::cas(&table.slots[at], seen, to_vector_slot(at, row))) {
@@ -106,5 +108,5 @@ TH_STEP VectorClaim vector_claim(VectorView const& table, std::uint32_t row,
     }
 }
 
-}  // namespace TH_KERNEL_NAMESPACE
-}  // namespace tensorhash::kernel
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step

@@ -1,30 +1,30 @@
-// What the per-row steps work on: plain structs of pointers, the same on every device.
+// What the steps work on: plain structs of pointers, the same on every device.
 #pragma once
 
+#include "tensorhash/step/bucket.hpp"
 #include "tensorhash/step/key.hpp"
-#include "tensorhash/step/line.hpp"
 
-namespace tensorhash::kernel {
+namespace tensorhash::step {
 
-// Not in the instruction set's namespace: host code hands these to every level of the back end.
+// Outside the per-level namespace: host code passes these to every instruction-set level.
 
 /// An index and the key buffer that its tickets point into.
 struct IndexView {
-    void* lines;                      // NarrowLine or WideLine [line_mask + 1], line_mask >= 1
-    std::uint64_t line_mask;          // a power of two less one
+    void* buckets;              // NarrowBucket or WideBucket [bucket_mask + 1], bucket_mask >= 1
+    std::uint64_t bucket_mask;  // a power of two minus one
     unsigned char const* key_buffer;  // [capacity, key bytes]
     std::uint32_t key_bytes;
     std::uint32_t float_bytes;
-    HashSecret secret{};  // travels with the lines: they mean nothing under another one
+    HashSecret secret{};  // belongs to the buckets: another secret would not find their keys
 };
 
-/// One batch under way: what comes in and where each row's answer goes.
+/// One batch in progress: its keys, and where the results of each row go.
 struct BatchView {
-    unsigned char const* keys;  // [rows, key bytes], contiguous
-    std::uint32_t base;         // above every buffer index in use
-    std::uint32_t* positions;   // [rows]: the slot of each row's key
-    std::uint32_t* numbers;  // [rows]: buffer index, or base + row of the row that claims the key
-    unsigned char* mask;     // [rows]: 0 or 1
+    unsigned char const* keys;   // [rows, key bytes], contiguous
+    std::uint32_t base;          // above every buffer index in use
+    std::uint32_t* positions;    // [rows]: the slot of each row's key
+    std::uint32_t* buf_indices;  // [rows]: buffer index, or base + the row that claims the key
+    unsigned char* mask;         // [rows]: 0 or 1
 };
 
-}  // namespace tensorhash::kernel
+}  // namespace tensorhash::step

@@ -17,7 +17,7 @@ using backend::CoordRows;
 using backend::KernelMapRequest;
 
 constexpr std::int64_t kMaxOffsets = std::int64_t{1} << 24;
-constexpr std::size_t kWarpConvNetThreshold = 125;  // offsets from which it goes hierarchical
+constexpr std::size_t kWarpConvNetThreshold = 125;  // hierarchical from this many offsets on
 constexpr std::uint32_t kTableColumns = 4;          // batch, x, y, z
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kInt32Min = std::numeric_limits<std::int32_t>::min();
@@ -46,7 +46,7 @@ void check_offsets_fit(Kernel const& kernel, std::size_t axis) {
     auto const fits = [](std::int64_t offset) {
         return offset >= kInt32Min && offset <= kInt32Max;
     };
-    // The center first, so that the products stay inside 64 bits.
+    // Check the center first: then the products cannot overflow.
     if (fits(center) && fits(-center * dilation) &&
         fits((kernel.size[axis] - 1 - center) * dilation)) {
         return;
@@ -56,7 +56,7 @@ void check_offsets_fit(Kernel const& kernel, std::size_t axis) {
                      ", center " + std::to_string(center) + " do not fit int32");
 }
 
-/// [K, axes] of a list [K, axes + 1].
+/// The offsets [K, axes] of a list [K, axes + 1]. ValueError unless its column 0 is all 0.
 std::vector<std::int32_t> offsets_in(CoordRows const& list) {
     std::vector<std::int32_t> offsets;
     offsets.reserve(list.rows * (list.columns - 1));
@@ -72,7 +72,7 @@ std::vector<std::int32_t> offsets_in(CoordRows const& list) {
     return offsets;
 }
 
-/// What a kernel and a list of offsets share.
+/// The checks that a kernel and a list of offsets share.
 KernelMapRequest check_rows_and_stride(Tensor const& in_coords, Tensor const& out_coords,
                                        Shape const& stride, Columns columns) {
     KernelMapRequest request;
@@ -103,7 +103,7 @@ void set_kernel(KernelMapRequest& request, Kernel const& kernel) {
     }
 }
 
-/// Sets the strategy, which must take the kernel.
+/// Sets the strategy. ValueError if it does not take the kernel.
 void set_strategy(KernelMapRequest& request, Strategy strategy) {
     if (strategy == Strategy::WarpConvNet) {
         bool const large = request.all >= kWarpConvNetThreshold && request.groups == request.all;

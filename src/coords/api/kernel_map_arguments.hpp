@@ -8,12 +8,12 @@
 
 namespace tensorhash::coords {
 
-/// Throws what generate_kernel_map documents, as far as the numbers in the rows do not matter.
+/// Throws what generate_kernel_map documents, except errors in the numbers of the rows.
 backend::KernelMapRequest check_request(Tensor const& in_coords, Tensor const& out_coords,
                                         Shape const& stride, Kernel const& kernel,
                                         KernelMapOptions const& options);
 
-/// The same for a list of offsets in place of a kernel, by the flat path.
+/// The same for a list of offsets instead of a kernel. The strategy is Flat.
 backend::KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor const& out_coords,
                                                 Shape const& stride, Tensor const& kernel_offsets,
                                                 Duplicates duplicates);
@@ -22,10 +22,11 @@ backend::KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor 
 backend::KernelMapRequest check_table_request(Tensor const& query_coords, Shape const& kernel_size,
                                               std::int64_t coarse_stride);
 
-/// A kernel with its defaults filled in. ValueError if its offsets do not fit int32.
+/// Fills in the defaults of a kernel. ValueError if a size is out of range or an offset does not
+/// fit int32.
 Kernel check_kernel(Kernel const& kernel);
 
-/// [K, axes] of a checked kernel: the last axis runs fastest.
+/// The offsets [K, axes] of a checked kernel. The last axis varies fastest.
 std::vector<std::int32_t> offsets_of(Kernel const& kernel);
 
 }  // namespace tensorhash::coords

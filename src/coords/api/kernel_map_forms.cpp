@@ -1,5 +1,5 @@
-// The public forms of a kernel map. They run on the CPU only: a map is made of plain arrays, and a
-// map on another device can be copied to the CPU first.
+// The public forms of a kernel map. They run on the CPU only: a map is plain arrays, and callers
+// can copy a map from another device first.
 #include <utility>
 
 #include "coords/kernel_map/forms.hpp"

@@ -21,8 +21,8 @@ void check_clouds(Cloud const& points, Cloud const& queries) {
                          std::to_string(queries.points.shape()[1]));
     }
     if (points.batch.has_value() != queries.batch.has_value()) {
-        throw ValueError(std::string(points.batch ? "query_batch" : "batch") + ": expected with " +
-                         (points.batch ? "batch" : "query_batch") +
+        throw ValueError(std::string(points.batch ? "query_batch" : "batch") +
+                         ": expected together with " + (points.batch ? "batch" : "query_batch") +
                          ", got none; give both or neither");
     }
     if (points.batch) {
@@ -47,7 +47,7 @@ Neighbors radius_search(Cloud const& points, Cloud const& queries, double radius
     return coords_backend(points.points.device()).radius({points, queries, radius, max_neighbors});
 }
 
-// Calls the CPU directly: no device will have a k-d tree, so the interface has no such verb.
+// Calls the CPU directly: no device will have a k-d tree, so CoordsBackend has no such function.
 Neighbors knn_search(Cloud const& points, Cloud const& queries, std::int64_t k) {
     if (k < 0) {
         throw ValueError("k: expected 0 or more, got " + std::to_string(k));

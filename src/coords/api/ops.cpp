@@ -11,7 +11,7 @@
 namespace tensorhash::coords {
 namespace {
 
-// Sums at a time by default: enough for every thread, and few enough for the cache.
+// Default sums per chunk: enough work for every thread, few enough for the cache.
 constexpr std::size_t kChunkRows = std::size_t{1} << 17;
 
 backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {
@@ -66,7 +66,7 @@ BatchedCoords expand_coords(Tensor const& coords, Tensor const& offsets, std::in
     if (chunk < 0) {
         throw ValueError("kernel_batch: expected 1 or more, got " + std::to_string(chunk));
     }
-    // At most the number of offsets, so that the product stays small.
+    // Clamp to the number of offsets, or the product could overflow.
     std::size_t const chunk_rows =
         chunk == 0 ? kChunkRows
                    : rows.rows * static_cast<std::size_t>(std::min(chunk, offsets.shape()[0]));

@@ -24,7 +24,7 @@ std::uint32_t check_key_dim(std::optional<int> key_dim) {
     return static_cast<std::uint32_t>(key_dim.value_or(0));
 }
 
-/// Rows with the columns of the store, or with any number of columns if it has none yet.
+/// Requires the store's number of columns, or any number if the store has none yet.
 CoordRows check_rows_for(backend::CoordStore const& store, Tensor const& tensor,
                          std::string_view argument) {
     std::uint32_t const columns = store.info().columns;
@@ -32,7 +32,7 @@ CoordRows check_rows_for(backend::CoordStore const& store, Tensor const& tensor,
                       columns == 0 ? Columns{1, kMaxCoordColumns} : Columns{columns, columns});
 }
 
-/// Offsets with the columns of `rows`. An empty list of rows has no columns to compare with.
+/// Requires the number of columns of `rows`. An empty list of rows has none to compare with.
 CoordRows check_offsets_for(backend::CoordStore const& store, CoordRows const& rows,
                             Tensor const& offsets) {
     return rows.rows == 0 ? check_rows_for(store, offsets, "offsets")

@@ -1,4 +1,4 @@
-// What a coordinate table holds: its store on a device, and the lock.
+// The state of a coordinate table: its store on a device, and its lock.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 struct CoordTableBase::Impl {
-    Impl(std::unique_ptr<backend::CoordStore> made, bool double_hash_too)
-        : store(std::move(made)), double_hash(double_hash_too) {}
+    Impl(std::unique_ptr<backend::CoordStore> new_store, bool use_double_hash)
+        : store(std::move(new_store)), double_hash(use_double_hash) {}
 
     backend::CoordStoreInfo info() const {
         Reading const guard(lock);

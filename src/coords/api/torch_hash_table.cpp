@@ -22,10 +22,10 @@ struct TorchHashTable::Impl {
 
     std::uint64_t slots() const { return index ? index->capacity() : fixed.value_or(least); }
 
-    std::optional<std::uint64_t> fixed;  // without one the table grows
-    std::uint64_t least = FlatIndex::capacity_for(0);
+    std::optional<std::uint64_t> fixed;  // nullopt: the table grows
+    std::uint64_t least = index::FlatIndex::capacity_for(0);
     RowBuffer buffer{0};
-    std::optional<VectorIndex> index;
+    std::optional<index::VectorIndex> index;
     mutable runtime::ReadWriteLock lock;
 };
 
@@ -34,10 +34,10 @@ namespace {
 using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
-// The only limit: the bytes of one row are few compared with the memory of a machine.
+// The index takes any number of columns. This limit keeps a row small compared with memory.
 constexpr Columns kAnyColumns{1, 1u << 16};
 
-Columns columns_of(std::optional<VectorIndex> const& index) {
+Columns columns_of(std::optional<index::VectorIndex> const& index) {
     return index ? Columns{index->columns(), index->columns()} : kAnyColumns;
 }
 
@@ -46,8 +46,8 @@ Tensor int32_tensor(Shape shape) { return Tensor::empty(std::move(shape), Dtype:
 [[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
     throw TableFull("capacity: this table takes " + std::to_string(capacity) +
                     " distinct keys and has " + std::to_string(held) +
-                    ", vec_keys has more new ones than fit; make it with a larger capacity, or "
-                    "with from_keys and none, so that it grows");
+                    "; vec_keys has more new keys than fit; make the table with a larger capacity, "
+                    "or with from_keys and no capacity, so that it grows");
 }
 
 }  // namespace
@@ -92,14 +92,14 @@ void TorchHashTable::insert(Tensor const& vec_keys) {
     RowBuffer::Appended all = impl_->buffer.with(fresh, "vec_keys");
     std::size_t const before = all.rows.rows - fresh.rows;
     std::uint64_t const held = impl_->index ? impl_->index->size() : 0;
-    std::uint64_t const wanted =
-        impl_->fixed.value_or(std::max(impl_->slots(), FlatIndex::capacity_for(held + fresh.rows)));
+    std::uint64_t const wanted = impl_->fixed.value_or(
+        std::max(impl_->slots(), index::FlatIndex::capacity_for(held + fresh.rows)));
     if (impl_->index && impl_->index->capacity() == wanted) {
         if (!impl_->index->insert(all.rows.data(), before, all.rows.rows)) {
             fail_full(wanted, held);
         }
     } else {
-        VectorIndex index(wanted, fresh.columns);
+        index::VectorIndex index(wanted, fresh.columns);
         if (!index.insert(all.rows.data(), 0, all.rows.rows)) {
             fail_full(wanted, held);
         }

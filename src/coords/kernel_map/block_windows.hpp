@@ -1,4 +1,5 @@
-// What the kernels of rows meet in blocks of bits: words with one bit per offset, and their pairs.
+// Finds the offsets of a row's kernel that lead to an in row, as words with one bit per offset, and
+// lists their pairs.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace tensorhash::coords {
 
-/// Rows that are looked up at once.
+/// Rows looked up at a time.
 inline constexpr std::size_t kRowsAtOnce = 16;
 
 /// Up to 8 x 8 offsets of the last two axes; bit 8 * y + z.
@@ -44,22 +45,22 @@ inline std::vector<Tile> tiles_of(Sizes const& size, std::size_t groups) {
     return tiles;
 }
 
-/// The blocks that the kernels of one block's queries meet. Only wanted places are filled in.
+/// The blocks that the kernels of one block's queries reach. The other places stay 0.
 struct Around {
     std::uint64_t number = ~std::uint64_t{0};
     std::uint32_t block[3][4][4] = {};
 };
 inline constexpr Around kNothing{};
 
-/// What all queries share.
+/// The setup that all queries share.
 struct WindowPlan {
     BlockFrame const& frame;
     VoxelBlocks const& blocks;
     RowsByBlock const& queries;
-    // Where the kernel of cell 0 begins, in cells of the first block around.
+    // Where the kernel of cell 0 begins, in cells from the first block in Around.
     std::array<std::uint64_t, 3> begin{};
-    Sizes met{};             // blocks around, per axis
-    std::uint64_t back = 0;  // from a query's block to the first block around
+    Sizes met{};             // blocks that kernels reach, per axis
+    std::uint64_t back = 0;  // from a query's block number to the first block in Around
     std::size_t length = 1;  // of the kernel's last axis
     std::vector<Tile> tiles{};
 
@@ -84,7 +85,7 @@ struct WindowPlan {
     std::size_t place(std::size_t bit) const noexcept { return bit / 8 * length + bit % 8; }
 };
 
-/// A query and a tile that meet in rows.
+/// A query and a tile with at least one pair.
 struct TileMatch {
     std::uint64_t word;  // one bit per offset that leads to an in row
     std::uint32_t const* blocks;
@@ -94,7 +95,7 @@ struct TileMatch {
     std::uint16_t corner;  // 16 * y + z in the first block
 };
 
-/// Some queries at once, and the blocks around them.
+/// Up to sixteen queries, and the blocks around them.
 class Windows {
 public:
     explicit Windows(WindowPlan const& plan) : plan_(plan) {}
@@ -117,7 +118,7 @@ public:
         }
     }
 
-    /// The offsets of a tile that lead to an in row.
+    /// Bits are set for the offsets of the tile that lead to an in row.
     std::uint64_t word(Tile const& tile, std::size_t i) const noexcept {
         Query const& query = query_[i];
         std::size_t const x = query.x + tile.x;
@@ -145,7 +146,7 @@ public:
 private:
     struct Query {
         Around const* around;
-        std::uint64_t x, y, z;  // where the kernel begins, in cells of the first block around
+        std::uint64_t x, y, z;  // where the kernel begins, in cells from the first block in Around
         std::uint32_t row;
     };
 
@@ -167,11 +168,12 @@ private:
 
     WindowPlan const& plan_;
     std::size_t last_ = 0;
-    std::array<Around, kRowsAtOnce + 1> around_{};  // for these queries and the last one before
+    // One per query, and the last one of the previous load().
+    std::array<Around, kRowsAtOnce + 1> around_{};
     std::array<Query, kRowsAtOnce> query_{};
 };
 
-/// The pairs of a match.
+/// Turns the bits of a match into pairs.
 class WindowPairs {
 public:
     using Match = TileMatch;

@@ -1,6 +1,6 @@
-// The blocks path: in rows are bits in blocks, so a few operations on words find the pairs of 64
-// offsets of a row. Queries run block by block, so that the blocks around them stay in cache. Pairs
-// are counted first, and then written to their final places.
+// The blocks path: the in rows are bits in blocks, so a few word operations find the pairs of 64
+// offsets of a row. Queries run block by block, so that the blocks around them stay in cache. A
+// first pass counts the pairs, a second writes them to their final places.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -16,8 +16,8 @@ namespace tensorhash::coords {
 namespace {
 
 constexpr std::size_t kTaskRows = 1024;
-constexpr std::size_t kMaxSaved = 8;       // words per row that are kept from counting to writing
-constexpr std::uint64_t kWordsPerRow = 4;  // of the directory: a box with more is too empty
+constexpr std::size_t kMaxSaved = 8;       // words per row that counting keeps for writing
+constexpr std::uint64_t kWordsPerRow = 4;  // of the directory: a box with more is too sparse
 constexpr std::uint64_t kMinWords = 4096;
 
 /// All queries, cut into tasks that count, then write.
@@ -32,7 +32,7 @@ public:
         }
     }
 
-    /// The pairs of each group. Prepares the places for write().
+    /// Counts the pairs of each group, and prepares the places for write().
     std::vector<std::int64_t> count() {
         runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             count_chunk(begin, end, places_.of(chunk));
@@ -54,7 +54,7 @@ public:
 private:
     using Words = std::uint64_t[kRowsAtOnce];
 
-    /// The memory for the words of a tile, or `own` if they are not kept.
+    /// Where the words of a tile are kept, or `own` if they are not kept.
     Words& kept(std::size_t row, std::size_t tile, Words& own) {
         if (saved_.data() == nullptr) return own;
         std::size_t const at = row / kRowsAtOnce * plan_.tiles.size() + tile;
@@ -114,7 +114,7 @@ private:
     runtime::Block saved_{};  // [16 rows, tile] words, if they are few
 };
 
-/// Whether the queries are the in rows and their kernels reach only into the next blocks.
+/// Whether the queries are the in rows and their kernels reach no further than the next blocks.
 bool queries_own_rows(KernelMapRequest const& request) {
     auto const side = static_cast<std::int64_t>(kBlockSide);
     bool near = request.equal && request.unstrided;
@@ -125,7 +125,8 @@ bool queries_own_rows(KernelMapRequest const& request) {
     return near;
 }
 
-/// Where the kernel of an out row begins, or nothing if it meets no in row.
+/// The key of the cell where the kernel of an out row begins; nullopt if the kernel misses the
+/// bounding box of the in rows.
 std::optional<std::uint64_t> corner_key(KernelMapRequest const& request, BlockFrame const& frame,
                                         std::size_t i) {
     std::int32_t const* const row = row_of(request.out, i);
@@ -164,7 +165,7 @@ RowsByBlock out_rows_by_block(KernelMapRequest const& request, BlockFrame const&
     return list;
 }
 
-/// The smallest row that repeats another: every path reports the same one.
+/// Reports the smallest row that repeats another, as every path does.
 [[noreturn]] void fail_repeated_in_blocks(RowsByBlock const& in, VoxelBlocks const& blocks) {
     std::uint32_t row = ~std::uint32_t{0};
     std::uint32_t first = 0;

@@ -1,4 +1,4 @@
-// Prepares the rows of a request and chooses the path that answers it.
+// Prepares the rows of a request and chooses the path that finds its pairs.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace tensorhash::coords {
 namespace {
 
-/// The smallest row that repeats another: every path reports the same one.
+/// Reports the smallest row that repeats another, as every path does.
 [[noreturn]] void fail_repeated_in_index(CoordIndex const& index) {
     std::vector<std::int32_t> first(index.rows().rows);
     index.find(index.rows(), first.data());
@@ -40,7 +40,7 @@ KernelMapPairs merge(KernelMapRequest const& request) {
     return pairs;
 }
 
-/// Blocks were the fastest wherever they apply, and merging everywhere else: decision 8.
+/// Blocks measured fastest wherever they apply, and merging everywhere else: see decision 8.
 KernelMapPairs find_fastest(KernelMapRequest const& request) {
     if (request.in.rows > 0 && backend::blocks_take(request)) {
         if (auto pairs = blocks_kernel_map(request)) {
@@ -53,7 +53,7 @@ KernelMapPairs find_fastest(KernelMapRequest const& request) {
 
 KernelMapPairs find_by_blocks(KernelMapRequest const& request) {
     if (request.in.rows == 0) {
-        KernelMapPairs none = merge_kernel_map(request);  // there are no rows for blocks
+        KernelMapPairs none = merge_kernel_map(request);  // blocks need at least one row
         none.strategy = Strategy::Blocks;
         return none;
     }
@@ -66,7 +66,7 @@ KernelMapPairs find_by_blocks(KernelMapRequest const& request) {
         "the strategy merge or the fastest");
 }
 
-/// The rows of queries within int32, and their numbers. The other queries have no pairs.
+/// The queries that fit int32, and their row numbers. The other queries have no pairs.
 struct RowsInside {
     CoordRows rows{};
     std::vector<std::int32_t> numbers{};  // empty if all rows are inside

@@ -1,4 +1,4 @@
-// One pass per group: one place per row sorts the pairs without comparing them.
+// Sorts each group in one pass: every row has its own place, so no pairs are compared.
 #include "coords/kernel_map/finish_groups.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace tensorhash::coords {
 namespace {
 
-/// Sorts groups by row, and makes the mirrored half of a symmetric map.
+/// Sorts groups by row, and fills the mirrored half of a symmetric map.
 class GroupFinisher {
 public:
     GroupFinisher(KernelMapPairs& pairs, std::size_t out_rows, bool in_order)
@@ -49,8 +49,8 @@ private:
 
     void exchange(std::size_t from, std::size_t to, std::optional<PairSorter>& order) {
         std::int64_t const count = offsets_[from + 1] - offsets_[from];
-        // The mirrored group is sorted by in row. In rows need not ascend where out rows do: rows
-        // that ascend by block need not ascend after a shift.
+        // The mirrored group must ascend by in row. In rows need not ascend where out rows do: a
+        // shift can change the order of rows that are sorted by block.
         if (in_order_ && std::is_sorted(in_ + offsets_[from], in_ + offsets_[from + 1])) {
             std::copy_n(in_ + offsets_[from], count, out_ + offsets_[to]);
             std::copy_n(out_ + offsets_[from], count, in_ + offsets_[to]);

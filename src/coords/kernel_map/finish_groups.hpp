@@ -29,11 +29,11 @@ struct Swept {
     }
 };
 
-/// Allocates the pairs. `totals` are the counts of the groups that were swept.
+/// Allocates the pairs. `totals` are the pair counts of the swept groups.
 KernelMapPairs allocate_pairs(KernelMapRequest const& request, Swept swept,
                               std::vector<std::int64_t> const& totals);
 
-/// Sorts the groups that were swept by row, unless `in_order`, and makes their mirrors.
+/// Sorts the swept groups by row, unless `in_order`, and fills their mirrors.
 void finish_groups(KernelMapPairs& pairs, std::size_t out_rows, Swept swept, bool in_order);
 
 }  // namespace tensorhash::coords

@@ -1,5 +1,5 @@
-// Other forms of a kernel map: exchanged, as a table, as a mask, by out row. The caller may have
-// written to a map since it was made. So its numbers are checked before they are used as indices.
+// Other forms of a kernel map: transposed, as a table, as a mask, by out row. The caller may have
+// written to the map, so its numbers are checked before they are used as indices.
 #include "coords/kernel_map/forms.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void for_pairs_of_rows(CheckedMap const& map, std::size_t begin, std::size_t end
     }
 }
 
-/// Exchanges one group. Several pairs may then share an out row, which PairSorter cannot hold.
+/// Transposes one group. Pairs may then share an out row, which PairSorter cannot hold.
 void exchange_group(CheckedMap const& map, std::size_t k, PairSorter& sorter, std::int32_t* in,
                     std::int32_t* out) {
     auto const begin = static_cast<std::size_t>(map.offsets[k]);
@@ -89,12 +89,12 @@ CheckedMap check_map(KernelMap const& map) {
     std::vector<std::int64_t>& offsets = checked.offsets;
     offsets.assign(bounds.begin(), bounds.end());
     if (checked.in.size() != checked.out.size()) {
-        fail_map("in_maps, out_maps: expected as many of both, got " +
+        fail_map("in_maps, out_maps: expected equal lengths, got " +
                  std::to_string(checked.in.size()) + " and " + std::to_string(checked.out.size()));
     }
     if (offsets.empty() || offsets[0] != 0 || !std::is_sorted(offsets.begin(), offsets.end()) ||
         offsets.back() != static_cast<std::int64_t>(checked.in.size())) {
-        fail_map("offsets: expected 0, ascending, up to the number of pairs, " +
+        fail_map("offsets: expected ascending numbers from 0 to the number of pairs, " +
                  std::to_string(checked.in.size()));
     }
     check_pairs(checked);

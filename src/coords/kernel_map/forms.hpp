@@ -1,4 +1,4 @@
-// Other forms of a kernel map: exchanged, as a table, as a mask, by out row.
+// Other forms of a kernel map: transposed, as a table, as a mask, by out row.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tensorhash::coords {
 
-/// A map after its check: every number is in range, every group ascends by out row.
+/// A checked map: every number is in range, every group ascends by out row.
 struct CheckedMap {
     Tensor in_tensor;
     Tensor out_tensor;
@@ -21,7 +21,7 @@ struct CheckedMap {
     std::int64_t num_out = 0;
     std::size_t groups() const { return offsets.size() - 1; }
 };
-/// ValueError if the caller broke the map.
+/// ValueError if the caller has broken the map.
 CheckedMap check_map(KernelMap const& map);
 
 /// Writes the pairs with in and out exchanged, every group ascending by its new out row.
@@ -31,7 +31,7 @@ void exchange_groups(CheckedMap const& map, std::int32_t* in_maps, std::int32_t*
 /// joins an out row with two in rows.
 bool fill_pair_table(CheckedMap const& map, std::int32_t* table);
 
-/// Sets bit k % 32 of word k / 32 for every out row with a pair of offset k; `bits` are zeros.
+/// Sets bit k % 32 of word k / 32 for every out row with a pair of offset k. `bits` must be zeros.
 void fill_pair_mask(CheckedMap const& map, std::size_t words, std::uint32_t* bits);
 
 /// The out rows that have pairs, their offsets, and for every out row the place of its first pair.

@@ -1,4 +1,4 @@
-// Lays out a grid: bounds from the rows, then as many columns per word as fit.
+// Lays out a grid: takes the bounds of the rows, then packs as many columns per word as fit.
 #include "coords/kernel_map/grid_keys.hpp"
 
 #include <mutex>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kWordLimit = std::uint64_t{1} << 62;
 
-/// From the last column to the first, as many per word as fit; the last word is the least
+/// Packs columns from last to first, as many per word as fit. The last word is the least
 /// significant.
 void pack_words(Grid& grid) {
     std::array<std::size_t, kMaxColumns> from_end{};

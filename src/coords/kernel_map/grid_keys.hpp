@@ -1,4 +1,4 @@
-// Coordinates as numbers: they sort like the rows, and an offset is one addition.
+// Coordinates as numbers that sort like the rows. Adding an offset is one addition.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ template <std::size_t W> struct GridKey {
     void add_to_last(std::uint64_t steps) { words[W - 1] += steps; }
 };
 
-/// Where the numbers of each column begin and how they pack. They are wide enough for every in row
-/// and for every query that may meet one under any offset, so nothing wraps around.
+/// The range of each column and its place in the words. The range covers every in row and every
+/// query that can meet one under any offset, so nothing wraps around.
 struct Grid {
     struct Column {
         std::int64_t in_low = 0;   // of in_coords
@@ -73,7 +73,7 @@ struct Grid {
     /// Needs at least one in row.
     explicit Grid(KernelMapRequest const& request);
 
-    /// Whether the kernel at this row meets no in row under any offset.
+    /// Whether the kernel at this row misses the bounding box of the in rows.
     bool out_of_reach(std::int32_t const* row) const noexcept {
         for (std::size_t c = 0; c < columns; ++c) {
             std::int64_t const at = row[c] * column[c].scale;
@@ -87,7 +87,7 @@ struct Grid {
     std::uint64_t in_part(std::int32_t const* row, std::size_t c) const noexcept {
         return static_cast<std::uint64_t>(row[c] - column[c].base) * column[c].weight;
     }
-    /// Part of the query's first corner, where its kernel begins.
+    /// The part of one column in the key of the query's first corner, where its kernel begins.
     std::uint64_t out_part(std::int32_t const* row, std::size_t c) const noexcept {
         return static_cast<std::uint64_t>(row[c] * column[c].scale + column[c].first -
                                           column[c].base) *

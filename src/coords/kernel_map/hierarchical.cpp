@@ -1,5 +1,5 @@
-// The hierarchical path: finds the coarse cells around a query that have rows, and then looks up
-// only the offsets that fall into such a cell.
+// The hierarchical path: finds the coarse cells around a query that have rows, then looks up only
+// the offsets that fall into such a cell.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAxes = 3;
 constexpr std::uint32_t kWidth = kAxes + 1;  // columns, the batch among them
 
-/// Most bytes of a task for its occupied cells. One query takes one byte per cell.
+/// Most bytes that a task uses to mark occupied cells. A query takes one byte per cell.
 constexpr std::size_t kOccupiedBytes = std::size_t{2} << 20;
 
 using Numbers = std::array<std::int64_t, kAxes>;
@@ -115,7 +115,7 @@ private:
     void probe_offset(std::size_t k, PartialMap& part) {
         mark_cells(request_.offset(k));
         std::size_t count = 0;
-        for (std::size_t i = 0; i < count_; ++i) {  // no branch: it could not be predicted
+        for (std::size_t i = 0; i < count_; ++i) {  // no branch: it would be unpredictable
             chosen_[count] = static_cast<std::uint16_t>(i);
             count += occupied_[cell_[i] * count_ + i];
         }

@@ -1,5 +1,5 @@
 // The merge path: sorts both lists once, then makes one sweep per kernel column with a window over
-// the last axis. Pairs are counted first, and then written to their final places.
+// the last axis. A first pass counts the pairs, a second writes them to their final places.
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace tensorhash::coords {
 namespace {
 
-/// Above this dilation of the last axis most of a window are misses. Then each offset has its
-/// sweep.
+/// Above this dilation of the last axis, most keys of a window are misses. Then each offset gets
+/// its own sweep.
 constexpr std::uint64_t kMaxWindowStep = 4;
 
 /// Consecutive offsets that differ only in the last axis.
@@ -23,7 +23,7 @@ template <std::size_t W> struct KernelColumn {
     std::size_t count = 0;
 };
 
-/// The sorted lists; `out` is absent where the in list serves as both.
+/// The sorted lists; `out` is absent if the in list serves as both.
 template <std::size_t W> struct Lists {
     SortedRows<W> in;
     std::optional<SortedRows<W>> out{};
@@ -49,7 +49,7 @@ std::vector<KernelColumn<W>> columns_of(KernelMapRequest const& request, Grid co
     return columns;
 }
 
-/// The first key from `at` on that is not below `key`. The last key of the list is above all.
+/// The first key from `at` on that is not below `key`. The list ends with a key above all others.
 template <std::size_t W>
 GridKey<W> const* skip_to(GridKey<W> const* at, GridKey<W> const* end, GridKey<W> const& key) {
     for (int near = 0; near < 8; ++near, ++at) {
@@ -100,7 +100,7 @@ public:
           rows_(lists.queries().size), pieces_(pieces(rows_, columns_.size())),
           next_(groups * pieces_) {}
 
-    /// The pairs of each group. Prepares the places for write().
+    /// Counts the pairs of each group, and prepares the places for write().
     std::vector<std::int64_t> count() {
         for_tasks([&](KernelColumn<W> const& column, std::size_t piece, std::size_t begin,
                       std::size_t end) {
@@ -169,7 +169,7 @@ private:
     std::vector<std::int64_t> next_;  // [group, piece]: counts, then places within the group
 };
 
-/// The smallest row that repeats another: every path reports the same one.
+/// Reports the smallest row that repeats another, as every path does.
 template <std::size_t W> [[noreturn]] void fail_repeated_in_list(SortedRows<W> const& list) {
     std::size_t run = 0;
     std::uint32_t row = ~std::uint32_t{0};

@@ -9,8 +9,8 @@
 
 namespace tensorhash::coords {
 
-/// One offset gives an out row at most one in row. So one place and one bit per row sort a group in
-/// one pass.
+/// One offset joins an out row with at most one in row. So one place and one bit per row sort a
+/// group in one pass.
 class PairSorter {
 public:
     explicit PairSorter(std::size_t rows)

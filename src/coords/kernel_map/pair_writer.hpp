@@ -13,8 +13,8 @@
 
 namespace tensorhash::coords {
 
-/// The counts of every task and group, which become places: a group has the pairs of the first task
-/// first.
+/// The pair counts of every task and group, which become places. Within a group, the pairs of the
+/// first task come first.
 class GroupPlaces {
 public:
     GroupPlaces(std::size_t tasks, std::size_t groups) : groups_(groups), next_(tasks * groups) {}
@@ -34,8 +34,7 @@ private:
     std::vector<std::int64_t> next_;  // [task, group]
 };
 
-/// Lists the words that are not zero and returns their number. No branch: it could not be
-/// predicted.
+/// Lists the nonzero words and returns their count. No branch: it would be unpredictable.
 template <std::size_t Count>
 std::size_t list_filled(std::uint64_t const* words, std::array<std::uint8_t, Count>& places) {
     std::size_t filled = 0;
@@ -54,8 +53,8 @@ struct Pair {
 };
 
 /// Writes the pairs of words: `PairOf::Match` has a word, and PairOf()(match, bit) is the pair of
-/// one of its bits. The number of pairs in a word is not predictable. So words are listed first,
-/// and one loop runs over all their pairs.
+/// one of its bits. The number of pairs in a word is unpredictable. So the writer lists words
+/// first, then runs one loop over all their pairs.
 template <class PairOf>
 class PairWriter {
 public:

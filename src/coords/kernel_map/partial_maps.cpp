@@ -1,4 +1,4 @@
-// Joins partial maps: the counts give each part its place, then all parts are copied at once.
+// Joins partial maps: the counts give each part its place, then all parts are copied in parallel.
 #include "coords/kernel_map/partial_maps.hpp"
 
 #include <utility>

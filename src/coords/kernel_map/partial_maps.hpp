@@ -1,4 +1,4 @@
-// Pairs that were found for some out rows at a time, to be joined by offset.
+// The pairs of some out rows at a time. They are joined by offset later.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace tensorhash::coords {
 
-/// Most out rows of one task. Its working set fits L2, and a row's place in it fits 16 bits.
+/// Most out rows per task. Its working set fits L2, and a row's place in it fits 16 bits.
 inline constexpr std::size_t kPartRows = 2048;
 
-/// The pairs of some consecutive out rows, offset by offset, ascending by row within each. Offsets
-/// without pairs take no memory, even if a large kernel has many parts.
+/// The pairs of some consecutive out rows, by offset, then by row. Offsets without pairs take no
+/// memory, so a large kernel may have many parts.
 struct PartialMap {
     struct Run {
         std::uint32_t group;

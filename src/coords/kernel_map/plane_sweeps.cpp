@@ -1,5 +1,5 @@
-// Shifts the words of planes by one cell against each other. Pairs are counted first, and then
-// written to their final places.
+// Shifts the words of planes by one cell against each other. A first pass counts the pairs, a
+// second writes them to their final places.
 #include "coords/kernel_map/plane_sweeps.hpp"
 
 #include <algorithm>
@@ -49,13 +49,13 @@ struct Planes {
     }
 };
 
-/// A step from the cells of a plane that meets neighbours.
+/// A step that leads at least one cell of a plane to a neighbour.
 struct StepMatch {
     std::uint64_t word;  // the cells that have a neighbour at this step
     std::uint64_t own;   // the cells of the plane
     std::uint32_t const* blocks;
     std::uint32_t first;   // of the plane's rows
-    std::uint16_t corner;  // the neighbour of cell 0: 32 * y + z in the first block around
+    std::uint16_t corner;  // the neighbour of cell 0: 32 * y + z from the first block in Near
     std::uint8_t x;        // of the neighbours' plane
     std::uint8_t step;
 };
@@ -69,7 +69,7 @@ public:
     Pair operator()(Match const& match, std::size_t bit) const noexcept {
         std::uint64_t const before = match.own & ((std::uint64_t{1} << bit) - 1);
         std::size_t const cell =
-            match.corner + bit + (bit & 0x38) * 3;  // five bits for z, then those of y
+            match.corner + bit + (bit & 0x38) * 3;  // five bits for z, then the bits of y
         std::uint32_t const block = match.blocks[(cell >> 6 & 12) | (cell >> 3 & 3)];
         return {&next_[match.step], blocks_.row(block, match.x, (cell >> 2 & 0x38) | (cell & 7)),
                 blocks_.rows()[match.first + static_cast<std::uint32_t>(std::popcount(before))]};
@@ -122,7 +122,7 @@ void PlaneSweeps::look_around(std::uint32_t block) noexcept {
 
 template <class Body>
 void PlaneSweeps::for_blocks(std::size_t begin, std::size_t end, Body const& body) const {
-    auto const all = std::views::iota(std::size_t{1}, blocks_.count());  // 0 is the empty one
+    auto const all = std::views::iota(std::size_t{1}, blocks_.count());  // block 0 is empty
     auto const first_row = [&](std::size_t block) {
         return blocks_.first(static_cast<std::uint32_t>(block), 0);
     };

@@ -16,8 +16,8 @@
 
 namespace tensorhash::coords {
 
-/// Finds the first half of a mirrored kernel that reaches at most one cell. Scans of surfaces fill
-/// several cells of a plane, and then this is less work than one window per cell.
+/// Finds the pairs of the first half of a mirrored kernel that reaches at most one cell. Surface
+/// scans fill several cells of a plane; then this is less work than one window per cell.
 class PlaneSweeps {
 public:
     static bool take(KernelMapRequest const& request, Swept const& swept, bool repeated) noexcept;
@@ -25,25 +25,25 @@ public:
     PlaneSweeps(KernelMapRequest const& request, BlockFrame const& frame,
                 VoxelBlocks const& blocks);
 
-    /// The pairs of each group. Prepares the places for write().
+    /// Counts the pairs of each group, and prepares the places for write().
     std::vector<std::int64_t> count();
     /// Writes the pairs of each group in the order of rows().
     void write(KernelMapPairs& pairs);
     std::span<std::uint32_t const> rows() const noexcept { return blocks_.rows(); }
 
 private:
-    /// Steps (x, y, z) before (0, 0, 0): nine to the plane before, four within the plane.
+    /// Steps (x, y, z) before (0, 0, 0): nine into the previous plane, four within the plane.
     static constexpr std::size_t kSteps = 13;
-    /// [x - 1, x]: the blocks y - 1 to y + 1, for each z - 1 to z + 1 and one unused place.
+    /// [x - 1, x]: the blocks y - 1 to y + 1; for each of them z - 1 to z + 1 and one unused place.
     using Near = std::array<std::array<std::uint32_t, 12>, 2>;
 
     Near& near(std::size_t block) noexcept { return reinterpret_cast<Near*>(near_.data())[block]; }
     void look_around(std::uint32_t block) noexcept;
-    /// Calls body(block) for the blocks that begin in a chunk of rows.
+    /// Calls body(block) for the blocks with a first row in [begin, end).
     template <class Body>
     void for_blocks(std::size_t begin, std::size_t end, Body const& body) const;
-    /// Calls body(x, words) for every plane of a block that has cells. Bit c of the word of a step
-    /// is set if cell c has a neighbour there.
+    /// Calls body(x, words) for every plane of a block that has rows. Bit c of a step's word is set
+    /// if cell c has a neighbour there.
     template <class Body>
     void for_planes(std::uint32_t block, Body const& body);
 

@@ -32,7 +32,8 @@ template <std::size_t W> struct SortedRows {
     bool in_row_order() const { return std::is_sorted(rows(), rows() + size); }
 };
 
-/// Sorts a list with its rows filled in, ascending; word(row, w) is word w of the key of a row.
+/// Fills in the keys and sorts the list. The caller has filled in the rows, ascending. word(row, w)
+/// is word w of a row's key.
 template <std::size_t W, class Word>
 void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
     std::uint32_t* const rows = list.rows();
@@ -46,7 +47,7 @@ void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
     } else {
         runtime::Block block(list.size * sizeof(std::uint64_t));
         auto* const keys = reinterpret_cast<std::uint64_t*>(block.data());
-        for (std::size_t w = grid.words; w-- > 0;) {  // each sort keeps the order of the one before
+        for (std::size_t w = grid.words; w-- > 0;) {  // stable: each sort keeps earlier ones
             runtime::for_ranges(list.size, runtime::kGrain,
                                 [&](std::size_t begin, std::size_t end) {
                                     for (std::size_t i = begin; i < end; ++i)

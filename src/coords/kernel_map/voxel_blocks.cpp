@@ -1,4 +1,4 @@
-// Makes blocks: sorts rows by block, then makes each block by itself.
+// Builds the blocks: sorts rows by block, then builds each block on its own.
 #include "coords/kernel_map/voxel_blocks.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// In rows as bits in blocks of 8 x 8 x 8 cells: a few words show the neighbours of a cell.
+// Stores the in rows as bits in blocks of 8 x 8 x 8 cells: a few words show a cell's neighbours.
 #pragma once
 
 #include <array>
@@ -21,23 +21,22 @@ inline constexpr int kCellBits = 3 * kBlockBits;
 /// Maps coordinates to cells and cells to blocks, numbered from a corner below all in rows.
 struct BlockFrame {
     struct Axis {
-        std::size_t column = 0;    // of the coordinates; 0 for an axis that they do not have
+        std::size_t column = 0;    // of the coordinates; 0 if they lack this axis
         std::int64_t least = 0;    // of in_coords
         std::int64_t most = 0;     // of in_coords
         std::int64_t base = 0;     // the coordinate that is cell 0
         std::uint64_t weight = 1;  // of a step to the next block, in block numbers
     };
-    std::array<Axis, 3> axis{};  // two axes are the last two
+    std::array<Axis, 3> axis{};  // coordinates with two axes use the last two
     Axis batch{};
     std::uint64_t blocks = 1;  // in the whole box
 
-    /// With `margin` empty blocks on every side. Nothing if the block numbers do not fit 64 bits.
-    /// Needs a row.
+    /// With `margin` empty blocks on every side. Needs a row. nullopt if a key exceeds 64 bits.
     static std::optional<BlockFrame> of(CoordRows const& in, std::int64_t margin);
 
-    /// The number of the block; the last kCellBits are the cell inside it.
-    std::uint64_t key(std::int64_t number_in_batch, std::array<std::int64_t, 3> at) const noexcept {
-        auto number = static_cast<std::uint64_t>(number_in_batch - batch.base) * batch.weight;
+    /// The block number, followed by kCellBits for the cell inside the block.
+    std::uint64_t key(std::int64_t batch_number, std::array<std::int64_t, 3> at) const noexcept {
+        auto number = static_cast<std::uint64_t>(batch_number - batch.base) * batch.weight;
         std::uint64_t inside = 0;
         for (std::size_t a = 0; a < 3; ++a) {
             auto const cell = static_cast<std::uint64_t>(at[a] - axis[a].base);
@@ -69,8 +68,8 @@ struct RowsByBlock {
 };
 RowsByBlock in_rows_by_block(CoordRows const& in, BlockFrame const& frame);
 
-/// Which blocks of the box exist: one bit per block, and for every 64 bits the first block among
-/// them.
+/// Which blocks of the box exist: one bit per block, and for every 64 bits the first block that
+/// they mark.
 class BlockDirectory {
 public:
     static std::uint64_t words(std::uint64_t box) noexcept { return (box + 63) / 64; }
@@ -98,7 +97,7 @@ public:
                 bits = word.bits >> number % 64;
             }
             auto const there = static_cast<std::uint32_t>(bits & 1);
-            out[i] = next & (0 - there);  // no branch: it could not be predicted
+            out[i] = next & (0 - there);  // no branch: it would be unpredictable
             next += there;
             bits >>= 1;
         }
@@ -112,7 +111,7 @@ private:
     runtime::Block words_{};
 };
 
-/// The blocks that have cells, and the row of each cell; the first of equal rows.
+/// The blocks that have rows, and the row of each cell: the first of equal rows.
 class VoxelBlocks {
 public:
     VoxelBlocks(RowsByBlock const& in, BlockFrame const& frame);
@@ -143,11 +142,11 @@ public:
 private:
     /// Memory for `blocks` blocks, the empty block included.
     void allocate(std::size_t blocks);
-    /// Makes the blocks that begin in rows [begin, end), the first of them as `block`. Returns
+    /// Builds the blocks that begin in rows [begin, end), the first of them as `block`. Returns
     /// whether all their rows are distinct.
     bool build_blocks(RowsByBlock const& in, std::size_t begin, std::size_t end,
                       std::uint32_t block);
-    /// Makes one block from the rows at `begin`, and returns where the next block begins.
+    /// Builds one block from the rows at `begin`. Returns where the next block begins.
     std::size_t build(RowsByBlock const& in, std::size_t begin, std::uint32_t block);
 
     std::size_t count_;        // of rows

@@ -11,24 +11,24 @@
 namespace tensorhash::coords {
 namespace {
 
-// A cell's key is the seeded hash of four words, so an attacker cannot choose cells that share one.
-std::uint64_t fold(std::uint64_t hash, std::int64_t word, kernel::HashSecret const& secret) {
-    return kernel::fold_in(hash, static_cast<std::uint64_t>(word), secret);
+// A cell's key is a seeded hash of four words, so an attacker cannot choose cells that collide.
+std::uint64_t fold(std::uint64_t hash, std::int64_t word, step::HashSecret const& secret) {
+    return step::fold_in(hash, static_cast<std::uint64_t>(word), secret);
 }
 
-std::uint64_t finish(std::uint64_t hash, std::int64_t word, kernel::HashSecret const& secret) {
-    return kernel::end_with(hash, static_cast<std::uint64_t>(word), secret);
+std::uint64_t finish(std::uint64_t hash, std::int64_t word, step::HashSecret const& secret) {
+    return step::end_with(hash, static_cast<std::uint64_t>(word), secret);
 }
 
 }  // namespace
 
-// Coordinates are within 2^501. An edge of 2^-500 keeps quotients finite, and puts no more points
-// into one cell than it must.
+// Coordinates are within 2^501, so an edge of 2^-500 keeps quotients finite. A larger minimum would
+// only put more points into one cell.
 CellGrid::CellGrid(SearchSpace const& space, double reach)
-    : secret_(kernel::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
+    : secret_(step::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
       edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)), keys_(keys_of(space)),
-      table_(FlatIndex::capacity_for(keys_.size()), CellKeys::kColumns), cell_of_(keys_.size()),
-      points_(space.points.rows * axes_) {
+      table_(index::FlatIndex::capacity_for(keys_.size()), CellKeys::kColumns),
+      cell_of_(keys_.size()), points_(space.points.rows * axes_) {
     group_points();
     bool const batched = space.point_batch.has_value();
     if (batched) batches_.resize(space.points.rows);
@@ -41,7 +41,7 @@ CellGrid::CellGrid(SearchSpace const& space, double reach)
         });
 }
 
-// Counts the cells of a sample instead of taking the extent: a few outliers must not choose an axis
+// Counts the cells of a sample instead of comparing extents: a few outliers must not select an axis
 // along which all other points agree.
 std::vector<std::size_t> CellGrid::finest_axes(Points const& points) const {
     std::vector<std::size_t> axes(points.axes);

@@ -1,7 +1,6 @@
-// A grid of cells for the search within a radius. Each cell has a 64-bit key, and a vector-key
-// table maps it to the first point with that key. Keys are hashed with a random seed, because the
-// hash of that table is public. Cells may share a key: the search measures every point anyway, and
-// `visit_once` visits each cell of a window once.
+// A grid of cells for the radius search. Each cell has a 64-bit key, and a vector-key table maps it
+// to the first point with that key. The keys are hashes with a random seed, because the table's own
+// hash is public. Cells may share a key: the search measures every point anyway.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +49,7 @@ void visit_once(std::span<std::int32_t const> window, Visit const& visit) {
     }
 }
 
-/// Keys as the vector-key table takes them: two columns each.
+/// Keys in the form that the vector-key table takes: two columns each.
 class CellKeys {
 public:
     static constexpr std::uint32_t kColumns = 2;
@@ -76,7 +75,7 @@ class CellGrid {
 public:
     static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups per query
 
-    /// A window of `reach` to both sides is a few cells wide.
+    /// A window of `reach` to each side is a few cells wide.
     CellGrid(SearchSpace const& space, double reach);
 
     /// Appends the keys of all cells that overlap the window of a query.
@@ -98,13 +97,13 @@ private:
     /// Numbers the cells in the order of their first points.
     void group_points();
 
-    kernel::HashSecret secret_;
+    step::HashSecret secret_;
     std::size_t axes_;
     double reach_;
     double edge_;
     std::vector<std::size_t> gridded_;  // the axes that have cells
     CellKeys keys_;                     // of the points: the rows of the table
-    VectorIndex table_;
+    index::VectorIndex table_;
     std::vector<std::int32_t> cell_of_;  // [points]
     RowGroups groups_;
     std::vector<double> points_;

@@ -48,8 +48,8 @@ KdTree::KdTree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
     });
 }
 
-// The split of a node depends only on its size. So a level is laid out before its points are sorted
-// into halves.
+// The split of a node depends only on its size. So the nodes of a level are known before its points
+// are sorted into halves.
 void KdTree::grow(RowGroups const& batches) {
     for (std::size_t g = 0; g < batches.count(); ++g) {
         nodes_.push_back({static_cast<std::uint32_t>(batches.offsets[g]),
@@ -104,8 +104,8 @@ std::size_t KdTree::widest_axis(std::size_t node) const noexcept {
     return widest;
 }
 
-// Equal coordinates are split by row. Of coincident points the lower rows lie in the left halves,
-// which are searched first.
+// Equal coordinates are split by row. So of coincident points, the lower rows lie in the left half,
+// which is searched first.
 void KdTree::split(Node const& node, std::size_t axis) {
     std::vector<std::pair<double, std::uint32_t>> keyed(node.end - node.begin);
     for (std::size_t i = 0; i < keyed.size(); ++i) {

@@ -1,5 +1,4 @@
-// Converts points to float64. One parallel pass over the numbers converts them and counts the bad
-// ones.
+// Converts points to float64. One parallel pass converts the numbers and counts the bad ones.
 #include "coords/neighbours/points.hpp"
 
 #include <algorithm>
@@ -66,8 +65,9 @@ BadNumbers sum_of(std::vector<BadNumbers> const& counts) {
                          std::to_string(bad_numbers.inexact) + " beyond" + where +
                          "; subtract an origin first");
     }
-    throw ValueError(argument + ": expected finite numbers, got " + std::to_string(bad_numbers.nan) +
-                     " NaN and " + std::to_string(bad_numbers.infinite) + " infinite" + where +
+    throw ValueError(argument + ": expected finite numbers, got " +
+                     std::to_string(bad_numbers.nan) + " NaN and " +
+                     std::to_string(bad_numbers.infinite) + " infinite" + where +
                      "; drop those rows");
 }
 

@@ -13,7 +13,7 @@ namespace tensorhash::coords {
 namespace {
 
 constexpr std::size_t kBlock = 64;    // queries that look up their cells together
-constexpr std::size_t kGrain = 256;   // queries worth a thread
+constexpr std::size_t kGrain = 256;   // queries per task, at least
 constexpr double kBeyond = 0x1p+520;  // above every distance in a search space
 
 /// The neighbours of one chunk of queries.
@@ -26,7 +26,7 @@ class RadiusSearch {
 public:
     RadiusSearch(SearchSpace const& space, double radius, std::optional<std::int64_t> most)
         : space_(space), radius_(std::min(radius * space.scale, kBeyond)),
-          // Wider than the rounding error of a distance.
+          // The margin is wider than the rounding error of a distance.
           reach_(radius_ * (1 + 0x1p-40)),
           most_(most ? static_cast<std::size_t>(*most) : space.points.rows), cells_(space, reach_) {
     }

@@ -1,4 +1,4 @@
-// The neighbour searches on the CPU. Dtypes and shapes are checked; numbers are not.
+// The neighbour searches on the CPU. They check numbers; the caller checks dtypes and shapes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tensorhash::coords {
 
-/// Every point within a radius of each query.
+/// All points within a radius of each query.
 Neighbors find_within(backend::RadiusRequest const& request);
 
 /// The k nearest points of each query.

@@ -1,4 +1,4 @@
-// Checks and scales numbers for the neighbour searches.
+// Checks and scales the numbers of a neighbour search.
 #include "coords/neighbours/search_space.hpp"
 
 #include <algorithm>

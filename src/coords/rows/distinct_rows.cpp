@@ -1,5 +1,5 @@
-// Distinct rows. The key buffer of the table is the result: it is in order of first occurrence on any
-// number of threads.
+// Distinct rows. The key buffer of the table is the result. It is in order of first occurrence, on
+// any number of threads.
 #include "coords/rows/distinct_rows.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace tensorhash::coords {
 namespace {
 
-// Every batch from 0 on has an offset, unless a large number in the batch column would then take
-// all memory.
+// Every batch from 0 on gets an offset. Beyond this limit, one large batch number would take too
+// much memory.
 constexpr std::int64_t kMaxBatches = backend::kMaxBatches;
 
 template <class Int>
@@ -27,7 +27,7 @@ std::vector<std::int64_t> first_column(void const* data, std::size_t rows, std::
     return numbers;
 }
 
-/// Replaces each number by its rank among the distinct numbers and returns how many there are.
+/// Replaces each number by its rank among the distinct numbers. Returns the number of ranks.
 std::size_t replace_by_rank(std::vector<std::int64_t>& numbers) {
     std::vector<std::int64_t> distinct = numbers;
     std::sort(distinct.begin(), distinct.end());
@@ -38,7 +38,8 @@ std::size_t replace_by_rank(std::vector<std::int64_t>& numbers) {
     return distinct.size();
 }
 
-/// The number of batches from 0 on, or nothing if a row is in none of them.
+/// The number of batches, counted from 0. If a row's batch is negative or too large: ValueError if
+/// `batches` is given, else nullopt.
 template <class Int>
 std::optional<std::size_t> check_batches(Tensor const& coords,
                                          std::optional<std::int64_t> batches) {
@@ -65,7 +66,7 @@ std::optional<std::size_t> check_batches(Tensor const& coords,
 
 BatchedRows copy_batched_rows(backend::CoordRows const& coords,
                               std::optional<std::int64_t> batches) {
-    // A copy, because the rows are listed by the batches that were checked.
+    // Copy first: the caller's array could change between this check and by_batch().
     BatchedRows rows{coords.tensor.clone(), coords.rows, coords.columns, 0};
     rows.batches = coords.wide() ? check_batches<std::int64_t>(rows.tensor, batches)
                                  : check_batches<std::int32_t>(rows.tensor, batches);
@@ -76,7 +77,7 @@ DistinctRows::DistinctRows(Dtype dtype, std::size_t columns)
     : element_{dtype, {static_cast<std::int64_t>(columns)}}, table_(element_, {}, 0) {}
 
 void DistinctRows::add(void const* data, std::size_t rows) {
-    // Most rows of a chunk are already known. Probes stay short while half of the slots are free.
+    // Most rows of a chunk are known. Their probes stay short while half the slots are free.
     if (2 * table_.size() > table_.slots()) {
         table_.reserve(std::min(2 * table_.capacity(), table::kMaxEntries));
     }

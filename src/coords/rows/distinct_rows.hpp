@@ -1,4 +1,4 @@
-// Rows of integers made distinct by a hash table, chunk after chunk, and listed by their batch.
+// Collects distinct rows of integers in a hash table, chunk by chunk, and lists them by batch.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tensorhash::coords {
 
-/// A private copy of rows [N, 1 + D], and the number of batches from 0 on. Without a number, the
+/// A private copy of rows [N, 1 + D], and the number of batches, counted from 0. If it is nullopt,
 /// batches are any integers, and only those that occur are listed.
 struct BatchedRows {
     Tensor tensor;
@@ -20,7 +20,7 @@ struct BatchedRows {
     std::size_t columns = 0;
     std::optional<std::size_t> batches{};
 };
-/// ValueError if a batch is not below `batches`, if that is given.
+/// ValueError if `batches` is given and a row's batch is not in [0, batches).
 BatchedRows copy_batched_rows(backend::CoordRows const& coords,
                               std::optional<std::int64_t> batches);
 
@@ -28,14 +28,14 @@ BatchedRows copy_batched_rows(backend::CoordRows const& coords,
 class DistinctRows {
 public:
     DistinctRows(Dtype dtype, std::size_t columns);
-    /// `rows` rows of the dtype, in memory that no other thread writes to. Before it adds them, a
-    /// table that is more than half full doubles.
+    /// Adds `rows` rows of the dtype; no other thread may write to them meanwhile. Doubles the
+    /// table first if it is more than half full.
     void add(void const* data, std::size_t rows);
     /// The fraction of the slots in use.
     double load() const noexcept {
         return static_cast<double>(table_.size()) / static_cast<double>(table_.slots());
     }
-    /// All rows, batch by batch: every batch from 0 on, or only those that occur.
+    /// All rows, batch by batch: batches 0 to batches - 1, or if nullopt, those that occur.
     BatchedCoords by_batch(std::optional<std::size_t> batches) const;
 
 private:

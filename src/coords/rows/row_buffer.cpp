@@ -29,9 +29,9 @@ RowBuffer::Appended RowBuffer::with(CoordRows const& fresh, std::string_view arg
     std::size_t const before = rows_.rows;
     std::size_t const after = before + fresh.rows;
     if (after > backend::kMaxCoordRows) {
-        throw ValueError(std::string(argument) + ": a table numbers at most " +
+        throw ValueError(std::string(argument) + ": a table holds at most " +
                          std::to_string(backend::kMaxCoordRows) + " rows; it has " +
-                         std::to_string(before) + " and " + std::to_string(fresh.rows) + " came");
+                         std::to_string(before) + ", got " + std::to_string(fresh.rows) + " more");
     }
     std::size_t const row_bytes = fresh.columns * sizeof(std::int32_t);
     std::shared_ptr<Block> block = block_;

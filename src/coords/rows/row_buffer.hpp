@@ -1,5 +1,5 @@
-// All rows in order of insertion, in memory with spare room. A view shows the rows of its time:
-// appending changes no view.
+// All rows in insertion order, in memory with spare room. Appending rows does not change existing
+// views.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ public:
     /// int32 [rows, columns], read-only.
     CoordRows const& rows() const noexcept { return rows_; }
 
-    /// The rows followed by `fresh`, which are int32. The buffer itself changes only in adopt().
-    /// ValueError that names `argument` if int32 could no longer number the rows.
+    /// The rows followed by the int32 rows `fresh`. The buffer itself changes only in adopt().
+    /// ValueError that names `argument` if the row numbers would not fit int32.
     struct Appended {
         std::shared_ptr<runtime::Block> block;
         CoordRows rows;

@@ -1,5 +1,5 @@
-// Groups by key. A new table numbers its keys in order of first occurrence, on any number of
-// threads.
+// Groups rows by key. A new table gives buffer indices in order of first occurrence, on any number
+// of threads.
 #include "coords/rows/row_groups.hpp"
 
 namespace tensorhash::coords {

@@ -1,4 +1,4 @@
-// Rows that share a number, listed together: the rows of a voxel, a cell or a batch.
+// Rows grouped by a number: the rows of each voxel, cell or batch, listed together.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct RowGroups {
     }
 };
 
-/// The rows by their group; every entry of `group_of_row` is below `count`.
+/// Lists the rows by group. Every entry of `group_of_row` must be below `count`.
 template <class Group>
 RowGroups group_rows(std::span<Group const> group_of_row, std::size_t count) {
     RowGroups groups;
@@ -38,7 +38,7 @@ RowGroups group_rows(std::span<Group const> group_of_row, std::size_t count) {
     return groups;
 }
 
-/// Groups of equal 64-bit keys, in order of first occurrence, with the table that finds them.
+/// Groups rows by their 64-bit keys, in order of first occurrence, and finds the group of a key.
 class KeyGroups {
 public:
     static constexpr std::uint32_t kNoGroup = 0xffffffffu;

@@ -1,4 +1,4 @@
-// Numbers in rows of coordinates: range checks, and int64 to int32 without a wrap.
+// Checks the range of coordinates, and converts int64 rows to int32 without wrapping.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ constexpr bool fits_int32(std::int64_t value) noexcept {
 /// One number of the rows.
 std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept;
 
-/// Whether every number is in range. On all threads.
+/// Whether every number is in range. Runs on all threads.
 bool all_in_range(CoordRows const& rows, RowRange range);
 
 /// The same rows as int32. ValueError that names row, column and value if an int64 does not fit.
@@ -50,11 +50,11 @@ CoordRows narrowed_copy(CoordRows const& rows, std::string_view argument);
 /// Whether both are the same int32 rows in the same order.
 bool same_rows(CoordRows const& a, CoordRows const& b);
 
-/// Queries as int32, and the queries with a number outside int32, which equal no row.
+/// Queries as int32, and a list of the queries that do not fit int32. Those equal no row.
 struct NarrowQueries {
     CoordRows rows;
     std::vector<std::size_t> outside;
-    /// Writes -1 for the queries outside.
+    /// Writes -1 for every query in `outside`.
     void hide_outside(std::int32_t* found) const;
 };
 NarrowQueries narrow_queries(CoordRows const& queries);
@@ -62,7 +62,7 @@ NarrowQueries narrow_queries(CoordRows const& queries);
 /// int32: every i with first[i] == i, ascending.
 Tensor own_rows(Tensor const& first);
 
-/// ValueError that names the first row out of range, its column and value. There must be one.
+/// ValueError that names the first row out of range, its column and value. Call only if one exists.
 [[noreturn]] void fail_range(CoordRows const& rows, std::string_view argument, RowRange range);
 
 }  // namespace tensorhash::coords

@@ -1,4 +1,4 @@
-// The sort, least significant digit first. Each pass is a histogram per chunk, a scan, a scatter.
+// Radix sort, least significant digit first. Each pass: a histogram per chunk, a scan, a scatter.
 #include "coords/rows/sort.hpp"
 
 #include <bit>
@@ -13,7 +13,7 @@
 namespace tensorhash::coords {
 namespace {
 
-constexpr int kMaxDigitBits = 12;  // 4096 counters and their cache lines of a scatter fit L1
+constexpr int kMaxDigitBits = 12;  // 4096 counters of 4 bytes fit L1
 
 struct Arrays {
     std::uint64_t* keys;

@@ -1,4 +1,4 @@
-// Chooses the key of the rows, and looks rows up by each kind of key.
+// Chooses how wide the keys are, and looks rows up by either kind of key.
 #include "coords/tables/coord_index.hpp"
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 using runtime::Block;
 
-// Rows that are packed or shifted at a time, on the stack of the task.
+// Rows packed or shifted at a time, in arrays on the stack.
 constexpr std::size_t kBlockRows = 512;
 
 unsigned char const* bytes_of(std::int32_t const* rows) {
     return reinterpret_cast<unsigned char const*>(rows);
 }
 
-table::KeyLayout layout_of(std::uint32_t columns) {
+step::KeyFormat format_of(std::uint32_t columns) {
     return {columns * static_cast<std::uint32_t>(sizeof(std::int32_t)), 0};
 }
 
@@ -31,8 +31,8 @@ class ClaimScratch {
 public:
     explicit ClaimScratch(std::size_t rows)
         : rows_(rows), block_(rows * (2 * sizeof(std::uint32_t) + 1)) {}
-    /// The batch of rows with the numbers base, base + 1, ...
-    kernel::BatchView batch(std::int32_t const* rows, std::uint32_t base) {
+    /// A view of these rows as a batch. Row i claims as base + i.
+    step::BatchView batch(std::int32_t const* rows, std::uint32_t base) {
         auto* const words = reinterpret_cast<std::uint32_t*>(block_.data());
         return {bytes_of(rows), base, words, words + rows_,
                 block_.data() + 2 * sizeof(std::uint32_t) * rows_};
@@ -47,8 +47,9 @@ private:
     std::uint64_t const left = capacity - std::min(held, capacity);
     throw TableFull("capacity: this table takes " + std::to_string(capacity) +
                     " distinct keys and has " + std::to_string(held) +
-                    ", the batch has more than " + std::to_string(left) +
-                    " new ones; make it with a larger capacity, or without one, so that it grows");
+                    "; the batch has more than " + std::to_string(left) +
+                    " new keys; make the table with a larger capacity, or without one, so that it "
+                    "grows");
 }
 
 }  // namespace
@@ -57,8 +58,8 @@ CoordIndex::CoordIndex(CoordRows rows, backend::CoordStoreRules const& rules)
     : slots_(rules.slots), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
     rows_.columns = rows.columns;
     if (rows.columns <= 4) {
-        flat_.emplace(slots_.value_or(FlatIndex::capacity_for(rows.rows)), rules.double_hash,
-                      rules.published_hash ? kernel::HashSecret{} : kernel::secret_of(seed_));
+        flat_.emplace(slots_.value_or(index::FlatIndex::capacity_for(rows.rows)), rules.double_hash,
+                      rules.published_hash ? step::HashSecret{} : step::secret_of(seed_));
     }
     extend(std::move(rows));
 }
@@ -72,7 +73,7 @@ void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
         Block scratch(added * sizeof(std::uint64_t));
         auto* const packed = reinterpret_cast<std::uint64_t*>(scratch.data());
         cpu::FlatRows const fresh{rows.data() + from * rows.columns, rows.columns, false};
-        if (pack_rows(fresh, added, packed) == 0) {
+        if (index::pack_rows(fresh, added, packed) == 0) {
             extend_flat(packed, from, added);
         } else {
             rebuild_wide(rows);
@@ -84,12 +85,12 @@ void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
 }
 
 void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added) {
-    std::uint64_t const wanted = FlatIndex::capacity_for(flat_->size() + added);
+    std::uint64_t const wanted = index::FlatIndex::capacity_for(flat_->size() + added);
     if (!slots_ && wanted > flat_->capacity()) {
         flat_ = flat_->grown(wanted);
     }
     if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
-        // Not *slots_: a growing table is also full if the caller wrote into a view of its slots.
+        // Not *slots_: a growing table is full only if the caller wrote into a view of its slots.
         fail_full(flat_->capacity(), flat_->size());
     }
 }
@@ -102,7 +103,7 @@ void CoordIndex::extend_wide(CoordRows const& rows) {
         return;
     }
     ClaimScratch scratch(added);
-    kernel::BatchView const batch =
+    step::BatchView const batch =
         scratch.batch(rows.data() + from * rows.columns, static_cast<std::uint32_t>(from));
     unsigned char const* const all = bytes_of(rows.data());
     std::uint64_t const claimed = wide_->claim(all, batch, 0, added).claimed;
@@ -114,14 +115,14 @@ void CoordIndex::extend_wide(CoordRows const& rows) {
 }
 
 void CoordIndex::rebuild_wide(CoordRows const& rows) {
-    table::KeyLayout const layout = layout_of(rows.columns);
+    step::KeyFormat const format = format_of(rows.columns);
     // Twice the room, so that many small batches do not each rebuild the index.
     std::uint64_t const room = rows_.rows == 0 ? rows.rows : 2 * rows.rows;
-    table::Index index(layout, table::Index::lines_for(layout, room), seed_);
+    index::BucketIndex index(format, index::BucketIndex::buckets_for(format, room), seed_);
     ClaimScratch scratch(rows.rows);
-    // With base 0 a claim's number is its row, and the smallest of equal rows stays. No publish
-    // pass is needed.
-    kernel::BatchView const batch = scratch.batch(rows.data(), 0);
+    // With base 0 a claim's buffer index is its row, and the smallest of equal rows wins. So no
+    // publish pass is needed.
+    step::BatchView const batch = scratch.batch(rows.data(), 0);
     std::uint64_t const distinct = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
     if (slots_ && distinct > *slots_) {
         fail_full(*slots_, this->distinct());
@@ -153,8 +154,8 @@ void CoordIndex::find_shifted(std::int32_t const* queries, std::size_t begin, st
         if (flat_) {
             std::uint64_t keys[kBlockRows];
             for (std::size_t i = 0; i < count; ++i) {
-                keys[i] = kernel::shifted_or_empty(block_queries + i * width, width,
-                                                   shift.scale.data(), shift.offset.data());
+                keys[i] = step::shifted_or_empty(block_queries + i * width, width,
+                                                 shift.scale.data(), shift.offset.data());
             }
             flat_->find_keys(keys, count, out + (at - begin));
             continue;
@@ -181,9 +182,9 @@ void CoordIndex::find_wide(std::int32_t const* rows, std::size_t count, std::int
     auto const base = static_cast<std::uint32_t>(rows_.rows);
     for (std::size_t at = 0; at < count; at += kBlockRows) {
         std::size_t const block = std::min(kBlockRows, count - at);
-        // Numbers below the base are rows of the index; queries have no numbers.
-        kernel::BatchView const batch{bytes_of(rows + at * columns()), base, nullptr,
-                                      reinterpret_cast<std::uint32_t*>(out + at), mask};
+        // The buffer indices are rows of the index, so all of them are below the base.
+        step::BatchView const batch{bytes_of(rows + at * columns()), base, nullptr,
+                                    reinterpret_cast<std::uint32_t*>(out + at), mask};
         wide_->find(bytes_of(rows_.data()), batch, block);
     }
 }

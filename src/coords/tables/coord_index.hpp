@@ -1,4 +1,4 @@
-// An index from rows of coordinates to row numbers. The rows decide how wide its keys are.
+// An index from rows of coordinates to row numbers. Its keys are as wide as the rows need.
 #pragma once
 
 #include <array>
@@ -15,23 +15,23 @@
 
 namespace tensorhash::coords {
 
-/// Looks up q[c] * scale[c] + offset[c] in place of a query row q, in 64-bit arithmetic, column 0
+/// Looks up q[c] * scale[c] + offset[c] instead of a query row q, in 64-bit arithmetic, column 0
 /// included.
 struct Shift {
     std::array<std::int32_t, kMaxColumns> scale{1, 1, 1, 1, 1, 1, 1};
     std::array<std::int32_t, kMaxColumns> offset{};
 };
 
-/// An index over rows that it keeps: row -> its number, the first of equal rows. Deterministic on
-/// any number of threads. It has no lock: readers may run together, extend() must run alone.
+/// Maps each of its rows to a row number, the first of equal rows. Deterministic on any number of
+/// threads. It has no lock: readers may run together, extend() must run alone.
 class CoordIndex {
 public:
-    /// Over int32 rows (`narrowed`). Uses packed keys if every row fits them. With a number of
-    /// slots the index refuses more distinct rows (TableFull); without one it grows.
+    /// Takes int32 rows (see narrowed()). Uses packed keys if every row fits them. With
+    /// `rules.slots` the index refuses more distinct rows (TableFull); without it the index grows.
     explicit CoordIndex(CoordRows rows, backend::CoordStoreRules const& rules = {});
 
-    /// `rows` are the rows so far, perhaps in other memory, followed by new rows. The key widens if
-    /// it must. All or nothing. `keys`: the packed keys of the new rows, if the caller has them.
+    /// `rows`: the rows so far, possibly in other memory, then the new rows. Widens the key if
+    /// needed. All or nothing. `keys`: the packed keys of the new rows, if the caller has them.
     void extend(CoordRows rows, std::uint64_t const* keys = nullptr);
 
     /// From now on the index grows.
@@ -43,7 +43,7 @@ public:
     /// Distinct rows: fewer than rows().rows if there are duplicates.
     std::uint64_t distinct() const noexcept { return flat_ ? flat_->size() : wide_distinct_; }
     /// The flat index of packed keys, or null if the keys are wider.
-    FlatIndex const* packed() const noexcept { return flat_ ? &*flat_ : nullptr; }
+    index::FlatIndex const* packed() const noexcept { return flat_ ? &*flat_ : nullptr; }
 
     /// out[i] = the first row equal to query i, or -1. Takes int32 or int64 queries with the same
     /// number of columns; a query out of range is not found. Runs on all threads, or on the
@@ -65,8 +65,8 @@ private:
     CoordKey kind_ = CoordKey::Packed64;
     std::optional<std::uint64_t> slots_;
     std::uint64_t seed_;
-    std::optional<FlatIndex> flat_;
-    std::optional<table::Index> wide_;
+    std::optional<index::FlatIndex> flat_;
+    std::optional<index::BucketIndex> wide_;
     std::uint64_t wide_distinct_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Appends rows and indexes them, all or nothing. Slots and rows are shared with the views of them.
+// Appends rows and indexes them, all or nothing. Views share the memory of slots and rows.
 #include "coords/tables/cpu_coord_store.hpp"
 
 #include <algorithm>
@@ -31,15 +31,15 @@ CoordRows rows_from(CoordRows const& rows, std::size_t first) {
 }
 
 /// One member of every slot; the view keeps the slots alive.
-Tensor slot_members(FlatIndex const& flat, std::size_t offset, Dtype dtype) {
+Tensor slot_members(index::FlatIndex const& flat, std::size_t offset, Dtype dtype) {
     return Tensor::borrow_strided(
         flat.block()->data() + offset, {static_cast<std::int64_t>(flat.capacity())},
-        {static_cast<std::int64_t>(sizeof(kernel::FlatSlot))}, dtype, true, flat.block());
+        {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true, flat.block());
 }
 
-backend::CoordSlots views_of(FlatIndex const& flat) {
-    return {slot_members(flat, offsetof(kernel::FlatSlot, key), Dtype::Int64),
-            slot_members(flat, offsetof(kernel::FlatSlot, row), Dtype::Int32)};
+backend::CoordSlots views_of(index::FlatIndex const& flat) {
+    return {slot_members(flat, offsetof(step::FlatSlot, key), Dtype::Int64),
+            slot_members(flat, offsetof(step::FlatSlot, row), Dtype::Int32)};
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ backend::CoordStoreInfo CpuCoordStore::info() const noexcept {
     bool const flat = index_ && index_->packed() != nullptr;
     info.slots = rules_.slots ? *rules_.slots
                  : flat       ? index_->packed()->capacity()
-                              : FlatIndex::capacity_for(info.distinct);
+                              : index::FlatIndex::capacity_for(info.distinct);
     info.columns = columns_;
     info.key = index_ ? index_->kind() : CoordKey::Packed64;
     info.grows = !rules_.slots;
@@ -81,7 +81,7 @@ void CpuCoordStore::insert(CoordRows const& rows, std::string_view argument) {
     if (rules_.range == RowRange::Packed64 && rows.wide()) {
         // Refuses an int64 out of range before it is narrowed.
         Block scratch(rows.rows * sizeof(std::uint64_t));
-        if (pack_rows(flat_rows(rows), rows.rows, keys_in(scratch)) != 0) {
+        if (index::pack_rows(flat_rows(rows), rows.rows, keys_in(scratch)) != 0) {
             fail_range(rows, argument, rules_.range);
         }
     }
@@ -96,7 +96,7 @@ void CpuCoordStore::append(CoordRows const& fresh, std::string_view argument) {
     if (rules_.range == RowRange::Packed64) {
         scratch = Block(own.rows * sizeof(std::uint64_t));
         keys = keys_in(scratch);
-        if (pack_rows(flat_rows(own), own.rows, keys) != 0) {
+        if (index::pack_rows(flat_rows(own), own.rows, keys) != 0) {
             fail_range(own, argument, rules_.range);
         }
     } else if (rules_.range == RowRange::Packed128 && !all_in_range(own, rules_.range)) {
@@ -170,7 +170,7 @@ Tensor CpuCoordStore::search(CoordRows const& queries, CoordRows const& offsets)
 
 void CpuCoordStore::find_outside(CoordRows const& queries, std::size_t row,
                                  CoordRows const& offsets, std::int32_t* out) const {
-    // Outside these limits no int32 offset leads back into int32. Inside, sums cannot overflow.
+    // Outside these limits, no int32 offset leads back into int32. Inside, sums cannot overflow.
     constexpr Limits kNear{-(std::int64_t{1} << 33), std::int64_t{1} << 33};
     for (std::size_t k = 0; k < offsets.rows; ++k) {
         std::array<std::int32_t, kMaxColumns> sum{};
@@ -201,10 +201,10 @@ Tensor CpuCoordStore::unique() const {
 
 std::optional<backend::CoordSlots> CpuCoordStore::slots() const {
     if (!index_) {
-        std::uint64_t const empty = rules_.slots.value_or(FlatIndex::capacity_for(0));
-        return views_of(FlatIndex(empty, false, {}));
+        std::uint64_t const empty = rules_.slots.value_or(index::FlatIndex::capacity_for(0));
+        return views_of(index::FlatIndex(empty, false, {}));
     }
-    FlatIndex const* const packed = index_->packed();
+    index::FlatIndex const* const packed = index_->packed();
     return packed != nullptr ? std::optional(views_of(*packed)) : std::nullopt;
 }
 

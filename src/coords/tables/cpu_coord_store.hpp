@@ -38,7 +38,7 @@ private:
     /// Appends int32 rows and indexes them. Checks the range on the copy, because the caller's
     /// array may change during the call.
     void append(CoordRows const& fresh, std::string_view argument);
-    /// Finds a query outside int32: its sum with an offset may lie within.
+    /// Looks up a query outside int32. Its sum with an offset may fit int32.
     void find_outside(CoordRows const& queries, std::size_t row, CoordRows const& offsets,
                       std::int32_t* out) const;
 

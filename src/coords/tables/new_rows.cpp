@@ -1,4 +1,4 @@
-// Makes some sums at a time, and drops those that are known, that came before, or that repeat.
+// Makes sums chunk by chunk, and drops those that are in the index or equal an earlier sum.
 #include "coords/tables/new_rows.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Rows = std::vector<std::int32_t>;
 
-// Sums at a time: enough for every thread, and few enough for the cache.
+// Sums per chunk: enough work for every thread, few enough for the cache.
 constexpr std::size_t kChunkRows = std::size_t{1} << 16;
 
 CoordRows view_of(Rows const& rows, std::uint32_t columns) {
@@ -89,7 +89,7 @@ private:
     std::array<Limits, kMaxColumns> limits_{};
 };
 
-/// Keeps the rows that pass, in order. In place, so one thread does it.
+/// Keeps the rows that pass, in order. Works in place, so it is serial.
 template <class Passes>
 void keep_rows(Rows& rows, std::uint32_t columns, Passes const& passes) {
     std::size_t kept = 0;
@@ -138,9 +138,9 @@ CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows con
         drop_repeats(rows, columns);
         std::size_t const after = known.rows().rows + (fresh.size() + rows.size()) / columns;
         if (after > backend::kMaxCoordRows) {
-            throw ValueError("offsets: a table numbers at most " +
+            throw ValueError("offsets: a table holds at most " +
                              std::to_string(backend::kMaxCoordRows) +
-                             " rows, these would make at least " + std::to_string(after));
+                             " rows; these offsets would make at least " + std::to_string(after));
         }
         fresh.insert(fresh.end(), rows.begin(), rows.end());
         index.extend(view_of(fresh, columns));

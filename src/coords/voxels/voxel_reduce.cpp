@@ -1,5 +1,5 @@
-// Reduces the values of each voxel. Rows are grouped first, so one thread has all rows of a voxel
-// and reduces them in row order.
+// Reduces the values of each voxel. Rows are grouped first, so that one thread has all rows of a
+// voxel and reduces them in row order.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -48,7 +48,7 @@ Wide integer_sum(Channel<Type> const& channel) {
 }
 
 /// The first value plus the mean deviation from it. The mean of equal values is exactly that value,
-/// and no rounding leaves the range of the values.
+/// and the mean never leaves the range of the values.
 template <class Type>
 double float_mean(Channel<Type> const& channel) {
     auto const count = static_cast<double>(channel.size());

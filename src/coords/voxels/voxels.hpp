@@ -1,4 +1,4 @@
-// Voxels on the CPU. Dtypes and shapes are checked; numbers are not.
+// Voxels on the CPU. These functions check numbers; the caller checks dtypes and shapes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tensorhash::coords {
 /// The voxel of each point.
 Tensor quantize_points(backend::VoxelizeRequest const& request);
 
-/// One row per voxel from all rows of `values` that share it.
+/// Reduces the rows of `values` that share a voxel to one row.
 Tensor reduce_rows(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                    VoxelReduce reduce);
 

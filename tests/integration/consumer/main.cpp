@@ -1,4 +1,5 @@
-// The C++ interface as a user of the installed package meets it: insert, find, and an error that says what is wrong.
+// The C++ interface as a user of the installed package meets it: insert, find, and an error that
+// says what is wrong.
 #include <cstdint>
 #include <iostream>
 #include <string>

@@ -96,7 +96,7 @@ backend::Update update_of(Shard& shard, backend::Lookup lookup) {
             one_column.data(),
             shard.columns[0],
             &sgd,
-            tensorhash::Duplicates::Sum,
+            tensorhash::DuplicateKeys::Sum,
             lookup,
             {},
             shard.out()};

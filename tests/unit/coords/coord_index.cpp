@@ -1,5 +1,5 @@
-// FlatIndex and CoordIndex against a dictionary: every key kind, duplicates, shifts, growth, a full
-// table.
+// FlatIndex and CoordIndex against a dictionary: every key kind, duplicates, shifts, growth,
+// a full table.
 #include "coords/tables/coord_index.hpp"
 
 #include <algorithm>
@@ -16,6 +16,7 @@ namespace {
 using namespace tensorhash::coords;
 using namespace th_test;
 using tensorhash::cpu::FlatWindow;
+using tensorhash::index::FlatIndex;
 
 constexpr std::int64_t kLow = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kHigh = std::numeric_limits<std::int32_t>::max();
@@ -144,7 +145,7 @@ TEST_P(CoordIndexTest, NoRowsAreOrdinary) {
 TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
     for (bool const double_hash : {false, true}) {
         for (std::uint64_t const capacity : {1u, 2u, 8u, 16u, 16384u}) {
-            FlatIndex index(capacity, double_hash, tensorhash::kernel::secret_of(capacity));
+            FlatIndex index(capacity, double_hash, tensorhash::step::secret_of(capacity));
             std::vector<std::uint64_t> keys;
             for (std::uint64_t i = 0; i < capacity; ++i) keys.push_back(kValidBit | i * i * 77);
             ASSERT_TRUE(index.insert(keys.data(), keys.size() / 2, 0));
@@ -175,12 +176,12 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
 
 // Two threads seldom meet at one key, so this calls the step itself, out of row order.
 TEST(FlatIndexSlots, TheSmallestRowStaysWhicheverComesFirst) {
-    namespace kernel = tensorhash::kernel;
-    std::vector<kernel::FlatSlot> slots(8, {kernel::kEmptyKey, kernel::kNoRow, 0});
-    kernel::FlatView const view{slots.data(), 7, 0, false};
+    namespace step = tensorhash::step;
+    std::vector<step::FlatSlot> slots(8, {step::kEmptyKey, step::kNoRow, 0});
+    step::FlatView const view{slots.data(), 7, 0, false};
     std::uint32_t position = 0;
     for (std::uint32_t row : {5u, 3u, 4u})
-        position = kernel::flat_claim<kernel::Shared>(view, 77, row).position;
+        position = step::flat_claim<step::Shared>(view, 77, row).position;
     EXPECT_EQ(slots[position].key, 77u);
     EXPECT_EQ(slots[position].row, 3u);
 }
@@ -191,9 +192,8 @@ TEST(FlatIndexSlots, FilledFromOutsideMakeAGrowingTableFull) {
     Coords all = random_rows(4, 4, 0, 9, 40);
     CoordIndex index(int32_rows(all, 4));
     FlatIndex const& flat = *index.packed();
-    auto* const slots = reinterpret_cast<tensorhash::kernel::FlatSlot*>(flat.block()->data());
-    std::fill(slots, slots + flat.capacity(),
-              tensorhash::kernel::FlatSlot{~std::uint64_t{0}, 7, 0});
+    auto* const slots = reinterpret_cast<tensorhash::step::FlatSlot*>(flat.block()->data());
+    std::fill(slots, slots + flat.capacity(), tensorhash::step::FlatSlot{~std::uint64_t{0}, 7, 0});
     all.push_back({3, 100, 100, 100});
     EXPECT_THROW(index.extend(int32_rows(all, 4)), tensorhash::TableFull);
     EXPECT_EQ(flat.size(), 0u);  // and not 2^64 - 12

@@ -147,27 +147,27 @@ TEST(Neighbours, a_batch_on_one_side_only_is_refused) {
 
 using Cell = std::array<std::int64_t, 4>;  // batch, x, y, z
 
-/// How many names the cells have in a search of their own.
-std::size_t distinct_names(std::vector<Cell> const& cells) {
+/// The number of distinct keys that these cells get in one search.
+std::size_t distinct_keys(std::vector<Cell> const& cells) {
     Cloud const cloud{Tensor::from(std::vector<double>{1, 2, 3}, {1, 3}),
                       Tensor::from(std::vector<std::int64_t>{0})};
     tensorhash::coords::SearchSpace const space(cloud, cloud);
-    tensorhash::coords::Cells const grid(space, space.scale);
+    tensorhash::coords::CellGrid const grid(space, space.scale);
     std::set<std::pair<std::int32_t, std::int32_t>> found;
     for (auto const& [batch, x, y, z] : cells) {
         std::array<double, 3> const middle = {(static_cast<double>(x) + 0.5) * space.scale,
                                               (static_cast<double>(y) + 0.5) * space.scale,
                                               (static_cast<double>(z) + 0.5) * space.scale};
-        tensorhash::coords::CellNames names;
-        grid.name_window(middle.data(), batch, names);
-        std::int32_t const* const name = names.rows() + names.size() / 2 * 2;
-        found.emplace(name[0], name[1]);
+        tensorhash::coords::CellKeys keys;
+        grid.add_window(middle.data(), batch, keys);
+        std::int32_t const* const key = keys.rows() + keys.size() / 2 * 2;
+        found.emplace(key[0], key[1]);
     }
     return found.size();
 }
 
-TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_name) {
-    // Of equal names if a name were the sum of these public multiples, mixed with a secret.
+TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_key) {
+    // These cells would share a key if a key were the sum of these public multiples, mixed with a secret.
     std::vector<Cell> sums;
     for (std::int64_t i = 0; i < 1000; ++i) {
         std::int64_t const x = i % 10, y = i / 10 % 10, z = i / 100;
@@ -175,20 +175,20 @@ TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_name) {
                                   static_cast<std::uint64_t>(y) * 0xc2b2ae3d27d4eb4fu +
                                   static_cast<std::uint64_t>(z) * 0x165667b19e3779f9u;
         std::uint64_t const batch =
-            std::uint64_t{0} - sum * tensorhash::kernel::inverse_of(0xd6e8feb86659fd93u);
+            std::uint64_t{0} - sum * tensorhash::step::inverse_of(0xd6e8feb86659fd93u);
         sums.push_back({static_cast<std::int64_t>(batch), x, y, z});
     }
-    EXPECT_EQ(distinct_names(sums), sums.size());
+    EXPECT_EQ(distinct_keys(sums), sums.size());
     // Multiples of a large power of two: any sum of odd multiples, secret or not, has 256 values.
     std::vector<Cell> powers;
     for (std::int64_t i = 0; i < 4096; ++i) {
         auto const batch = static_cast<std::int64_t>(static_cast<std::uint64_t>(i / 16) << 56);
         powers.push_back({batch, (i % 4) << 51, (i / 4 % 4) << 51, 0});
     }
-    EXPECT_EQ(distinct_names(powers), powers.size());
+    EXPECT_EQ(distinct_keys(powers), powers.size());
 }
 
-TEST(NeighbourCells, a_cell_with_two_names_in_a_window_is_visited_once) {
+TEST(NeighbourCells, a_cell_with_two_keys_in_a_window_is_visited_once) {
     std::vector<std::int32_t> const window = {-1, 5, 69, 5, -1, 7, 69, 133, 5};
     std::vector<std::size_t> visited;
     tensorhash::coords::visit_once(window, [&](std::size_t cell) { visited.push_back(cell); });

@@ -90,7 +90,7 @@ struct Shifted {
 /// The key of (0, x, 0, 0) with x = coord * scale + offset.
 std::uint64_t shifted(Shifted const& s) {
     std::int32_t const row[] = {0, s.coord}, scale[] = {1, s.scale}, offset[] = {0, s.offset};
-    return tensorhash::kernel::shifted_or_empty(row, 2, scale, offset);
+    return tensorhash::step::shifted_or_empty(row, 2, scale, offset);
 }
 
 TEST(PackedKey, AShiftedCoordinateInRangeHasTheKeyOfTheSum) {
@@ -102,8 +102,7 @@ TEST(PackedKey, AShiftedCoordinateInRangeHasTheKeyOfTheSum) {
     EXPECT_EQ(shifted({low, 1, high}), pack_key_4d(0, -1, 0, 0));
     EXPECT_EQ(shifted({1 << 16, 1 << 15, low}), pack_key_4d(0, 0, 0, 0));
     std::int32_t const row[] = {1, 2, 3, 4}, scale[] = {2, 3, -4, 1}, offset[] = {5, 0, -1, -4};
-    EXPECT_EQ(tensorhash::kernel::shifted_or_empty(row, 4, scale, offset),
-              pack_key_4d(7, 6, -13, 0));
+    EXPECT_EQ(tensorhash::step::shifted_or_empty(row, 4, scale, offset), pack_key_4d(7, 6, -13, 0));
 }
 
 TEST(PackedKey, ASumThatWouldWrapAroundIn32BitsHasNoKey) {

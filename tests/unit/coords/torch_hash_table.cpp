@@ -23,8 +23,8 @@ TH_OVER_THREADS(VectorTable);
 
 TEST(VectorHash, IsTheGoldenMurmur) {
     std::int32_t const row[] = {0, 1, 2, 3};
-    EXPECT_EQ(tensorhash::kernel::murmur(row, 4), 0x50FE678Fu);
-    EXPECT_EQ(tensorhash::kernel::murmur(row + 1, 3), 0x73298486u);
+    EXPECT_EQ(tensorhash::step::murmur(row, 4), 0x50FE678Fu);
+    EXPECT_EQ(tensorhash::step::murmur(row + 1, 3), 0x73298486u);
 }
 
 TEST_P(VectorTable, FindsTheFirstOfEqualRowsForAnyWidth) {

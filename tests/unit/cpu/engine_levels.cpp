@@ -1,5 +1,5 @@
-// The engine's loops at every instruction-set level, on an index of our own: each level against the oracle, and one
-// level finding what another one inserted.
+// The engine's loops at every instruction-set level, on an index of our own: each level against the
+// oracle, and one level finding what another one inserted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 
 namespace tensorhash::cpu {
 #if defined(TH_HAS_LEVEL_v2)
-Kernels const& kernels_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+IndexLoops const& index_loops_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-Kernels const& kernels_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+IndexLoops const& index_loops_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_generic)
-Kernels const& kernels_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+IndexLoops const& index_loops_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 }  // namespace tensorhash::cpu
 
@@ -33,29 +33,29 @@ namespace th_test {
 namespace {
 
 namespace cpu = tensorhash::cpu;
-namespace kernel = tensorhash::kernel;
+namespace step = tensorhash::step;
 
 struct Level {
     std::string name;
-    cpu::Kernels const& (*kernels)(std::uint32_t, std::uint32_t);
+    cpu::IndexLoops const& (*index_loops)(std::uint32_t, std::uint32_t);
 };
 
 std::vector<Level> levels() {
     std::vector<Level> out;
 #if defined(TH_HAS_LEVEL_v2)
-    out.push_back({"v2", cpu::kernels_v2});
+    out.push_back({"v2", cpu::index_loops_v2});
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-    if (cpu::has_v3()) out.push_back({"v3", cpu::kernels_v3});
+    if (cpu::has_v3()) out.push_back({"v3", cpu::index_loops_v3});
 #endif
 #if defined(TH_HAS_LEVEL_generic)
-    out.push_back({"generic", cpu::kernels_generic});
+    out.push_back({"generic", cpu::index_loops_generic});
 #endif
     return out;
 }
 
-/// A small index with a key buffer, driven by hand as the table drives its own. The test's keys fill many of its lines,
-/// so that some must go past.
+/// A small index with a key buffer, driven by hand as the table drives its own. The test's keys
+/// fill many of its lines, so that some must go past.
 struct Bench {
     std::size_t lines;
     std::uint32_t width, float_bytes;
@@ -70,45 +70,45 @@ struct Bench {
                                                              : 0),
           keys(lines * 8 * kind.width()) {}
 
-    kernel::IndexView view() { return {memory.data(), lines - 1, keys.data(), width, float_bytes}; }
+    step::IndexView view() { return {memory.data(), lines - 1, keys.data(), width, float_bytes}; }
 
-    OracleLocated insert(cpu::Kernels const& run, bool shared, Rows const& rows) {
+    OracleLocated insert(cpu::IndexLoops const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
-        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
-        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
-                                out.mask.data()};
+        std::vector<std::uint32_t> positions(rows.count), buf_indices(rows.count);
+        step::BatchView batch{bytes(rows), top, positions.data(), buf_indices.data(),
+                              out.mask.data()};
         cpu::ClaimCount count =
-            (shared ? run.shared : run.sole).claim(view(), batch, 0, rows.count);
+            (shared ? run.shared : run.exclusive).claim(view(), batch, 0, rows.count);
         EXPECT_EQ(run.settle(view(), batch, 0, rows.count), count.claimed);
         run.publish(view(), batch, 0, rows.count, 0, nullptr, 0);
         std::uint32_t const base = top;
         for (std::size_t row = 0; row < rows.count; ++row) {
             if (out.mask[row]) {
-                std::memcpy(&keys[std::size_t{numbers[row]} * width], rows[row].data(), width);
+                std::memcpy(&keys[std::size_t{buf_indices[row]} * width], rows[row].data(), width);
                 ++top;
-            } else if (numbers[row] >= base) {
-                numbers[row] = numbers[numbers[row] - base];
+            } else if (buf_indices[row] >= base) {
+                buf_indices[row] = buf_indices[buf_indices[row] - base];
             }
         }
-        out.indices.assign(numbers.begin(), numbers.end());
+        out.indices.assign(buf_indices.begin(), buf_indices.end());
         return out;
     }
 
-    OracleLocated find(cpu::Kernels const& run, Rows const& rows) {
+    OracleLocated find(cpu::IndexLoops const& run, Rows const& rows) {
         OracleLocated out = answers(rows);
-        std::vector<std::uint32_t> numbers(rows.count);
-        run.find(view(), {bytes(rows), top, nullptr, numbers.data(), out.mask.data()}, 0,
+        std::vector<std::uint32_t> buf_indices(rows.count);
+        run.find(view(), {bytes(rows), top, nullptr, buf_indices.data(), out.mask.data()}, 0,
                  rows.count);
-        out.indices.assign(numbers.begin(), numbers.end());
+        out.indices.assign(buf_indices.begin(), buf_indices.end());
         return out;
     }
 
-    std::vector<std::uint8_t> erase(cpu::Kernels const& run, bool shared, Rows const& rows) {
+    std::vector<std::uint8_t> erase(cpu::IndexLoops const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
-        std::vector<std::uint32_t> positions(rows.count), numbers(rows.count);
-        kernel::BatchView batch{bytes(rows), top, positions.data(), numbers.data(),
-                                out.mask.data()};
-        auto const& write = shared ? run.shared : run.sole;
+        std::vector<std::uint32_t> positions(rows.count), buf_indices(rows.count);
+        step::BatchView batch{bytes(rows), top, positions.data(), buf_indices.data(),
+                              out.mask.data()};
+        auto const& write = shared ? run.shared : run.exclusive;
         run.locate(view(), batch, 0, rows.count);
         write.mark(view(), batch, 0, rows.count);
         write.release_marked(view(), batch, 0, rows.count);
@@ -123,38 +123,39 @@ struct Bench {
     }
 };
 
-/// Another thread has taken the key's slot and not yet left its ticket: rows that meet it go on, and join afterwards.
+/// Another thread has taken the key's slot and not yet left its ticket: rows that meet it go on,
+/// and join afterwards.
 TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_over) {
     for (Level const& level : levels()) {
         SCOPED_TRACE(level.name);
         KeyKind const kind{"int64", {Dtype::Int64, {}}};
         Bench bench(kind);
-        cpu::Kernels const& run = level.kernels(8, 0);
+        cpu::IndexLoops const& run = level.index_loops(8, 0);
         std::uint64_t const keys[] = {7, 8, 7, 7};
-        std::uint64_t const word = kernel::mix(7);
+        std::uint64_t const word = step::mix(7);
         std::uint64_t const home = word & (bench.lines - 1);
-        auto& line = reinterpret_cast<kernel::NarrowLine*>(bench.memory.data())[home];
+        auto& line = reinterpret_cast<step::NarrowBucket*>(bench.memory.data())[home];
         line.words[0] = word;
 
         std::uint32_t positions[4];
-        std::uint32_t numbers[4];
+        std::uint32_t buf_indices[4];
         unsigned char mask[4];
-        kernel::BatchView const batch{reinterpret_cast<unsigned char const*>(keys), 100, positions,
-                                      numbers, mask};
+        step::BatchView const batch{reinterpret_cast<unsigned char const*>(keys), 100, positions,
+                                    buf_indices, mask};
         cpu::ClaimCount const count = run.shared.claim(bench.view(), batch, 0, 4);
         EXPECT_EQ(count.claimed, 1u);
         EXPECT_EQ(count.undecided, 3u);
-        EXPECT_EQ(line.tickets[0], kernel::kNoTicket);
+        EXPECT_EQ(line.tickets[0], step::kNoTicket);
 
-        line.tickets[0] = kernel::to_ticket(102);  // the other thread had row 2
+        line.tickets[0] = step::to_ticket(102);    // the other thread had row 2
         run.join_late(bench.view(), batch, 2, 4);  // any order of ranges
         run.join_late(bench.view(), batch, 0, 2);
-        EXPECT_EQ(line.tickets[0], kernel::to_ticket(100));
+        EXPECT_EQ(line.tickets[0], step::to_ticket(100));
         EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 2u);
         EXPECT_EQ(mask[0], 1);
         EXPECT_EQ(mask[1], 1);
-        EXPECT_EQ(numbers[2], 100u);
-        EXPECT_EQ(numbers[3], 100u);
+        EXPECT_EQ(buf_indices[2], 100u);
+        EXPECT_EQ(buf_indices[3], 100u);
     }
 }
 
@@ -164,14 +165,16 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
             for (KeyKind const& kind : all_kinds())
                 for (bool shared : {false, true}) {
                     SCOPED_TRACE(writer.name + " " + reader.name + " " + kind.name +
-                                 (shared ? " shared" : " sole"));
+                                 (shared ? " shared" : " exclusive"));
                     Bench bench(kind);
                     Oracle oracle(0, kind.element, {});
                     auto rows = [&](Ids const& ids) {
                         return rows_of(make_keys(kind.element, ids), kind.element);
                     };
-                    cpu::Kernels const& write = writer.kernels(bench.width, bench.float_bytes);
-                    cpu::Kernels const& read = reader.kernels(bench.width, bench.float_bytes);
+                    cpu::IndexLoops const& write =
+                        writer.index_loops(bench.width, bench.float_bytes);
+                    cpu::IndexLoops const& read =
+                        reader.index_loops(bench.width, bench.float_bytes);
                     Rows first = rows(random_ids(800, 450, 1));  // fewer keys than slots
                     OracleLocated got = bench.insert(write, shared, first),
                                   want = oracle.insert(first, {});

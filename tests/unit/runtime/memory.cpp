@@ -1,4 +1,5 @@
-// Blocks of memory: aligned, zeroed when asked, also when they were used before; moves and copies of bytes.
+// Blocks of memory: aligned, zeroed when asked, also when they were used before; moves and copies
+// of bytes.
 #include "runtime/memory.hpp"
 
 #include <gtest/gtest.h>
@@ -100,8 +101,9 @@ TEST(Memory, bytes_are_copied_and_cleared_in_small_and_past_the_cache) {
 }
 
 TEST(Memory, a_block_goes_back_to_where_it_came_from) {
-    // Just below 256 KiB rounding crosses the border between heap and mapped memory. What is large enough to be
-    // mapped begins on a page, as heap memory of that size does not: it has its header there.
+    // Just below 256 KiB rounding crosses the border between heap and mapped memory. What is large
+    // enough to be mapped begins on a page, as heap memory of that size does not: it has its header
+    // there.
     for (std::size_t below = 0; below < 200; ++below) {
         Block block((256u << 10) - below, Fill::None);
         if (block.bytes() >= 256u << 10) {

@@ -1,5 +1,5 @@
-// The thread pool: every task runs once, exceptions come back, calls nest and overlap, the number of threads may
-// change at any moment, a forked child starts anew.
+// The thread pool: every task runs once, exceptions come back, calls nest and overlap, the number
+// of threads may change at any moment, a forked child starts anew.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

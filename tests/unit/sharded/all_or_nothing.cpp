@@ -19,9 +19,9 @@ Tensor numbers(std::int64_t rows, std::int64_t first = 0, std::int64_t step = 1)
     return Tensor::from(out);
 }
 
-ShardedMap int_map(int shards, std::string const& policy = "hash") {
-    return ShardedMap(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, cpus(shards),
-                      tensorhash::policy_from_name(policy));
+ShardedHashMap int_map(int shards, std::string const& policy = "hash") {
+    return ShardedHashMap(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, cpus(shards),
+                          tensorhash::policy_from_name(policy));
 }
 
 TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
@@ -31,8 +31,8 @@ TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
     for (int n : looped_thread_counts()) {
         Threads threads(n);
         // Values of 2 MB: a few are fine for shard 0, the 2000 of shard 1 are more than there is.
-        ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 18}}}, cpus(2),
-                       tensorhash::mod_policy());
+        ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 18}}}, cpus(2),
+                           tensorhash::mod_policy());
         map.activate(numbers(1));
         std::vector<std::int64_t> keys{2, 4};
         for (std::int64_t i = 0; i < 2000; ++i) keys.push_back(2 * i + 1);
@@ -77,7 +77,7 @@ TEST(ShardedAllOrNothing, a_cancelled_step_leaves_the_table_as_it_was) {
 }
 
 TEST(ShardedAllOrNothing, bad_arguments_change_nothing) {
-    ShardedMap map = int_map(3);
+    ShardedHashMap map = int_map(3);
     map.insert(numbers(100), {numbers(100)});
     std::string const before = bytes_of(map.to_bytes());
     Tensor const keys = numbers(10, 1000);
@@ -104,19 +104,19 @@ TEST(ShardedPolicy, a_policy_s_answers_are_checked_and_named_by_row) {
         for (std::size_t i = 0; i < shard.size(); ++i)
             shard[i] = key[i] == 13 ? shards : static_cast<std::int32_t>(key[i] % shards);
     };
-    ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), {"odd", route});
+    ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), {"odd", route});
     try {
         map.activate(numbers(20));
         FAIL();
     } catch (ValueError const& error) {
-        EXPECT_STREQ(error.what(), "policy: expected a shard of 0 to 1, got 2 for row 13");
+        EXPECT_STREQ(error.what(), "policy: expected a shard from 0 to 1, got 2 for row 13");
     }
     EXPECT_EQ(map.size(), 0);
 }
 
 TEST(ShardedPolicy, mod_refuses_keys_that_are_not_one_integer) {
     auto const make = [](Element key) {
-        return ShardedMap(Capacity{0}, std::move(key), {}, cpus(2), tensorhash::mod_policy());
+        return ShardedHashMap(Capacity{0}, std::move(key), {}, cpus(2), tensorhash::mod_policy());
     };
     EXPECT_THROW(make({Dtype::Float64, {}}), TypeError);
     EXPECT_THROW(make({Dtype::Int32, {3}}), ValueError);
@@ -126,7 +126,7 @@ TEST(ShardedPolicy, mod_refuses_keys_that_are_not_one_integer) {
 
 TEST(ShardedPolicy, the_hash_of_shards_says_nothing_about_the_hash_within_one) {
     // With mod of one hash for both, a shard's table would use one in `shards` of its slots.
-    ShardedMap map = int_map(8);
+    ShardedHashMap map = int_map(8);
     Tensor const keys = numbers(200000);
     std::vector<std::int64_t> mine;
     auto const shard = to_vector<std::int32_t>(map.shard_of(keys));
@@ -143,7 +143,7 @@ TEST(ShardedPolicy, the_hash_of_shards_says_nothing_about_the_hash_within_one) {
 
 TEST(ShardedPolicy, so_many_evenly_spread_keys_as_asked_for_fit_without_growth) {
     for (int shards : {1, 2, 7}) {
-        ShardedMap map(Capacity{100000}, {Dtype::Int64, {}}, {}, cpus(shards));
+        ShardedHashMap map(Capacity{100000}, {Dtype::Int64, {}}, {}, cpus(shards));
         std::int64_t const before = map.capacity();
         map.activate(numbers(100000, 12345, 64));
         EXPECT_EQ(map.capacity(), before);
@@ -152,21 +152,21 @@ TEST(ShardedPolicy, so_many_evenly_spread_keys_as_asked_for_fit_without_growth) 
 }
 
 TEST(ShardedFiles, a_table_comes_back_exactly_or_onto_any_number_of_shards) {
-    ShardedMap map = int_map(3, "mod");
+    ShardedHashMap map = int_map(3, "mod");
     map.insert(numbers(5000, -700), {numbers(5000)});
     map.erase(numbers(900, -100, 3));
     Tensor const all = numbers(6000, -900);
     std::string const name =
         ::testing::TempDir() + "sharded-" + std::to_string(getpid()) + ".thash";
     map.save(name);
-    ShardedMap const same = ShardedMap::load(name);
+    ShardedHashMap const same = ShardedHashMap::load(name);
     EXPECT_EQ(same.policy().name, "mod");
     EXPECT_TRUE(same_bytes(same.to_bytes(), map.to_bytes()));
     EXPECT_TRUE(same_bytes(same.find(all).indices, map.find(all).indices));
     for (int shards : {1, 2, 5}) {
         for (char const* policy : {"mod", "hash"}) {
-            ShardedMap const other =
-                ShardedMap::load(name, cpus(shards), tensorhash::policy_from_name(policy));
+            ShardedHashMap const other =
+                ShardedHashMap::load(name, cpus(shards), tensorhash::policy_from_name(policy));
             other.validate();
             EXPECT_EQ(other.shards(), static_cast<std::size_t>(shards));
             EXPECT_EQ(other.size(), map.size());
@@ -178,16 +178,16 @@ TEST(ShardedFiles, a_table_comes_back_exactly_or_onto_any_number_of_shards) {
     }
     HashMap single = HashMap::from_items(numbers(50), {numbers(50)});
     single.save(name);
-    EXPECT_EQ(ShardedMap::load(name, cpus(4)).size(), 50);
+    EXPECT_EQ(ShardedHashMap::load(name, cpus(4)).size(), 50);
     std::remove(name.c_str());
 }
 
 TEST(ShardedFiles, damaged_bytes_are_refused) {
-    ShardedMap map = int_map(2);
+    ShardedHashMap map = int_map(2);
     map.insert(numbers(40), {numbers(40)});
     std::string const good = bytes_of(map.to_bytes());
     auto const load = [](std::string const& bytes) {
-        return ShardedMap::from_bytes(
+        return ShardedHashMap::from_bytes(
             Tensor::from(std::vector<std::uint8_t>(bytes.begin(), bytes.end())));
     };
     load(good).validate();
@@ -208,12 +208,12 @@ TEST(ShardedFiles, a_policy_of_one_s_own_must_be_given_again) {
                               for (std::size_t i = 0; i < shard.size(); ++i)
                                   shard[i] = static_cast<std::int32_t>(key[i] / 10 % shards);
                           }};
-    ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), own);
+    ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), own);
     map.activate(numbers(100));
     Tensor const image = map.to_bytes();
-    EXPECT_THROW(ShardedMap::from_bytes(image), ValueError);
-    EXPECT_TRUE(same_bytes(ShardedMap::from_bytes(image, {}, own).to_bytes(), image));
-    EXPECT_EQ(ShardedMap::from_bytes(image, {}, tensorhash::hash_policy()).size(), 100);
+    EXPECT_THROW(ShardedHashMap::from_bytes(image), ValueError);
+    EXPECT_TRUE(same_bytes(ShardedHashMap::from_bytes(image, {}, own).to_bytes(), image));
+    EXPECT_EQ(ShardedHashMap::from_bytes(image, {}, tensorhash::hash_policy()).size(), 100);
 }
 
 TEST(ShardedFiles, a_long_name_of_a_policy_is_cut_between_characters) {
@@ -228,17 +228,17 @@ TEST(ShardedFiles, a_long_name_of_a_policy_is_cut_between_characters) {
         {"x" + euros, "x" + euros.substr(0, 255)},
     };
     for (auto const& [name, kept] : names) {
-        ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), {name, mod.route});
+        ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {}, cpus(2), {name, mod.route});
         EXPECT_EQ(map.policy().name, kept);
         map.activate(numbers(9));
-        EXPECT_EQ(ShardedMap::from_bytes(map.to_bytes(), {}, mod).size(), 9);
+        EXPECT_EQ(ShardedHashMap::from_bytes(map.to_bytes(), {}, mod).size(), 9);
     }
 }
 
 TEST(ShardedClone, is_independent) {
-    ShardedMap map = int_map(2);
+    ShardedHashMap map = int_map(2);
     map.insert(numbers(10), {numbers(10)});
-    ShardedMap copy = map.clone();
+    ShardedHashMap copy = map.clone();
     copy.erase(numbers(5));
     Tensor values = map.value_tensor(0);
     values.as_mutable<std::int64_t>()[0] = 99;

@@ -1,4 +1,5 @@
-// Bounded tables over shards against one row-by-row oracle per shard: who leaves, in which order, and all or nothing.
+// Bounded tables over shards against one row-by-row oracle per shard: who leaves, in which order,
+// and all or nothing.
 #include "io/bounded_format.hpp"
 #include "support/address_space.hpp"
 #include "support/bounded_oracle.hpp"
@@ -18,7 +19,8 @@ Tensor int64s(Ids const& ids) {
     return Tensor::from(std::vector<std::int64_t>(ids.begin(), ids.end()));
 }
 
-/// A table and an oracle for each shard. Every row goes, alone, to the oracle of its shard, whose clock is the table's.
+/// A table and an oracle for each shard. Every row goes, alone, to the oracle of its shard, whose
+/// clock is the table's.
 class BoundedTwin {
 public:
     BoundedTwin(std::size_t capacity, Eviction how, int shards, std::string const& policy)
@@ -111,7 +113,7 @@ public:
         EXPECT_LE(table.size(), table.capacity());
     }
 
-    ShardedMap table;
+    ShardedHashMap table;
     std::vector<BoundedOracle> oracles;
 
 private:
@@ -160,7 +162,7 @@ TEST_P(ShardedBounded, random_programs_agree_with_an_oracle_for_each_shard) {
             else if (what < 9)
                 twin.erase(ids);
             else
-                twin.table = ShardedMap::from_bytes(twin.table.to_bytes());
+                twin.table = ShardedHashMap::from_bytes(twin.table.to_bytes());
             if (round % 5 == 0) twin.check();
         }
         twin.check();
@@ -175,18 +177,18 @@ TEST_P(ShardedBounded, batches_of_many_rows_agree_with_an_oracle_for_each_shard)
 }
 
 TEST(ShardedBounds, the_shares_are_even_and_sum_to_the_bound) {
-    ShardedMap map(Bound{Capacity{11}}, int_key, {}, cpus(4), tensorhash::mod_policy());
+    ShardedHashMap map(Bound{Capacity{11}}, int_key, {}, cpus(4), tensorhash::mod_policy());
     EXPECT_EQ(map.capacity(), 11);
     for (std::size_t shard = 0; shard < 4; ++shard)
         EXPECT_EQ(map.capacity(shard), shard < 3 ? 3 : 2);
     auto const out = map.admit(Tensor::from(std::vector<std::int64_t>{3, 7, 11, 15, 0}), {}, {});
     EXPECT_EQ(to_vector<std::int64_t>(out.evicted.keys), (std::vector<std::int64_t>{3, 7}));
     EXPECT_EQ(map.size(), 3);
-    EXPECT_THROW(ShardedMap(Bound{Capacity{3}}, int_key, {}, cpus(4)), ValueError);
+    EXPECT_THROW(ShardedHashMap(Bound{Capacity{3}}, int_key, {}, cpus(4)), ValueError);
 }
 
 TEST(ShardedBounds, what_has_no_place_in_a_bounded_table_is_refused_and_changes_nothing) {
-    ShardedMap map(Bound{Capacity{10}}, int_key, {int_key}, cpus(2));
+    ShardedHashMap map(Bound{Capacity{10}}, int_key, {int_key}, cpus(2));
     Tensor const keys = Tensor::from(std::vector<std::int64_t>{1, 2, 3});
     map.admit(keys, {keys}, {Reduce::First});
     std::string const before = bytes_of(map.to_bytes());
@@ -198,17 +200,17 @@ TEST(ShardedBounds, what_has_no_place_in_a_bounded_table_is_refused_and_changes_
     EXPECT_THROW(map.reserve(Capacity{11}), ValueError);
     EXPECT_THROW(map.admit(keys, {keys}, {Reduce::First}, keys), ValueError);
     Tensor const image = map.to_bytes();
-    EXPECT_THROW(ShardedMap::from_bytes(image, cpus(3)), ValueError);
-    EXPECT_THROW(ShardedMap::from_bytes(image, {}, tensorhash::mod_policy()), ValueError);
+    EXPECT_THROW(ShardedHashMap::from_bytes(image, cpus(3)), ValueError);
+    EXPECT_THROW(ShardedHashMap::from_bytes(image, {}, tensorhash::mod_policy()), ValueError);
     EXPECT_TRUE(same_bytes(bytes_of(map.to_bytes()), before));
 
-    ShardedMap plain(Capacity{10}, int_key, {int_key}, cpus(2));
+    ShardedHashMap plain(Capacity{10}, int_key, {int_key}, cpus(2));
     EXPECT_THROW(plain.admit(keys, {keys}, {Reduce::First}), ValueError);
     EXPECT_THROW(plain.scores(), ValueError);
     EXPECT_FALSE(plain.bound());
 }
 
-/// One shard as ShardedMap holds it: a table with the two columns, and its ledger.
+/// One shard as ShardedHashMap holds it: a table with the two columns, and its ledger.
 struct Shard {
     explicit Shard(std::uint64_t capacity)
         : elements(tensorhash::table::with_hidden({int_key})), table(int_key, elements, capacity),
@@ -271,7 +273,7 @@ TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
     std::int64_t const rows = 200000;
-    ShardedMap map(Bound{Capacity{rows}}, int_key, {{Dtype::Float32, {16}}}, cpus(2));
+    ShardedHashMap map(Bound{Capacity{rows}}, int_key, {{Dtype::Float32, {16}}}, cpus(2));
     std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));
     auto const batch = [&](std::int64_t first) {
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = first + static_cast<std::int64_t>(i);
@@ -284,7 +286,7 @@ TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
     Tensor const next = batch(5 * rows);
     int failed = 0;
     for (std::size_t megabytes : {1u, 2u, 4u, 6u, 8u, 12u, 16u}) {
-        ShardedMap copy = map.clone();
+        ShardedHashMap copy = map.clone();
         tensorhash::release_memory();  // what other tests left warm would be enough
         try {
             AddressSpaceLimit const limit(megabytes << 20);

@@ -1,4 +1,5 @@
-// Sharded maps through the C interface: each call against ShardedMap itself, and what only C has.
+// Sharded maps through the C interface: each call against ShardedHashMap itself, and what only C
+// has.
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,7 +30,7 @@ public:
     CShards& operator=(CShards const&) = delete;
 
     th_sharded* map = nullptr;
-    ShardedMap twin;
+    ShardedHashMap twin;
 };
 
 struct Batch {
@@ -39,7 +40,7 @@ struct Batch {
           indices(rows, -7), mask(rows, 9) {}
 
     std::int64_t rows() const { return static_cast<std::int64_t>(mask.size()); }
-    void expect(Located const& want) const {
+    void expect(ShardedLocated const& want) const {
         auto const at = want.indices.as<std::int64_t>();
         EXPECT_EQ(indices, std::vector<std::int64_t>(at.begin(), at.end()));
         expect(want.mask);
@@ -100,7 +101,7 @@ TEST(CSharded, every_verb_does_what_ShardedMap_does) {
                                     &sgd, TH_SKIP, TH_ADD_UP, other.mask.data()),
                   TH_OK);
         tensorhash::UpdateOptions options;
-        options.duplicates = tensorhash::Duplicates::Sum;
+        options.duplicates = tensorhash::DuplicateKeys::Sum;
         other.expect(
             c.twin.update(other.keys, other.values, tensorhash::Sgd{.lr = 0.25}, options).mask);
         Batch gone(80 + round, 100);

@@ -267,7 +267,8 @@ TEST(MultiDeviceDefect, c2_10_lengths_do_not_wrap) {
     Use<Mod> use;
     Key const key = 1;
     float const val = 1;
-    // More rows than a batch may have, and as many as an int would take for one: refused before memory is read.
+    // More rows than a batch may have, and as many as an int would take for one: refused before
+    // memory is read.
     std::size_t const most = std::numeric_limits<std::size_t>::max();
     float out[2];  // not set: it is only written
     Add add;

@@ -78,7 +78,7 @@ TEST(DevicesFork, a_child_has_pools_of_its_own) {
     GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";
 #endif
     Threads threads(8);
-    ShardedMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, cpus(3));
+    ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, cpus(3));
     std::vector<std::int64_t> numbers(20000);
     std::iota(numbers.begin(), numbers.end(), 0);
     Tensor const keys = Tensor::from(numbers);
@@ -101,7 +101,7 @@ TEST(DevicesFork, a_child_has_pools_of_its_own) {
 
 TEST(DevicesNames, devices_are_checked) {
     auto const make = [](std::vector<Device> devices) {
-        return ShardedMap(Capacity{0}, {Dtype::Int64, {}}, {}, std::move(devices));
+        return ShardedHashMap(Capacity{0}, {Dtype::Int64, {}}, {}, std::move(devices));
     };
     EXPECT_THROW(make({}), tensorhash::ValueError);
     EXPECT_THROW(make({{Device::Type::Cpu, 1}, {Device::Type::Cpu, 1}}), tensorhash::ValueError);

@@ -1,4 +1,5 @@
-// What routing may not change: the hash that says whose a key is, batches that lie in the table's own memory, one shard.
+// What routing may not change: the hash that says whose a key is, batches that lie in the table's
+// own memory, one shard.
 #include <map>
 #include <string>
 #include <vector>
@@ -12,14 +13,14 @@ namespace {
 
 /// The rule of shards as files name it, over any bytes.
 std::int32_t plain_hash(std::string_view key, std::uint32_t float_bytes, int shards) {
-    namespace kernel = tensorhash::kernel;
+    namespace step = tensorhash::step;
     auto const width = static_cast<std::uint32_t>(key.size());
-    kernel::WideAny const reader({width, float_bytes});
+    step::WideAny const reader({width, float_bytes});
     auto const* const bytes = reinterpret_cast<unsigned char const*>(key.data());
     std::uint64_t hash = width;
     for (std::uint32_t at = 0; at < width; at += 8)
-        hash = kernel::mix(hash ^ reader.word_at(bytes, at));
-    hash = kernel::mix(hash ^ 0xa0761d6478bd642full);
+        hash = step::mix(hash ^ reader.word_at(bytes, at));
+    hash = step::mix(hash ^ 0xa0761d6478bd642full);
     return static_cast<std::int32_t>((hash >> 32) * static_cast<std::uint64_t>(shards) >> 32);
 }
 
@@ -39,7 +40,7 @@ TEST(ShardedRouting, the_rule_that_files_name_never_changes) {
 TEST(ShardedRouting, keys_of_every_width_go_where_they_always_went) {
     auto const check = [](Element const& key, std::uint32_t float_bytes) {
         Tensor const keys = make_keys(key, random_ids(5000, 4000, key.bytes()));
-        ShardedMap map(Capacity{0}, key, {}, cpus(5));
+        ShardedHashMap map(Capacity{0}, key, {}, cpus(5));
         auto const shard = to_vector<std::int32_t>(map.shard_of(keys));
         auto const where = to_vector<std::int64_t>(map.activate(keys).indices);
         Rows const rows = rows_of(keys, key);
@@ -58,7 +59,8 @@ TEST(ShardedRouting, keys_of_every_width_go_where_they_always_went) {
     }
 }
 
-/// Python's "murmur64-v1", which says on which rank an int64 key lives (python/tensorhash/distributed/routing.py).
+/// Python's "murmur64-v1", which says on which rank an int64 key lives
+/// (python/tensorhash/distributed/routing.py).
 std::int64_t rank_of(std::int64_t key, std::uint64_t ranks) {
     std::uint64_t mixed = 0x2545f4914f6cdd1dull ^ static_cast<std::uint64_t>(key);
     mixed = (mixed ^ mixed >> 33) * 0xff51afd7ed558ccdull;
@@ -78,11 +80,13 @@ double mean_probe(std::vector<std::int64_t> const& keys) {
 }
 
 TEST(RankRouting, the_hash_of_ranks_says_nothing_about_the_hash_of_their_tables) {
-    // The rule is frozen by its name in checkpoints, and Python's tests freeze the same numbers: this copy cannot drift.
+    // The rule is frozen by its name in checkpoints, and Python's tests freeze the same numbers:
+    // this copy cannot drift.
     std::int64_t const frozen[] = {5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7};
     for (std::int64_t key = 0; key < 12; ++key) EXPECT_EQ(rank_of(key, 8), frozen[key]);
     for (std::uint64_t ranks : {2, 3, 4, 64}) {
-        // Were they related, the keys of a rank would crowd a part of its table. Others are as they come.
+        // Were they related, the keys of a rank would crowd a part of its table. Others are as they
+        // come.
         for (std::int64_t stride : {std::int64_t{1}, std::int64_t{16}, std::int64_t{1} << 32}) {
             std::vector<std::int64_t> mine, others;
             for (std::int64_t i = 0; mine.size() < 30000; ++i)
@@ -97,7 +101,7 @@ TEST(RankRouting, the_hash_of_ranks_says_nothing_about_the_hash_of_their_tables)
 TEST(ShardedRouting, values_out_of_the_table_s_own_buffers_are_read_before_they_change) {
     for (int shards : {1, 3}) {
         Element const element{Dtype::Int64, {}};
-        ShardedMap map(Capacity{4000}, element, {element}, cpus(shards));
+        ShardedHashMap map(Capacity{4000}, element, {element}, cpus(shards));
         std::vector<std::int64_t> ids(1000);
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
         Tensor const keys = Tensor::from(ids);
@@ -128,10 +132,10 @@ TEST(ShardedRouting, one_shard_gives_a_single_table_s_numbers_and_asks_no_policy
                                }};
     Element const key{Dtype::Int32, {3}};
     Element const value{Dtype::Float32, {2}};
-    ShardedMap many(Capacity{0}, key, {value}, cpus(1), counting);
+    ShardedHashMap many(Capacity{0}, key, {value}, cpus(1), counting);
     int const at_first = asked;
     HashMap one(Capacity{0}, key, {value});
-    auto const same = [](Located const& got, Located const& want) {
+    auto const same = [](ShardedLocated const& got, Located const& want) {
         auto const local = to_vector<std::int32_t>(want.indices);
         EXPECT_EQ(to_vector<std::int64_t>(got.indices),
                   std::vector<std::int64_t>(local.begin(), local.end()));

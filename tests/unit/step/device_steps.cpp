@@ -36,11 +36,11 @@ void switch_point() {
 namespace th_test {
 namespace {
 
-namespace kernel = tensorhash::kernel;
-using kernel::Shared;
-using kernel::Sole;
+namespace step = tensorhash::step;
+using step::Exclusive;
+using step::Shared;
 
-static_assert(kernel::kBoundedWalks);
+static_assert(step::kBoundedWalks);
 
 /// Counts accesses and calls `act` before each of them, until it is destroyed.
 class Switches {
@@ -92,10 +92,10 @@ void expect_narrow_words(std::uint32_t bytes) {
 }
 
 TEST(DeviceSteps, narrow_keys_are_the_words_in_memory) {
-    expect_narrow_words<kernel::Narrow8>(8);
-    expect_narrow_words<kernel::Narrow4>(4);
+    expect_narrow_words<step::Narrow8>(8);
+    expect_narrow_words<step::Narrow4>(4);
     for (std::uint32_t const bytes : {1u, 2u, 3u, 5u, 6u, 7u})
-        expect_narrow_words<kernel::NarrowAny>(bytes);
+        expect_narrow_words<step::NarrowAny>(bytes);
 }
 
 /// The reader of any width loads byte by byte; the others must agree with it.
@@ -106,8 +106,8 @@ void expect_wide_keys() {
     BarelyAligned<Reader> keys(kRows, kBytes);
     BarelyAligned<Reader> others(1, kBytes);
     Reader const reader({kBytes, 0});
-    kernel::WideAny const any({kBytes, 0});
-    kernel::HashSecret const secret = kernel::secret_of(3);
+    step::WideAny const any({kBytes, 0});
+    step::HashSecret const secret = step::secret_of(3);
     for (std::size_t row = 0; row < kRows; ++row) {
         unsigned char* const key = keys.data() + row * kBytes;
         EXPECT_EQ(reader.hash(key, secret), any.hash(key, secret)) << row;
@@ -119,8 +119,8 @@ void expect_wide_keys() {
 }
 
 TEST(DeviceSteps, wide_keys_hash_and_compare_as_byte_by_byte) {
-    expect_wide_keys<kernel::Wide12>();
-    expect_wide_keys<kernel::Wide16>();
+    expect_wide_keys<step::Wide12>();
+    expect_wide_keys<step::Wide16>();
 }
 
 // --- memory
@@ -128,12 +128,12 @@ TEST(DeviceSteps, wide_keys_hash_and_compare_as_byte_by_byte) {
 TEST(DeviceSteps, a_pair_is_two_words) {
     alignas(16) std::uint64_t const words[] = {1, 2, 3, 4};
     for (std::size_t const at : {0u, 2u}) {
-        kernel::WordPair const shared = Shared::load_pair(words + at);
-        kernel::WordPair const sole = Sole::load_pair(words + at);
+        step::WordPair const shared = Shared::load_pair(words + at);
+        step::WordPair const exclusive = Exclusive::load_pair(words + at);
         EXPECT_EQ(shared.first, words[at]);
         EXPECT_EQ(shared.second, words[at + 1]);
-        EXPECT_EQ(sole.first, words[at]);
-        EXPECT_EQ(sole.second, words[at + 1]);
+        EXPECT_EQ(exclusive.first, words[at]);
+        EXPECT_EQ(exclusive.second, words[at + 1]);
     }
 }
 
@@ -149,7 +149,7 @@ void expect_raised() {
 
 TEST(DeviceSteps, raise_leaves_the_larger_and_returns_what_was_there) {
     expect_raised<Shared>();
-    expect_raised<Sole>();
+    expect_raised<Exclusive>();
 }
 
 TEST(DeviceSteps, raise_yields_to_a_larger_value_that_comes_in_between) {
@@ -189,22 +189,22 @@ TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
 }
 
 TEST(DeviceSteps, join_says_which_ticket_stays_and_whether_it_is_the_first) {
-    for (kernel::Ticket const there : {kernel::kNoTicket, 5u, 7u, 9u}) {
-        kernel::Ticket at = there;
-        bool was_free = there != kernel::kNoTicket;
-        EXPECT_EQ(kernel::join<Shared>(&at, 7, was_free), std::max(there, 7u));
+    for (step::Ticket const there : {step::kNoTicket, 5u, 7u, 9u}) {
+        step::Ticket at = there;
+        bool was_free = there != step::kNoTicket;
+        EXPECT_EQ(step::join<Shared>(&at, 7, was_free), std::max(there, 7u));
         EXPECT_EQ(at, std::max(there, 7u));
-        EXPECT_EQ(was_free, there == kernel::kNoTicket);
+        EXPECT_EQ(was_free, there == step::kNoTicket);
     }
 }
 
 TEST(DeviceSteps, a_ticket_that_comes_in_between_is_seen_by_join) {
-    kernel::Ticket at = kernel::kNoTicket;
+    step::Ticket at = step::kNoTicket;
     Switches const another([&](int before) {
         if (before == 1) at = 6;
     });
     bool was_free = true;
-    EXPECT_EQ(kernel::join<Shared>(&at, 7, was_free), 7u);
+    EXPECT_EQ(step::join<Shared>(&at, 7, was_free), 7u);
     EXPECT_FALSE(was_free);
     EXPECT_EQ(at, 7u);
 }
@@ -225,11 +225,11 @@ TEST(DeviceSteps, others_may_come_in_before_every_shared_access_and_before_no_ot
     EXPECT_EQ(switches_of([&] { Shared::raise(&low, 3); }), 2);
     EXPECT_EQ(switches_of([&] { Shared::raise(&low, 3); }), 1);  // nothing to exchange
     EXPECT_EQ(switches_of([&] {
-                  Sole::load(words);
-                  Sole::load_pair(words);
-                  Sole::store(words, std::uint64_t{1});
-                  Sole::cas(words, expected, std::uint64_t{1});
-                  Sole::raise(&low, 4);
+                  Exclusive::load(words);
+                  Exclusive::load_pair(words);
+                  Exclusive::store(words, std::uint64_t{1});
+                  Exclusive::cas(words, expected, std::uint64_t{1});
+                  Exclusive::raise(&low, 4);
               }),
               0);
 }
@@ -247,24 +247,20 @@ template <class Kind>
 class BoundedWalk : public ::testing::Test {
 public:
     using Reader = typename Kind::Reader;
-    using Index = typename kernel::IndexOf<Reader, typename Kind::Access>::type;
-    using Line = std::conditional_t<Reader::kNarrow, kernel::NarrowLine, kernel::WideLine>;
+    using Index = typename step::IndexOf<Reader, typename Kind::Access>::type;
+    using Bucket = std::conditional_t<Reader::kNarrow, step::NarrowBucket, step::WideBucket>;
     static constexpr std::uint32_t kWidth = Reader::kNarrow ? 8 : 12;
-    static constexpr std::size_t kLines = 4;
-    static constexpr std::uint32_t kSlots = kLines * Line::kLanes;
+    static constexpr std::size_t kBuckets = 4;
+    static constexpr std::uint32_t kSlots = kBuckets * Bucket::kLanes;
     static constexpr std::uint32_t kStrangers = 20;  // the keys from kSlots on are not placed
 
-    kernel::IndexView view() { return {lines_, kLines - 1, keys_.data(), kWidth, 0}; }
+    step::IndexView view() { return {buckets_, kBuckets - 1, keys_.data(), kWidth, 0}; }
     Index index() { return Index(view()); }
     std::uint64_t hash(std::uint32_t row) { return index().hash(keys_.data(), row); }
-    kernel::BatchView batch() { return {keys_.data(), kBase, nullptr, nullptr, nullptr}; }
-    kernel::Located find(std::uint32_t row) {
-        return kernel::find(index(), hash(row), batch(), row);
-    }
-    kernel::Claim claim(std::uint32_t row) {
-        return kernel::claim(index(), hash(row), batch(), row);
-    }
-    bool place(std::uint32_t row) { return kernel::place(index(), hash(row), row); }
+    step::BatchView batch() { return {keys_.data(), kBase, nullptr, nullptr, nullptr}; }
+    step::Match find(std::uint32_t row) { return step::find(index(), hash(row), batch(), row); }
+    step::Claim claim(std::uint32_t row) { return step::claim(index(), hash(row), batch(), row); }
+    bool place(std::uint32_t row) { return step::place(index(), hash(row), row); }
 
     void fill() {
         for (std::uint32_t row = 0; row < kSlots; ++row) ASSERT_TRUE(place(row)) << row;
@@ -273,8 +269,8 @@ public:
     void expect_no_end() {
         std::vector<unsigned char> const before = bytes();
         for (std::uint32_t row = kSlots; row < kSlots + kStrangers; ++row) {
-            EXPECT_EQ(find(row).number, kernel::kUndecided) << row;
-            EXPECT_EQ(claim(row).claimed, kernel::Claimed::Beyond) << row;
+            EXPECT_EQ(find(row).buf_index, step::kUndecided) << row;
+            EXPECT_EQ(claim(row).claimed, step::Claimed::Beyond) << row;
             EXPECT_FALSE(place(row)) << row;
         }
         EXPECT_EQ(bytes(), before);
@@ -282,14 +278,14 @@ public:
     void expect_all_found_except(std::uint32_t missing) {
         for (std::uint32_t row = 0; row < kSlots; ++row) {
             if (row == missing) continue;
-            EXPECT_EQ(find(row).number, row);
-            EXPECT_EQ(claim(row).claimed, kernel::Claimed::Nothing);
+            EXPECT_EQ(find(row).buf_index, row);
+            EXPECT_EQ(claim(row).claimed, step::Claimed::Nothing);
         }
     }
-    /// A row that leaves an erased slot in a full index: keys went past its line.
+    /// A row that leaves an erased slot in a full index: keys went past its bucket.
     std::uint32_t row_that_leaves_a_tombstone() {
         std::uint32_t row = 0;
-        while (index().traces(find(row).position >> 3) == 0) ++row;
+        while (index().overflow_bits(find(row).position >> 3) == 0) ++row;
         return row;
     }
 
@@ -298,15 +294,15 @@ protected:
 
 private:
     std::vector<unsigned char> bytes() const {
-        auto const* const first = reinterpret_cast<unsigned char const*>(lines_);
-        return {first, first + sizeof(lines_)};
+        auto const* const first = reinterpret_cast<unsigned char const*>(buckets_);
+        return {first, first + sizeof(buckets_)};
     }
-    Line lines_[kLines] = {};
+    Bucket buckets_[kBuckets] = {};
     std::vector<unsigned char> keys_ = random_bytes((kSlots + kStrangers) * kWidth);
 };
 
-using Kinds = ::testing::Types<Kind<kernel::Narrow8, Sole>, Kind<kernel::Narrow8, Shared>,
-                               Kind<kernel::Wide12, Sole>, Kind<kernel::Wide12, Shared>>;
+using Kinds = ::testing::Types<Kind<step::Narrow8, Exclusive>, Kind<step::Narrow8, Shared>,
+                               Kind<step::Wide12, Exclusive>, Kind<step::Wide12, Shared>>;
 TYPED_TEST_SUITE(BoundedWalk, Kinds);
 
 TYPED_TEST(BoundedWalk, ends_in_an_index_without_a_free_slot) {
@@ -318,8 +314,7 @@ TYPED_TEST(BoundedWalk, ends_in_an_index_without_a_free_slot) {
 TYPED_TEST(BoundedWalk, ends_where_the_only_free_slot_is_an_erased_one) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     std::uint32_t const erased = this->row_that_leaves_a_tombstone();
-    ASSERT_EQ(kernel::release(this->index(), this->find(erased).position),
-              kernel::Released::ToErased);
+    ASSERT_EQ(step::release(this->index(), this->find(erased).position), step::Released::ToErased);
     this->expect_all_found_except(erased);
     this->expect_no_end();
 }
@@ -327,20 +322,19 @@ TYPED_TEST(BoundedWalk, ends_where_the_only_free_slot_is_an_erased_one) {
 TYPED_TEST(BoundedWalk, finds_the_only_empty_slot_from_every_home) {
     for (std::uint32_t row = 0; row + 1 < this->kSlots; ++row) ASSERT_TRUE(this->place(row));
     for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row)
-        EXPECT_EQ(this->find(row).number, kernel::kNoNumber) << row;
-    EXPECT_EQ(this->claim(this->kSlots).claimed, kernel::Claimed::Empty);
-    EXPECT_EQ(this->claim(this->kSlots).claimed, kernel::Claimed::Nothing);
-    EXPECT_EQ(this->claim(this->kSlots + 1).claimed, kernel::Claimed::Beyond);
+        EXPECT_EQ(this->find(row).buf_index, step::kNotFound) << row;
+    EXPECT_EQ(this->claim(this->kSlots).claimed, step::Claimed::Empty);
+    EXPECT_EQ(this->claim(this->kSlots).claimed, step::Claimed::Nothing);
+    EXPECT_EQ(this->claim(this->kSlots + 1).claimed, step::Claimed::Beyond);
 }
 
 TYPED_TEST(BoundedWalk, ends_at_home_where_it_may_not_leave) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row) {
         auto const comparison = this->index().comparison(this->batch(), row);
-        EXPECT_EQ(
-            kernel::probe(this->index(), this->hash(row), comparison, kernel::Walk::Home).found,
-            kernel::Found::Unknown);
-        EXPECT_FALSE(kernel::place(this->index(), this->hash(row), row, kernel::Walk::Home));
+        EXPECT_EQ(step::probe(this->index(), this->hash(row), comparison, step::Walk::Home).found,
+                  step::Found::Unknown);
+        EXPECT_FALSE(step::place(this->index(), this->hash(row), row, step::Walk::Home));
     }
 }
 

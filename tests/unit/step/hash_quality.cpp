@@ -1,5 +1,5 @@
-// Quality of the hashes: every input bit flips every output bit half of the time, and the low bits (which line) and
-// high bits (which fingerprint) of structured keys spread like random ones.
+// Quality of the hashes: every input bit flips every output bit half of the time, and the low bits
+// (which line) and high bits (which fingerprint) of structured keys spread like random ones.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -15,7 +15,7 @@
 namespace th_test {
 namespace {
 
-namespace kernel = tensorhash::kernel;
+namespace step = tensorhash::step;
 
 /// Counts how often each of 64 bits is set, eight bits at a time.
 class BitCounts {
@@ -81,10 +81,10 @@ TEST(HashQuality, the_counter_of_this_test_counts) {
 double tolerance(double samples) { return 6 * 0.5 / std::sqrt(samples); }
 
 /// What some seeds stand for, and the published constants. Slow tests take the first few.
-std::vector<kernel::HashSecret> secrets(std::size_t count = 6) {
-    std::vector<kernel::HashSecret> all;
+std::vector<step::HashSecret> secrets(std::size_t count = 6) {
+    std::vector<step::HashSecret> all;
     for (std::uint64_t seed : {1ull, ~0ull, 0ull, 2ull, 0xfedcba9876543210ull})
-        all.push_back(kernel::secret_of(seed));
+        all.push_back(step::secret_of(seed));
     all.push_back({});
     all.resize(count);
     return all;
@@ -92,8 +92,8 @@ std::vector<kernel::HashSecret> secrets(std::size_t count = 6) {
 
 TEST(HashQuality, without_a_secret_mix_is_splitmix64) {
     // The first two numbers of the generator that starts from state 0.
-    EXPECT_EQ(kernel::mix(0), 0xe220a8397b1dcdafu);
-    EXPECT_EQ(kernel::mix(kernel::kGolden), 0x6e789e6aa1b965f4u);
+    EXPECT_EQ(step::mix(0), 0xe220a8397b1dcdafu);
+    EXPECT_EQ(step::mix(step::kGolden), 0x6e789e6aa1b965f4u);
 }
 
 TEST(HashQuality, every_seed_has_odd_multipliers_without_long_runs) {
@@ -101,7 +101,7 @@ TEST(HashQuality, every_seed_has_odd_multipliers_without_long_runs) {
     std::unordered_set<std::uint64_t> starts;
     for (int i = 0; i < 100000; ++i) {
         auto const secret =
-            kernel::secret_of(i < 1000 ? static_cast<std::uint64_t>(i) : random.next());
+            step::secret_of(i < 1000 ? static_cast<std::uint64_t>(i) : random.next());
         for (std::uint64_t multiplier : {secret.first, secret.second}) {
             ASSERT_EQ(multiplier % 2, 1u);
             ASSERT_GE(std::popcount(multiplier ^ multiplier >> 1), 24);
@@ -112,40 +112,40 @@ TEST(HashQuality, every_seed_has_odd_multipliers_without_long_runs) {
 }
 
 TEST(HashQuality, mix_is_a_bijection_and_unmix_its_inverse) {
-    for (kernel::HashSecret const& secret : secrets()) {
+    for (step::HashSecret const& secret : secrets()) {
         Random random(2);
         for (int i = 0; i < 100000; ++i) {
             std::uint64_t word = i < 1000 ? static_cast<std::uint64_t>(i) : random.next();
-            ASSERT_EQ(kernel::unmix(kernel::mix(word, secret), secret), word);
-            ASSERT_EQ(kernel::mix(kernel::unmix(word, secret), secret), word);
-            ASSERT_EQ(kernel::unmix(kernel::mix(~word, secret), secret), ~word);
+            ASSERT_EQ(step::unmix(step::mix(word, secret), secret), word);
+            ASSERT_EQ(step::mix(step::unmix(word, secret), secret), word);
+            ASSERT_EQ(step::unmix(step::mix(~word, secret), secret), ~word);
         }
     }
 }
 
 TEST(HashQuality, fold_in_is_a_bijection_of_the_word_and_of_the_hash) {
-    for (kernel::HashSecret const& secret : secrets()) {
+    for (step::HashSecret const& secret : secrets()) {
         Random random(5);
         for (int i = 0; i < 100000; ++i) {
             std::uint64_t const hash = random.next(), word = random.next();
-            std::uint64_t const folded = kernel::fold_in(hash, word, secret);
-            ASSERT_EQ(kernel::fold_out(folded, word, secret), hash);
-            ASSERT_EQ(kernel::fold_out(folded, hash, secret), word);
+            std::uint64_t const folded = step::fold_in(hash, word, secret);
+            ASSERT_EQ(step::fold_out(folded, word, secret), hash);
+            ASSERT_EQ(step::fold_out(folded, hash, secret), word);
         }
     }
 }
 
 TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
     constexpr int samples = 20000;
-    for (kernel::HashSecret const& secret : secrets())
+    for (step::HashSecret const& secret : secrets())
         for (bool counter : {false, true})
             for (int bit = 0; bit < 64; ++bit) {
                 Random random(3);
                 BitCounts flips;
                 for (int i = 0; i < samples; ++i) {
                     std::uint64_t word = counter ? static_cast<std::uint64_t>(i) : random.next();
-                    flips.add(kernel::mix(word, secret) ^
-                              kernel::mix(word ^ (std::uint64_t{1} << bit), secret));
+                    flips.add(step::mix(word, secret) ^
+                              step::mix(word ^ (std::uint64_t{1} << bit), secret));
                 }
                 // Counters are no random sample: a published weakness of a bit or two is allowed
                 // for.
@@ -156,9 +156,9 @@ TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
 
 TEST(HashQuality, the_wide_hash_has_full_avalanche_at_every_width) {
     constexpr int samples = 1024;
-    kernel::HashSecret const secret = kernel::secret_of(7);
+    step::HashSecret const secret = step::secret_of(7);
     for (std::uint32_t width = 9; width <= 64; ++width) {
-        kernel::WideAny reader(kernel::KeyFormat{width, 0});
+        step::WideAny reader(step::KeyFormat{width, 0});
         Random random(width);
         std::vector<unsigned char> keys(samples * width);
         for (unsigned char& byte : keys) byte = static_cast<unsigned char>(random.next());
@@ -185,16 +185,14 @@ TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
         for (unsigned char& byte : key) byte = static_cast<unsigned char>(random.next());
         std::memcpy(other, key, 16);
         other[i % 16] = static_cast<unsigned char>(other[i % 16] ^ 1);
-        kernel::KeyFormat twelve{12, 0}, sixteen{16, 0};
-        auto const secret = kernel::secret_of(static_cast<std::uint64_t>(i));
-        EXPECT_EQ(kernel::Wide12(twelve).hash(key, secret),
-                  kernel::WideAny(twelve).hash(key, secret));
-        EXPECT_EQ(kernel::Wide16(sixteen).hash(key, secret),
-                  kernel::WideAny(sixteen).hash(key, secret));
-        EXPECT_EQ(kernel::Wide12(twelve).equal(key, other),
-                  kernel::WideAny(twelve).equal(key, other));
-        EXPECT_EQ(kernel::Wide16(sixteen).equal(key, other), false);
-        EXPECT_TRUE(kernel::Wide12(twelve).equal(key, key));
+        step::KeyFormat twelve{12, 0}, sixteen{16, 0};
+        auto const secret = step::secret_of(static_cast<std::uint64_t>(i));
+        EXPECT_EQ(step::Wide12(twelve).hash(key, secret), step::WideAny(twelve).hash(key, secret));
+        EXPECT_EQ(step::Wide16(sixteen).hash(key, secret),
+                  step::WideAny(sixteen).hash(key, secret));
+        EXPECT_EQ(step::Wide12(twelve).equal(key, other), step::WideAny(twelve).equal(key, other));
+        EXPECT_EQ(step::Wide16(sixteen).equal(key, other), false);
+        EXPECT_TRUE(step::Wide12(twelve).equal(key, key));
     }
 }
 
@@ -220,13 +218,14 @@ void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string 
         << what;
 }
 
-/// Hashes of int32 voxels of a cube of 64 a side that begins at `low`, every `step`: (x, y, z), or (7, x, y, z).
+/// Hashes of int32 voxels of a cube of 64 a side that begins at `low`, every `step`: (x, y, z), or
+/// (7, x, y, z).
 template <class Reader>
 std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step,
-                                        kernel::HashSecret const& secret) {
+                                        step::HashSecret const& secret) {
     constexpr std::size_t columns = Reader::kBytes / 4;
     std::vector<std::uint64_t> hashes;
-    Reader reader(kernel::KeyFormat{Reader::kBytes, 0});
+    Reader reader(step::KeyFormat{Reader::kBytes, 0});
     auto const at = [&](std::uint32_t i) {
         return static_cast<std::int32_t>(static_cast<std::uint32_t>(low) +
                                          i * static_cast<std::uint32_t>(step));
@@ -243,7 +242,7 @@ std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step,
 
 template <class Reader>
 void expect_grids_spread() {
-    for (kernel::HashSecret const& secret : secrets(2)) {
+    for (step::HashSecret const& secret : secrets(2)) {
         expect_random_spread(voxel_hashes<Reader>(0, 1, secret), "one octant");
         expect_random_spread(voxel_hashes<Reader>(-32, 1, secret), "around the origin");
         expect_random_spread(voxel_hashes<Reader>(-100000, 1, secret), "negative octant");
@@ -253,17 +252,17 @@ void expect_grids_spread() {
     }
 }
 
-TEST(HashQuality, voxel_grids_spread_like_random_keys) { expect_grids_spread<kernel::Wide12>(); }
+TEST(HashQuality, voxel_grids_spread_like_random_keys) { expect_grids_spread<step::Wide12>(); }
 
 TEST(HashQuality, voxel_grids_of_batches_spread_like_random_keys) {
-    expect_grids_spread<kernel::Wide16>();
+    expect_grids_spread<step::Wide16>();
 }
 
 /// Hashes of the corners of a box: every choice of signs of `columns` numbers, 256 boxes.
 template <class Number>
-std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, kernel::HashSecret const& secret) {
+std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, step::HashSecret const& secret) {
     std::uint32_t const bytes = columns * sizeof(Number);
-    kernel::WideAny reader(kernel::KeyFormat{bytes, sizeof(Number)});
+    step::WideAny reader(step::KeyFormat{bytes, sizeof(Number)});
     std::vector<std::uint64_t> hashes;
     std::vector<Number> key(columns);
     for (int box = 1; box <= 256; ++box)
@@ -277,7 +276,7 @@ std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, kernel::HashSecr
 }
 
 TEST(HashQuality, keys_that_differ_in_signs_alone_spread_like_random_keys) {
-    for (kernel::HashSecret const& secret : secrets(1))
+    for (step::HashSecret const& secret : secrets(1))
         for (std::uint32_t columns : {8u, 10u, 12u}) {
             expect_random_spread(corner_hashes<float>(columns, secret), "signs of floats");
             expect_random_spread(corner_hashes<double>(columns, secret), "signs of doubles");
@@ -285,11 +284,10 @@ TEST(HashQuality, keys_that_differ_in_signs_alone_spread_like_random_keys) {
 }
 
 TEST(HashQuality, structured_words_spread_like_random_keys) {
-    for (kernel::HashSecret const& secret : secrets(3)) {
+    for (step::HashSecret const& secret : secrets(3)) {
         auto hashes = [&](auto word) {
             std::vector<std::uint64_t> out;
-            for (std::uint64_t i = 0; i < 1u << 18; ++i)
-                out.push_back(kernel::mix(word(i), secret));
+            for (std::uint64_t i = 0; i < 1u << 18; ++i) out.push_back(step::mix(word(i), secret));
             return out;
         };
         expect_random_spread(hashes([](std::uint64_t i) { return i; }), "sequence");
@@ -310,11 +308,11 @@ TEST(HashQuality, equal_floats_hash_equal) {
     float zeros[] = {0.0f, -0.0f, std::nanf("1"), -std::nanf("2"), 1.0f, 2.0f};
     float other[] = {-0.0f, 0.0f, -std::nanf("7"), std::nanf(""), 1.0f, 2.0f};
     for (std::uint32_t bytes : {12u, 16u, 20u, 24u}) {
-        kernel::WideAny reader(kernel::KeyFormat{bytes, 4});
+        step::WideAny reader(step::KeyFormat{bytes, 4});
         auto const* a = reinterpret_cast<unsigned char const*>(zeros);
         auto const* b = reinterpret_cast<unsigned char const*>(other);
         EXPECT_TRUE(reader.equal(a, b));
-        EXPECT_EQ(reader.hash(a, kernel::secret_of(3)), reader.hash(b, kernel::secret_of(3)));
+        EXPECT_EQ(reader.hash(a, step::secret_of(3)), reader.hash(b, step::secret_of(3)));
     }
 }
 

@@ -1,4 +1,4 @@
-// The match functions of a line against a naive loop: the AVX2 form.
+// The match functions of a bucket against a naive loop: the AVX2 form.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -27,6 +27,6 @@ static_assert(TH_SIMD_AVX2 == 1, "this file is about the AVX2 form");
 
 TEST(Snapshots, the_avx2_form_matches_the_naive_loop) {
     if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this machine has no AVX2";
-    EXPECT_EQ(th_test::avx2_level::wrong_lines(20000), 0);
+    EXPECT_EQ(th_test::avx2_level::wrong_buckets(20000), 0);
 }
 #endif

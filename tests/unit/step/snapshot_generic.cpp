@@ -1,4 +1,5 @@
-// The match functions of a line against a naive loop: the scalar form, whatever this file is compiled for.
+// The match functions of a bucket against a naive loop: the scalar form, whatever this file is
+// compiled for.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,5 +14,5 @@
 #include "unit/step/snapshot_body.hpp"
 
 TEST(Snapshots, the_scalar_form_matches_the_naive_loop) {
-    EXPECT_EQ(th_test::generic_level::wrong_lines(20000), 0);
+    EXPECT_EQ(th_test::generic_level::wrong_buckets(20000), 0);
 }

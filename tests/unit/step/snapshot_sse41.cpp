@@ -1,4 +1,4 @@
-// The match functions of a line against a naive loop: the SSE4.1 form.
+// The match functions of a bucket against a naive loop: the SSE4.1 form.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -28,6 +28,6 @@ static_assert(TH_SIMD_SSE41 == 1, "this file is about the SSE4.1 form");
 
 TEST(Snapshots, the_sse41_form_matches_the_naive_loop) {
     if (!__builtin_cpu_supports("sse4.1")) GTEST_SKIP() << "this machine has no SSE4.1";
-    EXPECT_EQ(th_test::sse41_level::wrong_lines(20000), 0);
+    EXPECT_EQ(th_test::sse41_level::wrong_buckets(20000), 0);
 }
 #endif

@@ -1,4 +1,5 @@
-// Replacing entries: new keys at the places of others, and everything as it was if memory runs out half way.
+// Replacing entries: new keys at the places of others, and everything as it was if memory runs out
+// half way.
 #include <new>
 
 #include "support/address_space.hpp"

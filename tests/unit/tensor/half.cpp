@@ -1,4 +1,5 @@
-// float16 and bfloat16 conversions: all 65536 patterns, and rounding against a second implementation.
+// float16 and bfloat16 conversions: all 65536 patterns, and rounding against a second
+// implementation.
 #include "tensor/half.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Strided copies against the naive loop over all subscripts: random shapes and strides, zero and negative ones too.
+// Strided copies against the naive loop over all subscripts: random shapes and strides, zero and
+// negative ones too.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +33,8 @@ struct Strided {
     std::size_t origin = 0;
 };
 
-/// A random tensor of elements of `bytes`; strides are any number of bytes, not whole elements only.
+/// A random tensor of elements of `bytes`; strides are any number of bytes, not whole elements
+/// only.
 Strided random_strided(Random& random, std::int64_t bytes, std::int64_t most_elements) {
     Strided out;
     std::size_t rank = random.below(5);

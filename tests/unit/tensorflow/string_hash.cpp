@@ -12,13 +12,13 @@
 namespace th_test {
 namespace {
 
-namespace kernel = tensorhash::kernel;
+namespace step = tensorhash::step;
 using tensorhash_tf::string_hash;
 
 std::size_t distinct_hashes(std::vector<std::string> const& strings, std::uint64_t seed) {
     std::unordered_set<std::uint64_t> hashes;
     for (std::string const& string : strings)
-        hashes.insert(string_hash(string, kernel::secret_of(seed)));
+        hashes.insert(string_hash(string, step::secret_of(seed)));
     return hashes.size();
 }
 
@@ -55,7 +55,7 @@ std::uint64_t murmur64(std::string const& string, std::uint64_t seed) {
 TEST(StringHash, strings_that_collide_under_every_seed_of_murmur_do_not_collide) {
     // Each pair of words leaves the top bit flipped, and flips it back.
     auto const before = [](std::uint64_t left) {
-        constexpr std::uint64_t inverse = kernel::inverse_of(0xc6a4a7935bd1e995u);
+        constexpr std::uint64_t inverse = step::inverse_of(0xc6a4a7935bd1e995u);
         left *= inverse;
         left ^= left >> 47;
         return left * inverse;
@@ -74,12 +74,12 @@ TEST(StringHash, strings_that_collide_under_every_seed_of_murmur_do_not_collide)
 
 TEST(StringHash, strings_crafted_for_one_secret_do_not_collide_under_another) {
     constexpr std::size_t rows = 4096;
-    auto const secret = kernel::secret_of(42);
+    auto const secret = step::secret_of(42);
     auto const strings = strings_of(rows, 2, [&](std::size_t row, std::size_t place) {
         std::uint64_t const first = row * 1234567;
         std::uint64_t const folded =
-            kernel::fold_in(kernel::fold_in(secret.start, 16, secret), first, secret);
-        return place == 0 ? first : folded ^ kernel::unavalanche(99, secret);
+            step::fold_in(step::fold_in(secret.start, 16, secret), first, secret);
+        return place == 0 ? first : folded ^ step::unavalanche(99, secret);
     });
     EXPECT_EQ(distinct_hashes(strings, 42), 1u);
     EXPECT_EQ(distinct_hashes(strings, 43), rows);
