@@ -1,17 +1,17 @@
-# The commands of the project. Each sets up what it needs by itself; the second time that is quick.
-# `make help` lists them. The work is done by the scripts in tools/.
+# The commands of the project; `make help` lists them. Each sets up what it needs, which is fast the second time.
+# The scripts in tools/ do the work.
 .DEFAULT_GOAL := help
-# Steps run in the order written, and the first failure stops.
+# Steps run in the order written. The first failure stops the run.
 .NOTPARALLEL:
 
 SHELL := /bin/bash
 python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
-# What `make test` runs, in this order: quick and telling steps first.
+# The steps of `make test`, in this order: fast steps that find most errors come first.
 test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
-              test-examples test-asan test-tsan
-# What `make test-release` runs after it.
+              test-examples test-asan test-tsan test-workflow
+# The further steps of `make test-release`.
 release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
                  test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
                  bench-regress
@@ -21,7 +21,7 @@ release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-i
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
-demo:  ## voxelise a point cloud through the Python package, and say what happened
+demo:  ## voxelise a point cloud with the Python package
 	@tools/setup package
 	@tools/install-package
 	@$(python) examples/01_voxelize.py
@@ -30,16 +30,16 @@ check:  ## between two edits: release build, C++ tests, Python tests without tor
 	@tools/setup cpp check
 	@tools/check
 
-test:  ## every test but the slow ones; prints how long each step took
+test:  ## all tests except the slow ones; prints the seconds of each step
 	@tools/run-steps $(test_steps)
 
-test-release:  ## make test and everything slow; skips what passed on these sources, writes docs/evidence.md
+test-release:  ## make test and all slow steps; skips steps that passed on these sources; writes docs/evidence.md
 	@tools/run-steps --keep-going --record docs/evidence.md $(test_steps) $(release_steps)
 
-bench: bench-setup  ## speed beside other libraries: bench/results.md, goals and plots; under 30 minutes (not a test)
+bench: bench-setup  ## measure speed beside other libraries; writes bench/results.md and plots; under 30 minutes
 	@$(python) bench/run.py --write
 
-bench-quick: bench-setup  ## the same in under 3 minutes, rougher, and nothing is written
+bench-quick: bench-setup  ## the same in under 3 minutes; less precise, writes nothing
 	@$(python) bench/run.py --quick
 
 bench-setup:
@@ -48,31 +48,36 @@ bench-setup:
 	@tools/install-tensorflow
 	@tools/build-bench
 
-bench-regress:  ## instructions of fixed workloads under callgrind, against a committed baseline
+bench-regress:  ## instruction counts of fixed workloads (callgrind) against a committed baseline
 	@tools/setup regress
 	@tools/bench-regress
 
-mutants:  ## plant mistakes one by one; the tests must notice each (slow: part of test-release)
+mutants:  ## plant bugs one by one; the tests must notice each (slow: part of test-release)
 	@tools/setup cpp
 	@tests/mutants/run.sh
 
-lint: test-lint  ## check the form of the sources (clang-format, ruff), types (mypy) and the CI workflow (actionlint)
+lint: test-lint test-workflow  ## check format (clang-format, ruff), types (mypy) and the CI workflow (actionlint)
 
-format:  ## put the sources into form
+format:  ## format the sources
 	@tools/setup lint
 	@tools/lint --fix
 
-# Frameworks are installed while C++ compiles; a step that needs them waits for that.
+# Frameworks are installed while C++ compiles. A step that needs them waits for the installation.
 test-setup:
 	@tools/setup package lint cpp
-	@mkdir -p build && (tools/setup test tensorflow >build/setup.log 2>&1 &)
+	@mkdir -p build && (tools/setup test tensorflow workflow >build/setup.log 2>&1 &)
 
 test-lint:
 	@tools/setup lint
-	$(call step,"lint: sources and types and workflow")
+	$(call step,"lint: sources and types")
 	@tools/lint
 
-test-cpp:  ## C++ tests, optimised build, every key kind
+test-workflow:
+	@tools/setup workflow
+	$(call step,"lint: CI workflow")
+	@tools/lint-workflow
+
+test-cpp:  ## C++ tests, optimised build, all key kinds
 	@tools/setup cpp
 	$(call step,"C++ tests: release build")
 	@tools/test-cpp release
@@ -91,11 +96,11 @@ test-tidy:  ## clang-tidy: bugprone, performance and names
 	@tools/setup tidy
 	@tools/test-tidy
 
-test-asan-all-kinds:  ## test-asan with every key kind
+test-asan-all-kinds:  ## test-asan with all key kinds
 	@tools/setup cpp
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-cpp asan
 
-test-tsan-all-kinds:  ## test-tsan with every key kind
+test-tsan-all-kinds:  ## test-tsan with all key kinds
 	@tools/setup cpp
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-cpp tsan
 
@@ -104,7 +109,7 @@ test-repeat:  ## C++ tests in random order, five times
 	@tools/build release tensorhash_tests
 	@build/release/tests/tensorhash_tests --gtest_brief=1 --gtest_shuffle --gtest_repeat=5
 
-test-fuzz:  ## 10^6 fuzzed row operations on each of 10 seeds, 10^5 damaged files
+test-fuzz:  ## 10^6 random row operations for each of 10 seeds, and 10^5 damaged files
 	@tools/setup cpp
 	@tools/build release tensorhash_fuzz
 	@build/release/tests/tensorhash_fuzz --seeds 10 --rows 1000000 --files 100000
@@ -123,11 +128,11 @@ test-compilers:  ## g++ 11 and 12, clang 16 and 22: no warnings, tests pass
 	@tools/setup cpp
 	@tools/test-compilers
 
-test-arm:  ## the contract tests for aarch64, under qemu
+test-arm:  ## C++ tests for aarch64, under qemu
 	@tools/setup cpp
 	@tools/test-arm
 
-test-subproject:  ## as a part of another CMake project, and as a static library
+test-subproject:  ## tensorhash as part of another CMake project, and as a static library
 	@tools/setup
 	@tools/test-subproject
 
@@ -141,7 +146,7 @@ test-install:  ## cmake --install, then a C++ and a C project that use it
 	$(call step,"installed package: find_package(tensorhash) from C++ and C")
 	@tools/test-install
 
-test-wheel:  ## the wheel: small, NumPy only, works alone
+test-wheel:  ## the wheel is small, needs only NumPy and works alone
 	@tools/setup cpp
 	$(call step,"wheel: checked and used in a clean environment")
 	@tools/test-wheel
@@ -156,22 +161,22 @@ test-python:  ## Python tests
 	$(call step,"Python tests")
 	@tools/test-python $(python) tests/python
 
-test-python-in-full:  ## Python tests with every loop in full and those that need gigabytes
+test-python-in-full:  ## Python tests with full loops, and those that need gigabytes
 	@tools/setup package test
 	@tools/install-package --strict
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-python $(python) tests/python
 
-test-tensorflow:  ## the TensorFlow tables, with a TensorFlow of their own in .venv-tensorflow
+test-tensorflow:  ## tests of the TensorFlow tables, in .venv-tensorflow
 	@tools/setup package tensorflow
 	@tools/install-tensorflow
 	$(call step,"TensorFlow tests")
 	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 tools/test-python .venv-tensorflow/bin/python tests/tensorflow
 
-test-examples:  ## the demo and every other example
+test-examples:  ## run the demo and all other examples
 	@tools/setup package
 	@tools/install-package --strict
 	$(call step,"examples")
 	@for example in examples/*.py; do echo "--- $$example"; $(python) $$example || exit 1; done
 
-clean:  ## remove everything the commands made
+clean:  ## remove all files that these commands made
 	rm -rf build .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis

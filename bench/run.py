@@ -1,6 +1,6 @@
 """The benchmark: `make bench`, or `python bench/run.py --quick --only PATTERN`; --help has the rest.
 
-Measuring gives data in build/bench, a file a suite; tables, goals and plots are made from the data.
+Samples go to build/bench, one file per suite. Tables, goals and plots are made from these files.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ from harness.runner import Failure, run_suite
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="under three minutes; rougher numbers")
+    parser.add_argument("--quick", action="store_true", help="under three minutes; less precise")
     parser.add_argument(
-        "--smoke", action="store_true", help="every case on a few rows: does it run?"
+        "--smoke",
+        action="store_true",
+        help="run every case on a few rows, only to see that it runs",
     )
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="cases with this in the name"
     )
-    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument(
-        "--report", action="store_true", help="measure nothing, use the data there is"
+        "--report", action="store_true", help="measure nothing, use the stored samples"
     )
     parser.add_argument(
         "--write", action="store_true", help="write bench/results.md and the plots in docs/pictures"
     )
     given = parser.parse_args()
     if given.write and given.smoke:
-        parser.error("--write: numbers of --smoke mean nothing, leave one of the two out")
+        parser.error("--write: not allowed with --smoke, because its numbers mean nothing")
     return given
 
 
 def measure(
     wanted: dict[str, list[str]], modules: dict[str, ModuleType], scale: Scale, report_only: bool
 ) -> list[Failure]:
-    """Runs the cases, suite by suite, and prints each suite's tables when it is through."""
+    """Runs the cases, suite by suite, and prints each suite's tables when it ends."""
     progress = Progress(sum(map(len, wanted.values())))
     failures: list[Failure] = []
     for name, cases in wanted.items():
@@ -54,7 +56,7 @@ def measure(
 
 
 def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
-    """The suite's section; nothing if there is no data."""
+    """The suite's section; empty if there is no data."""
     order = [case.name for case in module.cases(scale)]
     data = store.load(scale, name).in_order(order)
     return report.section(module, data) if data.samples else []
@@ -81,7 +83,10 @@ def main() -> int:
     wanted = {name: chosen(cases, given.only) for name, cases in names.items()}
     wanted = {name: cases for name, cases in wanted.items() if cases}
     if not wanted:
-        print(f"--only: no case has {given.only} in its name; --list names them", file=sys.stderr)
+        print(
+            f"--only: expected part of a case's name, got {given.only}; --list prints the names",
+            file=sys.stderr,
+        )
         return 2
     if given.list:
         print("\n".join(case for cases in wanted.values() for case in cases))

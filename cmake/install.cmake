@@ -1,4 +1,4 @@
-# What `cmake --install` gives C++ users: headers, library and the config package behind find_package(tensorhash).
+# Install rules for C++ users: headers, library and the CMake package for find_package(tensorhash).
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

@@ -1,4 +1,4 @@
-# The core: objects compiled once, shared by the library and by the tests (which need the hidden parts too).
+# The library. Its objects are compiled once and shared with the tests, which also need the hidden symbols.
 find_package(Threads REQUIRED)
 
 set(_core_sources
@@ -105,7 +105,7 @@ set(_core_sources
     src/tensor/dtype.cpp
     src/tensor/tensor.cpp)
 
-# A square root that reports to errno is a call; one that does not is an instruction, with the same result.
+# Without errno a square root is one instruction instead of a call. The result is the same.
 set_source_files_properties(src/table/steps.cpp PROPERTIES
     COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")
 
@@ -117,7 +117,7 @@ function(_tensorhash_add_objects target)
         VISIBILITY_INLINES_HIDDEN ON
         CXX_EXTENSIONS OFF)
     target_compile_features(${target} PUBLIC cxx_std_20)
-    # Optimised at link time, code of one instruction-set level could end up in another.
+    # Link-time optimisation could move code of one instruction-set level into another.
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
     target_compile_options(${target} PRIVATE -fno-lto)
     target_compile_definitions(${target} PRIVATE TENSORHASH_BUILDING)
@@ -130,9 +130,9 @@ endfunction()
 
 _tensorhash_add_objects(tensorhash_objects ${_core_sources})
 if(TENSORHASH_PRECOMPILE)
-    # In angle brackets, so that no path of this tree is in what a compiler cache compares.
+    # Angle brackets keep the path of this tree out of the compiler cache's key.
     target_precompile_headers(tensorhash_objects PRIVATE <precompiled.hpp>)
-    # Its options are not those of the precompiled header.
+    # This file has other compiler options than the precompiled header.
     set_source_files_properties(src/table/steps.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
@@ -153,15 +153,15 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
 else()
     set(_isa_levels generic)
 endif()
-# Which levels there are, for the code that picks one and for its tests.
+# Tells dispatch.cpp and its tests which levels were compiled.
 set(TENSORHASH_LEVEL_DEFINITIONS "")
 foreach(_level IN LISTS _isa_levels)
     list(APPEND TENSORHASH_LEVEL_DEFINITIONS TH_HAS_LEVEL_${_level})
 endforeach()
 target_compile_definitions(tensorhash_objects PRIVATE ${TENSORHASH_LEVEL_DEFINITIONS})
 
-# Order matters: of an inline function compiled at several levels the linker keeps the first copy, which must be
-# the lowest level's, or a machine without AVX2 would meet AVX2 code outside the engine.
+# Order matters. If several levels compile the same inline function, the linker keeps the first copy. It must be the
+# lowest level's: a machine without AVX2 would otherwise run AVX2 code outside the engine.
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
@@ -174,7 +174,7 @@ foreach(_level IN LISTS _isa_levels)
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
 
-# Shared, unless BUILD_SHARED_LIBS says otherwise; in a subproject that variable alone decides, as everywhere in CMake.
+# A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable decides.
 set(TENSORHASH_IS_SHARED OFF)
 if(BUILD_SHARED_LIBS OR (PROJECT_IS_TOP_LEVEL AND NOT DEFINED BUILD_SHARED_LIBS))
     set(TENSORHASH_IS_SHARED ON)
@@ -182,7 +182,7 @@ endif()
 if(TENSORHASH_IS_SHARED)
     add_library(tensorhash SHARED ${TENSORHASH_OBJECT_FILES})
 else()
-    # An archive's members are linked in the order of their use. As one object they keep the order from above.
+    # The linker takes an archive's members in the order of their use. As one object they keep the order above.
     set(_all_objects "${PROJECT_BINARY_DIR}/tensorhash_all$<CONFIG>.o")
     add_custom_command(OUTPUT "${_all_objects}"
         COMMAND "${CMAKE_LINKER}" -r -o "${_all_objects}" ${TENSORHASH_OBJECT_FILES}
@@ -191,7 +191,7 @@ else()
     add_library(tensorhash STATIC cmake/static_library.cpp "${_all_objects}")
 endif()
 add_library(tensorhash::tensorhash ALIAS tensorhash)
-# SOVERSION without VERSION: one file, libtensorhash.so.0, since a wheel cannot hold the usual chain of links.
+# SOVERSION without VERSION gives one file, libtensorhash.so.0. A wheel cannot hold the usual symbolic links.
 set_target_properties(tensorhash PROPERTIES
     SOVERSION ${PROJECT_VERSION_MAJOR}
     LINKER_LANGUAGE CXX)

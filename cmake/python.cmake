@@ -1,8 +1,8 @@
-# The extension tensorhash._core, and beside it the shared library: what goes into the wheel with python/tensorhash.
-# Only the component `python` is installed there; headers and the CMake package stay out.
+# The extension module tensorhash._core and the shared library beside it: the compiled part of the wheel.
+# The wheel installs only the component `python`, without the CMake package.
 if(NOT TENSORHASH_IS_SHARED)
-    message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON needs the shared library, which the module and the TensorFlow ops "
-                        "share; BUILD_SHARED_LIBS is ${BUILD_SHARED_LIBS}")
+    message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON: expected a shared library, because the module and the TensorFlow ops "
+                        "both use it; got BUILD_SHARED_LIBS=${BUILD_SHARED_LIBS}; set it to ON")
 endif()
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
@@ -22,7 +22,7 @@ install(TARGETS _core LIBRARY DESTINATION tensorhash COMPONENT python)
 install(TARGETS tensorhash
     LIBRARY DESTINATION tensorhash COMPONENT python NAMELINK_SKIP
     RUNTIME DESTINATION tensorhash COMPONENT python)
-# The op library is compiled on the user's machine, against the TensorFlow that is there: sources and headers go along.
+# The op library is compiled on the user's machine for its TensorFlow, so the wheel holds its sources and headers.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tensorhash"
     DESTINATION tensorhash/include COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/integrations/tensorflow/"

@@ -1,2 +1,2 @@
-// The one C++ source of the static library, the rest are objects: it tells CMake that programs with
-// this library are linked as C++, also those written in C.
+// The static library consists of objects. This source makes CMake link its users as C++ programs,
+// also those written in C.

@@ -1,4 +1,4 @@
-# Reads the version from include/tensorhash/version.hpp, the one place where it is written.
+# Reads the version from include/tensorhash/version.hpp, its only source.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../include/tensorhash/version.hpp" _tensorhash_version_line
      REGEX "^#define TENSORHASH_VERSION \"[0-9.]+\"")
 if(NOT _tensorhash_version_line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)\"")
@@ -7,6 +7,6 @@ if(NOT _tensorhash_version_line MATCHES "\"([0-9]+\\.[0-9]+\\.[0-9]+)\"")
 endif()
 set(TENSORHASH_VERSION "${CMAKE_MATCH_1}")
 unset(_tensorhash_version_line)
-# A changed version must reach the package files, so configuring depends on the header.
+# Configure again if the version changes, because the package files contain it.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              "${CMAKE_CURRENT_LIST_DIR}/../include/tensorhash/version.hpp")

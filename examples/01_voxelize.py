@@ -1,4 +1,4 @@
-"""Voxelises a point cloud: millions of points in, one entry per occupied voxel out.
+"""Voxelises a point cloud: turns millions of points into one table entry per occupied voxel.
 
 usage: 01_voxelize.py [--points 3000000] [--voxel 0.10]
 """
@@ -17,7 +17,7 @@ SHADES = " .:-=+*#%@"
 
 
 def box_surface(rng, n, low, size):
-    """Points on the four walls and the roof of a box, evenly by area."""
+    """Points on the four walls and the roof of a box, uniform by area."""
     wide, deep, high = size
     areas = np.array([wide * high, wide * high, deep * high, deep * high, wide * deep])
     face = rng.choice(5, size=n, p=areas / areas.sum())
@@ -51,7 +51,7 @@ def scanned_scene(n, seed=7):
 
 
 def voxel_keys(points, voxel):
-    """The integer cell of each point; floor, so that all cells are alike on both sides of zero."""
+    """The integer voxel of each point. Uses floor, so that voxels at zero have the usual size."""
     return np.floor(points / voxel).astype(np.int32)
 
 
@@ -64,19 +64,19 @@ def timed(what, rows):
 
 
 def print_map(keys, columns=72):
-    """The scene from above: the taller the column of voxels, the darker its sign."""
+    """Prints the scene from above; the higher the voxels, the darker the character."""
     x, y, z = keys.astype(np.int64).T
     step = (x.max() - x.min() + 1) / columns
     column = ((x - x.min()) / step).astype(int)
     line = ((y.max() - y) / (2 * step)).astype(int)  # a character is about twice as high as wide
-    shade = np.zeros((line.max() + 1, columns), np.int64)  # a blank: nothing there
+    shade = np.zeros((line.max() + 1, columns), np.int64)  # 0 is a blank
     np.maximum.at(shade, (line, column), 1 + (z - z.min()) * (len(SHADES) - 2) // max(1, np.ptp(z)))
     for row in shade:
         print("  " + "".join(SHADES[s] for s in row).rstrip())
 
 
 def check_against_numpy(points, voxel):
-    """The same with np.unique on a part of the cloud: same voxels, bit-equal sums, same counts."""
+    """Checks `points` against np.unique: same voxels, bit-equal sums, same counts."""
     keys = voxel_keys(points, voxel)
     table = make_table()
     table.accumulate(keys, [points, np.ones(len(points), np.int64)], reduce="sum")
@@ -91,7 +91,7 @@ def check_against_numpy(points, voxel):
 
 
 def make_table():
-    """From voxel (x, y, z) to the sum of its points and their number. It grows as it fills."""
+    """A table from a voxel (x, y, z) to the sum and the number of its points. It grows."""
     return tensorhash.HashMap(
         init_capacity=0,
         key_dtype="int32",
@@ -128,7 +128,7 @@ def main():
     centroids = sums / counts[:, None]
 
     assert found.all() and counts.sum() == len(points)
-    # Every point is near the centre of mass of the voxel that `find` gave it.
+    # `find` gave every point its voxel: the voxel's centroid is near the point.
     assert np.abs(points[::97] - centroids[indices[::97]]).max() <= args.voxel
     cells = np.prod(np.ptp(voxels, axis=0).astype(np.float64) + 1)
     memory = table.memory_usage()["total"]

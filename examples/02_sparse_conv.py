@@ -1,4 +1,4 @@
-"""Teaches a tiny sparse network to tell balls from boxes by the voxels of their surface."""
+"""Trains a tiny sparse network to tell balls from boxes by the voxels of their surface."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ POINTS, VOXEL = 500, 0.5
 
 
 def surface(is_ball, rng):
-    """Points on a ball or a box of random size and place."""
+    """Points on a ball or a box of random size and position."""
     directions = rng.normal(size=(POINTS, 3))
     norm = np.linalg.norm if is_ball else lambda d, **_: np.abs(d).max(axis=1, keepdims=True)
     radius = rng.uniform(1.2, 2.2)
@@ -36,7 +36,7 @@ def batch(count, rng):
 
 
 class Network(torch.nn.Module):
-    """Two convolutions, each with a stride that halves the grid, and the mean of each shape."""
+    """Two convolutions, the first with stride 2, then a linear layer on each shape's mean."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ class Network(torch.nn.Module):
 def main():
     start = time.perf_counter()
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # the batches are small: waking threads would cost more than it saves
+    torch.set_num_threads(1)  # the batches are small: threads would cost more than they save
     rng = np.random.default_rng(0)
     network = Network()
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
@@ -67,7 +67,7 @@ def main():
             guesses = network(test_coords, len(test_labels)).argmax(dim=1)
         return (guesses == test_labels).float().mean().item()
 
-    print(f"before: {accuracy():.0%} of 200 shapes told right ({len(test_coords)} voxels)")
+    print(f"before: {accuracy():.0%} of 200 shapes right ({len(test_coords)} voxels)")
     for step in range(1, 61):
         coords, labels = batch(32, rng)
         loss = torch.nn.functional.cross_entropy(network(coords, len(labels)), labels)

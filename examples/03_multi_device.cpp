@@ -1,5 +1,5 @@
-// One table over several devices, one calling thread: every verb of MultiGpuHashTable, on CPU
-// devices.
+// Shows the methods of MultiGpuHashTable: one table over several devices, here CPU devices, called
+// from one thread.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,12 +18,12 @@ using val_type = float;
 
 void expect(bool holds, char const* what) {
     if (!holds) {
-        std::fprintf(stderr, "not so: %s\n", what);
+        std::fprintf(stderr, "expected: %s\n", what);
         std::exit(1);
     }
 }
 
-/// What a trainer would do with a gradient.
+/// A user-defined gradient step.
 struct Descent {
     float rate;
     void update(val_type& value, val_type gradient) const { value -= rate * gradient; }
@@ -46,7 +46,7 @@ int main() {
     std::vector<key_type> keys(len);
     std::vector<val_type> vals(len);
     for (std::size_t i = 0; i < len; ++i) {
-        keys[i] = static_cast<key_type>(i) * 7 - 350000;  // negative keys are keys like any other
+        keys[i] = static_cast<key_type>(i) * 7 - 350000;  // half of the keys are negative
         vals[i] = static_cast<val_type>(i);
     }
     table->insert(keys.data(), vals.data(), len, resource);
@@ -56,7 +56,7 @@ int main() {
     std::vector<char> status(len);
     auto* const there = reinterpret_cast<bool*>(status.data());
     table->get(keys.data(), got.data(), there, len, resource);
-    expect(got == vals, "get gives the values in the order of the keys");
+    expect(got == vals, "get returns the values in the order of the keys");
 
     for (val_type& val : vals) val += 1;
     table->set(keys.data(), vals.data(), len, resource);
@@ -65,16 +65,16 @@ int main() {
     table->update(keys.data(), gradients.data(), len, descent, resource);
     table->get(keys.data(), got.data(), there, len, resource);
     expect(got[0] == 0.0f && got[len - 1] == static_cast<val_type>(len - 1), "set, then update");
-    // The library's own, without state: one float a key has no room for more.
+    // The library's SGD. One float per key leaves no room for an optimizer's state.
     table->update(keys.data(), gradients.data(), len, nv::Sgd{.lr = 0.5}, resource, there);
     table->get(keys.data(), got.data(), there, len, resource);
     expect(got[0] == -1.0f && there[0], "a step of SGD");
 
     table->remove(keys.data(), len / 2, resource);
     table->get(keys.data(), got.data(), there, len, resource);
-    expect(!there[0] && there[len - 1], "remove takes keys out");
+    expect(!there[0] && there[len - 1], "remove removes keys");
 
-    // Shard by shard: dump one device, clear all, put the dump back.
+    // Dump the shard of one device, clear the table, insert the dump again.
     std::size_t const part = table->get_size(gpu_id[1]);
     std::vector<key_type> part_keys(part);
     std::vector<val_type> part_vals(part);

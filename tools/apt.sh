@@ -1,19 +1,19 @@
-# Debian packages, installed when something they bring is missing. Source it after common.sh.
+# Installs Debian packages if their content is missing. Source it after common.sh.
 APT_UPDATED=
 
-# may_install: whether this user can install packages without being asked anything.
+# may_install: can this user install packages without a prompt?
 may_install() {
     command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }; }
 }
 
-# want_packages PACKAGE...: installs them, or stops with a sentence that names them.
+# want_packages PACKAGE...: installs them, or stops with an error that names them.
 want_packages() {
     local as_root=()
     if ! command -v apt-get >/dev/null; then
-        fail "these are missing and this machine has no apt-get: please install the equivalents of the Debian packages: $*"
+        fail "Debian packages are missing and this machine has no apt-get: please install the equivalents of: $*"
     fi
     may_install ||
-        fail "Debian packages are missing and may not be installed by this user. Please run: apt-get update && apt-get install -y $*"
+        fail "Debian packages are missing and this user may not install them. Please run: apt-get update && apt-get install -y $*"
     [ "$(id -u)" = 0 ] || as_root=(sudo -n)
     say "installing Debian packages: $*"
     if [ -z "$APT_UPDATED" ]; then
@@ -24,16 +24,16 @@ want_packages() {
         fail "apt-get could not install: $*"
 }
 
-# The checks ask for the thing, not for the package: it may have come another way.
+# These check for the file, not for the package: it may be installed in another way.
 has_header() { echo "#include <$1>" | "${CXX:-c++}" -E -x c++ - >/dev/null 2>&1; }
 has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/dev/null | grep -q "$1"; }
 
 need_gtest() {
     [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
 }
-# A build can do without a compiler cache.
+# The compiler cache is optional.
 need_ccache() {
-    command -v ccache >/dev/null || ! may_install || (want_packages ccache) || say "the build goes on without ccache"
+    command -v ccache >/dev/null || ! may_install || (want_packages ccache) || say "the build continues without ccache"
 }
 need_open3d_libraries() {
     local missing=()
@@ -41,17 +41,17 @@ need_open3d_libraries() {
     has_library libGL.so.1 || missing+=(libgl1)
     [ ${#missing[@]} = 0 ] || want_packages "${missing[@]}"
 }
-# What tensorhash-bench compares with: a header and its package.
+# The peers of tensorhash-bench: a header and its Debian package.
 CPP_PEERS=(
     "absl/container/flat_hash_map.h libabsl-dev"
     "boost/unordered/unordered_flat_map.hpp libboost1.81-dev"
     "oneapi/tbb/concurrent_unordered_map.h libtbb-dev"
 )
-# A benchmark can do without a peer: what may not be installed is left out, with a sentence.
+# Peers are optional: one that cannot be installed is left out with a message.
 need_cpp_peers() {
     local peer
     for peer in "${CPP_PEERS[@]}"; do
-        has_header "${peer%% *}" || (want_packages "${peer##* }") || say "the benchmark goes on without ${peer##* }"
+        has_header "${peer%% *}" || (want_packages "${peer##* }") || say "the benchmark continues without ${peer##* }"
     done
 }
 need_valgrind() { command -v valgrind >/dev/null || want_packages valgrind; }

@@ -1,6 +1,7 @@
-"""The stub python/tensorhash/_core.pyi, made by nanobind from the installed extension module.
+"""Writes the stub python/tensorhash/_core.pyi with nanobind, from the installed extension module.
 
-usage: .venv/bin/python tools/core_stub.py   after a change of python/bindings and tools/install-package
+usage: .venv/bin/python tools/core_stub.py
+Run it after a change of python/bindings, when tools/install-package has installed the module.
 """
 
 import re
@@ -14,7 +15,7 @@ STUB = Path(__file__).parents[1] / "python" / "tensorhash" / "_core.pyi"
 
 
 def generate() -> str:
-    """The stub of the module as it is built; without the version, which is written elsewhere."""
+    """The stub of the installed module, without the value of the version."""
     stub = StubGen(tensorhash._core)
     stub.put(tensorhash._core)
     return re.sub(r"^version: str = .*$", "version: str", stub.get(), flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-// Who takes part. Peers that were not there when this was compiled are null.
+// The contenders. A peer that was not installed at compile time is not defined.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 namespace bench {
 
 std::unique_ptr<Contender> make_ours(Workload& work, int threads);
-/// What memory alone allows: one line a key, two (for wide keys that are there), or one that is
-/// written, as by an insert.
+/// The memory limits: one cache line per key, two (for wide keys that are found), or one that is
+/// written as by an insert.
 enum class Limit { Gather, Gather2, Scatter };
 std::unique_ptr<Contender> make_gather(Workload& work, int threads, Limit limit);
 

@@ -1,5 +1,5 @@
-// The gather limit of gather.h. Every choice is the fastest of those measured: README.md has the
-// others.
+// The gather limit of gather.h. Every choice is the fastest one that was measured; README.md lists
+// the others.
 #include "gather.h"
 
 #include <cstring>
@@ -18,8 +18,8 @@ struct th_gather {
 
 namespace {
 
-// Rows in flight. More than the core can have misses under way, so that a slow one never empties
-// the pipe.
+// Rows in flight: more than the misses that a core can have under way, so that one slow miss does
+// not stall the loop.
 constexpr std::size_t kAhead = 64;
 
 constexpr std::uint64_t kFactors[] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
@@ -32,8 +32,8 @@ std::uint64_t load_word(unsigned char const* at, std::size_t bytes) {
     return word;
 }
 
-/// Multiply-shift over the key's words: the cheapest mix whose high bits spread random and
-/// structured keys alike. `Bytes` is the key's width, or 0 where only `width` knows it.
+/// Multiply-shift over the key's words: the cheapest mix that spreads random and structured keys
+/// by its high bits. `Bytes` is the key's width, or 0 if it is only known at run time.
 template <std::size_t Bytes>
 inline std::uint64_t mix(unsigned char const* key, std::size_t width) {
     std::size_t const bytes = Bytes != 0 ? Bytes : width;
@@ -51,7 +51,7 @@ inline std::uint64_t mix(unsigned char const* key, std::size_t width) {
     return sum;
 }
 
-/// The high half of a mixed word as a place among `count`.
+/// Maps the high half of a mixed word to [0, count).
 inline std::uint64_t place(std::uint64_t mixed, std::uint64_t count) {
     return (mixed >> 32) * count >> 32;
 }
@@ -67,15 +67,15 @@ struct Job {
     std::uint8_t* mask;
 };
 
-/// One line a key; two, for wide keys that are there; or one that is changed too, as an insert
-/// must, by an exchange where other threads may want the same slot.
+/// The memory to touch per key: one cache line; two, for wide keys that are found; or one that is
+/// written as by an insert, with a compare-and-swap if other threads may want the same slot.
 enum class Touch { Line, LineAndKey, ChangedLine, ClaimedLine };
 
 constexpr bool changes(Touch kind) {
     return kind == Touch::ChangedLine || kind == Touch::ClaimedLine;
 }
 
-/// Addresses of one row on their way.
+/// The prefetched addresses of one row.
 struct Flight {
     std::uint32_t line;
     std::uint32_t entry;
@@ -151,7 +151,7 @@ GatherRows rows_of(std::int32_t key_bytes) {
 }  // namespace
 
 th_gather* th_gather_make(int64_t index_bytes, int64_t key_buffer_bytes, int32_t threads) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 38;  // line numbers have 32 bits
+    constexpr std::int64_t kMost = std::int64_t{1} << 38;  // cache-line indices have 32 bits
     if (index_bytes < 64 || index_bytes > kMost || key_buffer_bytes < 0 ||
         key_buffer_bytes > kMost || threads < 1 || threads > 64) {
         return nullptr;

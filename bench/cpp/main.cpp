@@ -1,5 +1,5 @@
-// tensorhash-bench: the library beside the gather limit and other C++ maps, in turn in one process;
-// a JSON object a line.
+// tensorhash-bench: the library, the gather limit and other C++ maps take turns in one process.
+// Prints one JSON object per line.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ constexpr char kUsage[] =
     "  KIND: int64 int32x3 int32x4 bytes16 bytes64\n"
     "  OP:   insert construct_insert find_hit find_miss erase\n"
     "  PEER: absl boost std tbb\n"
-    "  S: seconds of an operation after which a peer sits out its other rounds\n"
+    "  S: seconds of an operation after which a peer skips its other rounds\n"
     "  ORDER of hits and erasures: shuffled, inserted\n";
 
 struct PeerEntry {
@@ -151,7 +151,7 @@ Options parse(int count, char** words) {
         } else if (option == "--peers") {
             options.peers = peers_from(value);
         } else {
-            throw std::invalid_argument("no such option: " + option + "\n" + kUsage);
+            throw std::invalid_argument(option + ": no such option\n" + kUsage);
         }
     }
     return options;
@@ -179,21 +179,21 @@ bool is_limit(Contender const& contender) {
     return contender.name().starts_with("gather") || contender.name() == "scatter";
 }
 
-/// Whether running it twice is the same as once. Such a run is made just before the timed one, so
-/// that nobody finds its memory thrown out of the cache by the one before; larger tables would not
-/// stay there anyway.
+/// Is a second run the same as the first? Then an untimed run comes before the timed one, so that
+/// the previous contender cannot slow it down by evicting its memory from the cache. Larger tables
+/// would not stay in the cache anyway.
 bool repeats(Contender const& contender, Operation operation) {
     return is_find(operation) || is_limit(contender);
 }
 constexpr std::size_t kWarmRows = 2'000'000;
 
-/// How many rows must say yes: all, but of random misses none, and of equal random keys one.
+/// All contenders must set the mask of as many rows as the first one did.
 void check(Contender const& contender, Contender const& first, std::size_t got,
            std::size_t expected) {
     if (got != expected) {
-        throw std::logic_error(std::string(contender.name()) + " said yes to " +
-                               std::to_string(got) + " rows, " + std::string(first.name()) +
-                               " to " + std::to_string(expected));
+        throw std::logic_error(std::string(contender.name()) + ": expected " +
+                               std::to_string(expected) + " rows, as " + std::string(first.name()) +
+                               " has, got " + std::to_string(got));
     }
 }
 
@@ -210,8 +210,8 @@ void print(Contender const& contender, Workload const& work, Operation operation
     std::fflush(stdout);
 }
 
-/// Rounds of one operation: each contender once, in turn. The first round warms up and is thrown
-/// away.
+/// Rounds of one operation: each contender runs once per round. The first round is a warm-up and
+/// does not count.
 void measure(Contenders const& all, Workload const& work, Operation operation,
              Options const& options) {
     using Clock = std::chrono::steady_clock;
@@ -252,13 +252,13 @@ void measure(Contenders const& all, Workload const& work, Operation operation,
     }
 }
 
-/// Peers get warm memory in huge pages too, as far as malloc can: freed memory stays with the
-/// process, and the C library asks for huge pages. It reads that wish only when a process starts,
-/// so the process starts anew.
+/// Gives peers warm memory in huge pages too, as far as malloc can: the process keeps freed memory,
+/// and the C library uses huge pages. It reads that setting only at the start of a process, so this
+/// restarts the process.
 void settle_malloc(char** words) {
     if (std::getenv("GLIBC_TUNABLES") == nullptr) {
         setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
-        execv("/proc/self/exe", words);  // where that fails, peers have small pages
+        execv("/proc/self/exe", words);  // if that fails, peers have small pages
     }
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, -1);
@@ -267,7 +267,7 @@ void settle_malloc(char** words) {
 void run(Options const& options) {
     for (auto const& peer : options.peers) {
         if (peer.make == nullptr) {
-            std::fprintf(stderr, "%s is left out: %s was not there when this was compiled\n",
+            std::fprintf(stderr, "left out %s: %s was not installed at compile time\n",
                          std::string(peer.name).c_str(), peer.package);
         }
     }

@@ -1,4 +1,4 @@
-// The library through its public interface, and the limit that its lookups are held against.
+// The library through its public interface, and the limits to compare it with.
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -133,7 +133,7 @@ public:
                           mask);
         }
     }
-    /// It decides nothing, so there is nothing to compare.
+    /// It has no answers to compare.
     std::size_t count() const override { return 0; }
     void drop() override {}
 

@@ -1,5 +1,5 @@
-// Memory under the library's page policy: mapped, aligned to huge pages, asked to be in them,
-// touched before it is used.
+// Memory with the library's page policy: mapped, aligned to huge pages, in huge pages if possible,
+// touched before use.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ namespace bench {
 class Pages {
 public:
     Pages() = default;
-    /// Throws std::bad_alloc. Filled with ones, so that no page is the kernel's shared zero page.
+    /// Throws std::bad_alloc. Filled with ones, so that no page is the system's shared zero page.
     explicit Pages(std::size_t bytes) : bytes_((bytes + kHuge - 1) / kHuge * kHuge) {
         if (bytes_ == 0) {
             return;

@@ -1,4 +1,4 @@
-// boost::unordered_flat_map, from Boost 1.81 on.
+// boost::unordered_flat_map, since Boost 1.81.
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "peer_map.hpp"

@@ -1,4 +1,4 @@
-// What every peer has in common: a map from keys to int64, called key by key.
+// The part that all peers share: a map from keys to int64, called key by key.
 #pragma once
 
 #include <cstring>
@@ -20,10 +20,10 @@ struct WideKey {
     }
 };
 
-/// Wide keys are hashed for the peers as the library hashes them, with full avalanche.
+/// Peers hash wide keys as the library does, with full avalanche.
 template <std::size_t Bytes>
 struct WideHash {
-    using is_avalanching = void;  // tells Boost not to mix once more
+    using is_avalanching = void;  // tells Boost not to mix again
     std::size_t operator()(WideKey<Bytes> const& key) const {
         namespace step = tensorhash::step;
         constexpr std::size_t kLast = (Bytes - 1) / 8 * 8;
@@ -38,8 +38,8 @@ struct WideHash {
     }
 };
 
-/// One map of a peer's. `Peer` has: name, shared_insert (many threads may insert at once), and
-/// erase(map, key), which says whether the key was there.
+/// One map of a peer. `Peer` has name, shared_insert (several threads may insert at once) and
+/// erase(map, key), which returns whether the key was there.
 template <class Peer, class Map>
 class PeerMap final : public Contender {
 public:
@@ -49,7 +49,7 @@ public:
 
     std::string_view name() const override { return Peer::name; }
 
-    /// Maps that are not made for several writers are asked only to read by several threads.
+    /// With several threads, a map that allows only one writer is only read.
     bool can(Operation operation) const override {
         return pool_.threads() == 1 || is_find(operation) ||
                (Peer::shared_insert && operation != Operation::Erase);
@@ -151,8 +151,8 @@ private:
     bool full_ = false;
 };
 
-/// The peer's map for the workload's keys: its own default hash for int64, ours for wide ones.
-/// `Peer::Narrow` is its map of int64, `Peer::Wide<Key, Hash>` that of wider keys.
+/// The peer's map for the workload's keys, with its default hash for int64 and ours for wide keys.
+/// `Peer::Narrow` is its map of int64, `Peer::Wide<Bytes>` its map of wider keys.
 template <class Peer>
 std::unique_ptr<Contender> make_peer(Workload& work, Pool& pool) {
     switch (work.kind.bytes) {

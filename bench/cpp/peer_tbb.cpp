@@ -1,4 +1,4 @@
-// tbb::concurrent_unordered_map: the one peer that several threads may fill at once.
+// tbb::concurrent_unordered_map: the only peer that several threads may fill at once.
 #include <oneapi/tbb/concurrent_unordered_map.h>
 
 #include "peer_map.hpp"

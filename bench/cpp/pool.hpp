@@ -1,4 +1,4 @@
-// Threads that sleep between calls, for the gather and for peers that have none of their own.
+// Threads that sleep between calls, for the gather and for peers without their own threads.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// Runs a body over ranges of rows on a fixed number of threads, the caller's among them.
+/// Runs a body over ranges of rows on a fixed number of threads, including the caller's.
 class Pool {
 public:
     using Body = std::function<void(std::size_t begin, std::size_t end)>;
@@ -35,22 +35,22 @@ public:
     int threads() const noexcept { return static_cast<int>(helpers_.size()) + 1; }
 
     void run(std::size_t rows, Body const& body) {
-        // The library's own rule: below so many rows a second thread costs more than it brings.
+        // The library's own rule: with fewer rows, a second thread costs more than it gains.
         if (helpers_.empty() || rows < 2 * kGrain) {
             body(0, rows);
             return;
         }
         body_ = &body;
         rows_ = rows;
-        // Eight pieces a thread, so that threads end together; whole cache lines of every output.
+        // Eight pieces per thread, so that threads end together, and whole cache lines of outputs.
         step_ = std::max(kGrain, rows / (helpers_.size() + 1) / 8) / 64 * 64;
         next_.store(0, std::memory_order_relaxed);
         busy_.store(helpers_.size(), std::memory_order_relaxed);
         turn_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
         turn_.notify_all();
         work();
-        // Spinning: the others have at most one piece left, less than a sleep costs; unless they
-        // share our processor.
+        // Spin, because the others have at most one piece left, which takes less than a sleep.
+        // Yield later, because they may share our processor.
         for (int spins = 0; busy_.load(std::memory_order_acquire) != 0; ++spins) {
             if (spins >= kSpins) {
                 std::this_thread::yield();

@@ -1,4 +1,4 @@
-"""Reads what tensorhash-bench prints and makes a table of it: medians, and how they stand to ours.
+"""Makes a table of the output of tensorhash-bench: medians, and their ratios to ours.
 
 usage: build/bench/tensorhash-bench ... | python3 bench/cpp/summary.py
 """
@@ -14,7 +14,7 @@ LIMITS = ("gather", "gather2", "scatter")
 
 
 def spread(seconds: list[float]) -> float:
-    """Half the range between the quartiles, as a part of the median."""
+    """Half the interquartile range divided by the median."""
     if len(seconds) < 2:
         return 0.0
     low, _, high = statistics.quantiles(seconds, n=4, method="inclusive")

@@ -1,4 +1,4 @@
-// Keys and names.
+// The keys of a workload, and the names of operations and key kinds.
 #include "workload.hpp"
 
 #include <array>
@@ -25,7 +25,7 @@ constexpr std::array kKinds = {
     KeyKind{"bytes64", tensorhash::Dtype::UInt8, 64, 64},
 };
 
-/// splitmix64 as a generator: the numbers are the same with every standard library.
+/// splitmix64 as a generator: it gives the same numbers with every standard library.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed * 0xd1342543de82ef95u) {}

@@ -1,4 +1,4 @@
-// What is measured: keys, rows, operations, and the memory all contenders share.
+// The work to measure: keys, rows, operations, and the memory that all contenders share.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ enum class Operation : std::uint8_t { Insert, ConstructInsert, FindHit, FindMiss
 
 /// "insert", "construct_insert", "find_hit", "find_miss", "erase".
 std::string_view name(Operation operation);
-/// The inverse; throws std::invalid_argument that lists the names.
+/// The inverse. Throws std::invalid_argument that lists the names.
 Operation operation_from_name(std::string_view name);
 
 constexpr bool is_find(Operation operation) {
     return operation == Operation::FindHit || operation == Operation::FindMiss;
 }
 
-/// In which order hits and erasures ask for the keys. In the order of insertion a wide key's own
-/// line comes in by itself, as the neighbour of the last one's.
+/// The order of keys in hits and erasures. In insertion order, the cache line of a wide key often
+/// comes with its neighbour's.
 enum class Order : std::uint8_t { Shuffled, Inserted };
 
 struct KeyKind {
@@ -36,17 +36,17 @@ struct KeyKind {
 /// Throws std::invalid_argument that lists the names.
 KeyKind key_kind_from_name(std::string_view name);
 
-/// Random rows, the same in every run. Outputs are written anew by each contender and are warm
-/// after the first.
+/// Random rows, the same in every run. Each contender overwrites the outputs, which are warm after
+/// the first.
 struct Workload {
     Workload(KeyKind kind, std::size_t rows, Order order);
 
-    /// What the operation is given.
+    /// The keys of the operation.
     unsigned char const* keys_for(Operation operation) const;
-    /// The lines of memory that the answer needs, each at a place of its own: two where a wide key
-    /// is there, since the index line only leads to it; one where the index alone decides.
+    /// The cache lines that an answer needs: two for a wide key that is found, which is read from
+    /// the key buffer after its bucket; one if the bucket alone decides.
     int lines_per_key(Operation operation) const;
-    /// Rows whose mask is set, as the last contender left them.
+    /// The number of rows with a set mask after the last contender.
     std::size_t count_mask() const;
 
     KeyKind kind;
@@ -60,8 +60,8 @@ struct Workload {
     Pages mask;    // 1 byte
 };
 
-/// A table under test. `prepare` is not timed, `run` is; `count` tells how many rows the run said
-/// yes to.
+/// A table under test. `run` is timed, `prepare` is not. `count` returns how many rows have a set
+/// mask after the run.
 class Contender {
 public:
     Contender() = default;
@@ -74,7 +74,7 @@ public:
     virtual void prepare(Operation operation) = 0;
     virtual void run(Operation operation) = 0;
     virtual std::size_t count() const = 0;
-    /// Frees what it holds.
+    /// Frees its memory.
     virtual void drop() = 0;
 };
 

@@ -1,1 +1,1 @@
-"""What every suite shares: cases and samples, the clock, the data on disk, the report, the plots."""
+"""Shared by all suites: cases and samples, the clock, the data on disk, the report, the plots."""

@@ -1,4 +1,4 @@
-"""The nouns of the benchmark: a suite has cases, a case gives samples, a scale says how much of it all."""
+"""The terms of the benchmark: a suite has cases, a case gives samples, a scale says how much to measure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 @dataclass
 class Sample:
-    """What one contender gave in one row of a table: seconds, one a round, or other numbers."""
+    """One contender's result in one row of a table: the seconds of each round, or other numbers."""
 
     who: str
     labels: dict[str, Any]
     seconds: list[float] = field(default_factory=list)
     numbers: dict[str, Number] = field(default_factory=dict)
-    case: str = ""  # the worker's to write
+    case: str = ""  # set by the worker
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -27,7 +27,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. `budget`: seconds of a case after which a slow contender sits out its other rounds."""
+    """How much is measured. A contender that has used `budget` seconds of a case skips its other rounds."""
 
     name: str
     most_rows: int
@@ -35,35 +35,35 @@ class Scale:
     budget: float
 
     def pick(self, full: Sequence[T], quick: Sequence[T]) -> list[T]:
-        """Which values of an axis are measured."""
+        """The values to measure: `full` at the full scale, else `quick`."""
         return list(full if self is FULL else quick)
 
     def rows(self, *wanted: int) -> list[int]:
-        """These numbers of rows, none above what the scale has."""
+        """These row counts, limited to the most that the scale allows."""
         return sorted({min(rows, self.most_rows) for rows in wanted})
 
     def rounds(self, rows: int) -> int:
-        """More where a call is short: medians of microseconds need them."""
+        """More rounds for short calls: a median of microseconds needs them."""
         most = 15 if rows > 1_000_000 else 21 if rows > 100_000 else 51 if rows > 10_000 else 201
         return max(1, most // self.hurry)
 
 
 FULL = Scale("full", 10_000_000, 3, 9.0)
 QUICK = Scale("quick", 1_000_000, 7, 1.0)
-SMOKE = Scale("smoke", 2_000, 1_000, 0.0)  # every line of code once; the numbers mean nothing
+SMOKE = Scale("smoke", 2_000, 1_000, 0.0)  # runs all code once; the numbers mean nothing
 SCALES = {scale.name: scale for scale in (FULL, QUICK, SMOKE)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to measure, under a name that `--only` finds."""
+    """One thing to measure. `--only` selects it by its name."""
 
     name: str
     measure: Callable[[Scale], list[Sample]]
 
 
 def chosen(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The names in which a pattern occurs; `*` and `?` work as in a shell."""
+    """The names that contain a pattern; `*` and `?` work as in a shell."""
     if not patterns:
         return list(names)
     return [n for n in names if any(fnmatch.fnmatch(n, f"*{pattern}*") for pattern in patterns)]

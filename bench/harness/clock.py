@@ -1,4 +1,4 @@
-"""Timing: whole rounds, contender after contender, so that a noisy minute hits all alike."""
+"""Timing: contenders take turns, round by round, so that a noisy minute affects all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
         self.times: Times = defaultdict(list)
 
     def __call__(self, operation: str, calls: int = 1) -> Clock:
-        """What the block is called, and among how many calls its seconds are shared out."""
+        """Names the block. Its seconds are divided by `calls`."""
         self.operation, self.calls = operation, calls
         return self
 
@@ -35,11 +35,11 @@ class Clock:
 
 
 def in_turn(contenders: Mapping[str, Round], scale: Scale, rounds: int) -> dict[str, Times]:
-    """Seconds by contender and operation, from rounds in which each contender has its turn.
+    """Seconds by contender and operation. Each contender has one turn per round.
 
-    A contender's first round warms up and does not count, unless it took half the budget already;
-    one whose budget is used up sits out the rounds that are left. The first contender is what it is
-    all about, and has twice the budget.
+    A contender's first round is a warm-up and does not count, unless it took half the budget. A
+    contender that has used up its budget skips the remaining rounds. The first contender is the
+    subject of the comparison and has twice the budget.
     """
     budget = {who: scale.budget * (1 if place else 2) for place, who in enumerate(contenders)}
     clocks = {who: Clock() for who in contenders}
@@ -59,7 +59,7 @@ def in_turn(contenders: Mapping[str, Round], scale: Scale, rounds: int) -> dict[
 
 
 def call(operation: str, work: Callable[[], Any], calls: int = 1) -> Round:
-    """A round that is nothing but a call, or so many of them."""
+    """A round that makes `calls` calls and nothing else."""
 
     def one_round(clock: Clock) -> None:
         with clock(operation, calls):
@@ -70,7 +70,7 @@ def call(operation: str, work: Callable[[], Any], calls: int = 1) -> Round:
 
 
 def samples(times: Mapping[str, Times], **labels: Any) -> list[Sample]:
-    """A sample for each contender and operation."""
+    """One sample per contender and operation."""
     return [
         Sample(who, {**labels, "operation": operation}, seconds)
         for who, by_operation in times.items()
@@ -83,7 +83,7 @@ def median(seconds: list[float]) -> float:
 
 
 def spread(seconds: list[float]) -> float:
-    """Half the range between the quartiles, as a part of the median; nothing to say of one round."""
+    """Half the interquartile range divided by the median; NaN for one round."""
     if len(seconds) < 2:
         return float("nan")
     low, high = np.quantile(seconds, (0.25, 0.75))

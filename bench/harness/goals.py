@@ -1,4 +1,4 @@
-"""What is to be reached, and whether it was: computed from the data, never typed in."""
+"""The goals, and whether they were reached. All results are computed from the data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGE = (1_000_000, 10_000_000)
 
 
 class Measured:
-    """All samples, to be asked for by suite, contender and labels."""
+    """All samples, selected by suite, contender and labels."""
 
     def __init__(self, suites: dict[str, SuiteData]) -> None:
         self.suites = suites
@@ -40,7 +40,7 @@ class Measured:
         return max((sample.labels["threads"] for sample in self.samples("cpp")), default=1)
 
 
-# A condition, "1e6" for example, and what was measured under it; None: it was not.
+# A condition such as "1e6", and the value measured under it; None: not measured.
 Values = Iterator[tuple[str, float | None]]
 
 
@@ -55,14 +55,14 @@ class Goal:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and what was measured, by condition; the worst of them decides."""
+    """A goal and the measured values by condition. The worst value decides."""
 
     goal: Goal
     measured: dict[str, float]
 
     @property
     def score(self) -> float:
-        """1 and more: reached."""
+        """At least 1 if the goal was reached."""
         if self.goal.at_most:
             return self.goal.target / max(self.measured.values())
         return min(self.measured.values()) / self.goal.target
@@ -104,7 +104,7 @@ def best_peer(operation: str, key: str) -> Callable[[Measured], Values]:
 
 
 def threads_gain(operation: str, key: str) -> Callable[[Measured], Values]:
-    """Our gain from more threads, as a part of the gather's."""
+    """Our gain from more threads, relative to the gather's gain."""
 
     def values(data: Measured) -> Values:
         for rows in LARGE:
@@ -197,7 +197,7 @@ def map_memory(data: Measured) -> Values:
 
 
 LIMIT = "of the limit"
-# Times faster, with int64 and with int32 x 3 keys.
+# Expected speed-ups with int64 and with int32 x 3 keys.
 OPEN3D = {
     INSERT: (20, 20),
     HIT: (8, 6),
@@ -205,7 +205,7 @@ OPEN3D = {
     "active_buf_indices": (50, 50),
     "reserve": (20, 20),
 }
-# Times faster, with kernels of 3^3, 5^3 and 7^3.
+# Expected speed-ups with kernels of 3^3, 5^3 and 7^3.
 SPCONV = {100_000: (10, 15, 15), 500_000: (5, 8, 8)}
 
 GOALS = (
@@ -213,7 +213,7 @@ GOALS = (
     Goal("find, 8-byte keys, 10^6", 0.55, LIMIT, of_gather(HIT, "int64", 1_000_000)),
     Goal("insert, 8-byte keys, 10^7", 0.45, LIMIT, of_gather(INSERT, "int64", 10_000_000)),
     Goal("insert, 8-byte keys, 10^6", 0.35, LIMIT, of_gather(INSERT, "int64", 1_000_000)),
-    Goal("find, 12-byte keys, two lines a key", 0.60, LIMIT, of_gather(HIT, "int32x3", *LARGE)),
+    Goal("find, 12-byte keys, two cache lines per key", 0.60, LIMIT, of_gather(HIT, "int32x3", *LARGE)),
     *(
         Goal(f"{operation}, {key}, one thread, against the best C++ map", 3, "x", best_peer(operation, key))
         for operation in (HIT, MISS, INSERT)
@@ -244,8 +244,8 @@ GOALS = (
         for name, target, dims in (("vectors", 3, (16, 64)), ("single values", 1.5, (1,)))
     ),
     Goal("growth from zero, time of reserved", 2, "x", growth, at_most=True),
-    Goal("bytes an entry beyond key and value, 8-byte keys", 40, "bytes", bytes_beyond(False), True),
-    Goal("bytes an entry beyond key and value, wider keys", 24, "bytes", bytes_beyond(True), True),
+    Goal("bytes per entry beyond key and value, 8-byte keys", 40, "bytes", bytes_beyond(False), True),
+    Goal("bytes per entry beyond key and value, wider keys", 24, "bytes", bytes_beyond(True), True),
     Goal("find of one key from Python", 4, "µs", one_key, at_most=True),
     Goal("structured keys, time of random ones", 3, "x", patterns, at_most=True),
     Goal("packed search, against vector keys", 2.5, "x", packed),
@@ -262,16 +262,16 @@ def judge(suites: dict[str, SuiteData]) -> list[Verdict]:
 
 
 def section(verdicts: list[Verdict], scale: Scale, machine: str) -> list[str]:
-    """The goals that were measured; of a quick run it says so."""
+    """The table of all goals that were measured. Marks results of a quick run."""
     known = [verdict for verdict in verdicts if verdict.measured]
     if not known:
         return []
     reached = sum(verdict.score >= 1 for verdict in known)
-    summary = f"{reached} of {len(known)} reached; where several were measured the worst decides."
+    summary = f"{reached} of {len(known)} reached. If several values were measured, the worst one decides."
     if len(known) < len(verdicts):
         summary += f" {len(verdicts) - len(known)} more were not measured."
     if scale is not FULL:
-        summary += f" From a {scale.name} run: rough."
+        summary += f" From a {scale.name} run: less precise."
     lines = [[v.goal.what, v.goal_text(), v.text(), v.outcome()] for v in known]
     header = ["what", "goal", "measured", "outcome"]
     return ["## Goals", "", f"{machine}.", "", summary, "", *markdown(header, lines, texts=4)]

@@ -1,4 +1,4 @@
-"""The keys that are measured: kinds of key, and the patterns that a batch of them can have."""
+"""The keys to measure with: kinds of keys, and patterns of batches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Operations that the gather limit and the goals have to know by name.
+# Operations that the gather limit and the goals refer to by name.
 HIT, MISS, INSERT, CONSTRUCT = "find (hit)", "find (miss)", "insert", "construct + insert"
 
 
 @dataclass(frozen=True)
 class KeyKind:
-    """A dtype and an element shape, and random keys of it."""
+    """A dtype and an element shape; makes random keys of them."""
 
     name: str
     dtype: str
@@ -24,7 +24,7 @@ class KeyKind:
         return np.dtype(self.dtype).itemsize * int(np.prod(self.shape))
 
     def lines(self, operation: str) -> int:
-        """Cache lines that must be read: a wide key that is there lies in a buffer of its own."""
+        """Cache lines to read per key. A wide key that is found is also read from the key buffer."""
         return 2 if self.bytes > 8 and operation in (HIT, "erase") else 1
 
     def random(self, rows: int, seed: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def _zipf(rows: int, kind: KeyKind) -> np.ndarray:
 
 
 def _of_numbers(numbers: np.ndarray, kind: KeyKind) -> np.ndarray:
-    """int64 as they are; wider keys have them in their first element, the rest is zero."""
+    """The numbers as int64 keys. A wider key has the number in its first element and zeros elsewhere."""
     keys = np.zeros((len(numbers), *kind.shape), kind.dtype)
     keys[:, 0] = numbers
     return keys
@@ -80,7 +80,7 @@ def _shifted(rows: int, kind: KeyKind) -> np.ndarray:
 
 
 def _packed(rows: int, kind: KeyKind) -> np.ndarray:
-    """The voxels of a full cube: in one int64 16 bits an axis, otherwise one element an axis."""
+    """The voxels of a full cube: 16 bits per axis in one int64, otherwise one element per axis."""
     side = int(np.ceil(rows ** (1 / 3)))
     axes = np.stack(np.unravel_index(np.arange(rows), (side + 1,) * 3), axis=1)
     if kind.shape == (1,):
@@ -90,7 +90,7 @@ def _packed(rows: int, kind: KeyKind) -> np.ndarray:
     return keys
 
 
-# What a batch can look like: (rows, kind) -> keys.
+# The patterns of a batch: (rows, kind) -> keys.
 PATTERNS: dict[str, Callable[[int, KeyKind], np.ndarray]] = {
     "random": _random,
     "each twice": _repeated(2),

@@ -1,4 +1,4 @@
-"""A real LiDAR scan to measure on: the one in the source package of small_gicp (PyPI, MIT)."""
+"""A real LiDAR scan to measure with, from the source package of small_gicp (PyPI, MIT)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _download() -> bytes:
 
 
 def points() -> np.ndarray:
-    """float64 [N, 3], in metres; rows without a return are left out."""
+    """float64 [N, 3], in metres, without the rows that have no return."""
     if not CACHE.exists():
         CACHE.parent.mkdir(parents=True, exist_ok=True)
         CACHE.write_bytes(_download())
     content = CACHE.read_bytes()
     if not hashlib.sha256(content).hexdigest().startswith(SHA256_BEGINS):
-        raise RuntimeError(f"{CACHE}: not the scan that was expected; remove it and try again")
+        raise RuntimeError(f"{CACHE}: expected another SHA-256; remove the file and try again")
     stream = io.BytesIO(content)
     properties: list[str] = []
     for line in iter(lambda: stream.readline().decode().strip(), "end_header"):
@@ -53,7 +53,7 @@ def points() -> np.ndarray:
 
 @cache
 def voxels(count: int, size: float = 0.05) -> np.ndarray:
-    """int32 [count, 4], distinct: a batch of the scan, each time turned a little and voxelised."""
+    """int32 [count, 4], distinct: several batches of the scan, each turned by another angle."""
     scan, parts, found = points(), [], 0
     for batch in range(10_000):
         angle = 0.37 * batch

@@ -1,4 +1,4 @@
-"""What the numbers were measured on, and with how many threads."""
+"""The machine of the measurements, and the number of threads."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 def threads() -> int:
-    """As many as the process may use, or as BENCH_THREADS says."""
+    """BENCH_THREADS, or all processors that this process may use."""
     return int(os.environ.get("BENCH_THREADS") or len(os.sched_getaffinity(0)))
 
 
 def settings() -> dict[str, str]:
-    """The environment in which every contender has the same threads."""
+    """Environment variables that give every contender the same number of threads."""
     names = ("BENCH", "TENSORHASH_NUM", "OMP_NUM", "MKL_NUM", "POLARS_MAX", "TF_NUM_INTRAOP")
     return {f"{name}_THREADS": str(threads()) for name in names}
 
 
 def describe() -> str:
-    """The machine in one line, versions of the contenders that this process has loaded aside."""
+    """The machine in one line, without the versions of the contenders."""
     from tensorhash import _core
 
     model = platform.processor() or platform.machine()

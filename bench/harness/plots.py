@@ -1,4 +1,4 @@
-"""The plots that README shows, from the data: SVG in docs/pictures, one for light pages and one for dark."""
+"""Draws the plots of the README from the data: SVG files in docs/pictures, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.report import GATHER, OURS, number
 
 FOLDER = store.ROOT / "docs" / "pictures"
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; every line has a marker of its own besides.
+# Okabe and Ito's colours suit colour-blind readers. Each line also has its own marker.
 LINES: dict[str, tuple[str, str, str]] = {
     OURS: ("tensorhash", "", "o"),
     GATHER: ("gather limit", "", ""),
@@ -38,7 +38,7 @@ MISSED = "#E69F00"
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours that depend on the page; ours is the blue that stands out from it."""
+    """Colours that depend on the page. `ours` is a blue that stands out from it."""
 
     text: str
     grid: str
@@ -55,7 +55,7 @@ THEMES = {
 def figure(
     name: str, theme: str, rows: int, columns: int, size: tuple[float, float]
 ) -> Iterator[Any]:
-    """Axes to draw on; the file is written at the end. The same data gives the same bytes."""
+    """Axes to draw on; writes the file at the end. The same data gives the same bytes."""
     text, grid = THEMES[theme].text, THEMES[theme].grid
     style = {
         "svg.fonttype": "none",
@@ -88,7 +88,7 @@ def file_of(name: str, theme: str) -> Path:
 
 
 def series(samples: list[Sample], who: str, **labels: Any) -> tuple[list[int], list[float]]:
-    """(rows, million rows a second), ascending."""
+    """(rows, million rows per second), ascending."""
     points = {
         s.labels["rows"]: s.labels["rows"] / median(s.seconds) / 1e6
         for s in samples
@@ -98,7 +98,7 @@ def series(samples: list[Sample], who: str, **labels: Any) -> tuple[list[int], l
 
 
 def throughput(scale: Scale, theme: str, machine: str) -> None:
-    """Millions of keys a second over the number of keys: find and insert, C++ on one thread, Python on all."""
+    """Million keys per second by number of keys: find and insert, C++ on one thread, Python on all."""
     cpp, python = store.load(scale, "cpp").samples, store.load(scale, "tables").samples
     threads = max((sample.labels["threads"] for sample in cpp), default=1)
     kinds = (
@@ -145,7 +145,7 @@ def finish(axis: Any) -> None:
 
 
 def goal_bars(verdicts: list[Verdict], theme: str, machine: str) -> None:
-    """What was measured as a multiple of its goal, the worst first."""
+    """Measured values as multiples of their goals, the worst at the top."""
     known = sorted((v for v in verdicts if v.measured), key=lambda v: -v.score)
     with figure("goals", theme, 1, 1, (10, 0.27 * len(known) + 1)) as (drawing, axes):
         drawing.supxlabel(machine, fontsize=8)
@@ -180,7 +180,7 @@ def worst_text(verdict: Verdict) -> str:
 
 
 def draw(scale: Scale, verdicts: list[Verdict], machine: str) -> list[Path]:
-    """All plots of which there is data; gives the files."""
+    """Draws all plots that have data. Returns the files."""
     made = []
     for theme in THEMES:
         if store.load(scale, "cpp").samples or store.load(scale, "tables").samples:

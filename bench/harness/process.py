@@ -1,4 +1,4 @@
-"""Child processes: the worker of a suite, and functions that need a process of their own."""
+"""Child processes: commands, and functions that need their own process."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ json.dump(getattr(importlib.import_module(module), function)(*json.loads(sys.arg
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours, with the benchmark's modules to be found and the threads set for every library."""
+    """Our environment, with the path of the benchmark's modules and the threads of every library."""
     found = os.pathsep.join(filter(None, [str(BENCH), os.environ.get("PYTHONPATH")]))
     return {**os.environ, **machine.settings(), "PYTHONPATH": found, **more}
 
 
 def die_with_parent() -> None:
-    """For a child before it starts: nobody measures on for a run that was killed (Linux)."""
+    """For a child before it starts: ends it when its parent is killed (Linux)."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run(command: list[str], **settings: str) -> str:
-    """What a command prints; an error with its last words unless it ends well."""
+    """The output of a command. RuntimeError with the end of its output if it fails."""
     done = subprocess.run(
         command,
         env=environment(**settings),
@@ -55,12 +55,12 @@ def run(command: list[str], **settings: str) -> str:
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """`module:function` of the benchmark, called in a fresh process; JSON in and out."""
+    """Calls `module:function` of the benchmark in a new process. Arguments and result are JSON."""
     return json.loads(run([sys.executable, "-c", _CALL, function, json.dumps(arguments)]))
 
 
 def resident(key: str = "VmRSS") -> int:
-    """Bytes that this process has in memory; `VmHWM`: at most, since `forget_peak`."""
+    """Bytes of resident memory; with `VmHWM` the peak since `forget_peak`."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key):
             return int(line.split()[1]) * 1024

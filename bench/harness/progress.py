@@ -1,4 +1,4 @@
-"""How far the run is, on stderr: a bar that is redrawn on a terminal, otherwise a line a case."""
+"""Progress on stderr: a bar on a terminal, otherwise one line per case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def clock_text(seconds: float) -> str:
 
 
 class Progress:
-    """`begin` and `end` of cases; `tick` keeps the clock going while one runs."""
+    """`begin` and `end` mark a case; `tick` updates the clock while it runs."""
 
     def __init__(self, total: int, out: TextIO = sys.stderr) -> None:
         self.total, self.out = total, out
@@ -45,7 +45,7 @@ class Progress:
             print(f"[{self.done}/{self.total}] {case}  {verdict}", file=self.out, flush=True)
 
     def clear(self) -> None:
-        """Before something else is printed."""
+        """Removes the bar. Call it before printing something else."""
         if self.live:
             self._draw("")
 

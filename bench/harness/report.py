@@ -1,4 +1,4 @@
-"""From samples to text: tables in Markdown, and the sections of bench/results.md."""
+"""Makes Markdown tables of samples, and writes the sections of bench/results.md."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ RESULTS = Path(__file__).resolve().parents[1] / "results.md"
 TITLE = "# Benchmark results\n\nMade by `make bench`, from the samples in build/bench.\n"
 OURS, GATHER, SCATTER = "tensorhash", "gather", "scatter"
 LIMITS = (GATHER, SCATTER)
-# What a second thread brings is asked of these two.
+# The gain of more threads is computed from these two.
 ONE_THREAD, ALL_THREADS = "one thread", "all threads"
 
-# One row of a table: its labels, and the samples of it by contender.
+# One row of a table: its labels, and its samples by contender.
 Row = tuple[dict[str, Any], dict[str, Sample]]
 Column = Callable[[dict[str, Any], dict[str, Sample]], str]
 
 
 def number(value: float) -> str:
-    """Three digits that matter, never as 1e+03."""
+    """About three significant digits, never as 1e+03."""
     if value >= 100:
         return f"{value:.0f}"
     digits = 1 if value >= 10 else 2 if value >= 0.1 else 3
@@ -40,7 +40,7 @@ def ratio(slow: Sample, fast: Sample) -> float:
 
 
 def noise(row: dict[str, Sample]) -> str:
-    """The largest spread of those in the row; who had one round only is named."""
+    """The largest spread of the row, and the contenders with only one round."""
     known = [spread(sample.seconds) for sample in row.values() if len(sample.seconds) > 1]
     once = [who for who, sample in row.items() if len(sample.seconds) == 1]
     parts = [f"±{max(known):.0%}"] if known else []
@@ -48,13 +48,13 @@ def noise(row: dict[str, Sample]) -> str:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
-    """A table whose first columns are texts and whose others are numbers."""
+    """A table. The first `texts` columns are text, the others numbers."""
     rule = ["---" if column < texts else "--:" for column in range(len(header))]
     return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
 
 
 def grouped(samples: Sequence[Sample]) -> list[Row]:
-    """Samples with the same labels are one row; the order is that of their coming."""
+    """Groups samples with the same labels into rows, in order of first occurrence."""
     rows: dict[tuple[Any, ...], Row] = {}
     for sample in samples:
         key = tuple(sample.labels.items())
@@ -69,7 +69,7 @@ def label_text(name: str, value: Any) -> str:
 def beside(
     samples: Sequence[Sample], ours: str = OURS, more: dict[str, Column] | None = None
 ) -> list[str]:
-    """The table of most suites: ours, its part of the gather limit, each peer and how many times slower."""
+    """The table of most suites: our time, its part of each limit, and for each peer its time and the ratio."""
     rows = grouped(samples)
     whos = dict.fromkeys(sample.who for sample in samples)
     peers = [who for who in whos if who not in (ours, *LIMITS)]
@@ -100,14 +100,14 @@ def beside(
 
 
 def section(suite: Any, data: SuiteData) -> list[str]:
-    """Title, machine, what is measured, tables."""
+    """Title, machine, description and tables of a suite."""
     versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
     head = [f"## {suite.TITLE}", "", f"{data.machine}; {versions}.", "", suite.ABOUT.strip(), ""]
     return head + suite.tables(data.samples)
 
 
 def write(sections: dict[str, list[str]], order: Sequence[str]) -> None:
-    """bench/results.md anew, in this order; a section that was not made now stays as it was."""
+    """Writes bench/results.md with its sections in this order. A section without new data stays."""
     old = RESULTS.read_text() if RESULTS.exists() else ""
     blocks = dict(re.findall(r"<!-- begin (.*?) -->\n(.*?)\n<!-- end \1 -->", old, re.DOTALL))
     blocks |= {name: "\n".join(lines) for name, lines in sections.items()}

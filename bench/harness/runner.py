@@ -1,4 +1,4 @@
-"""Runs the chosen cases, each suite in a worker, and keeps what they measured whatever happens later."""
+"""Runs the chosen cases, each suite in a worker process. Samples are stored after each case."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failure:
 
 
 def events(descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
-    """What a worker tells, as it tells it; the progress bar's clock goes on meanwhile."""
+    """The events of a worker as they come. Updates the progress bar's clock meanwhile."""
     with os.fdopen(descriptor, "rb", buffering=0) as pipe, selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
         rest = b""
@@ -42,7 +42,7 @@ def events(descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
 
 
 class Worker:
-    """A process that measures cases of one suite; what it tells goes into the suite's data at once."""
+    """A process that measures cases of one suite. Its samples are stored at once."""
 
     def __init__(self, module: str, python: Path | str, scale: Scale, cases: list[str]) -> None:
         self.suite, self.scale = module.rsplit(".", 1)[-1], scale
@@ -65,7 +65,7 @@ class Worker:
         os.close(writing)
 
     def follow(self, progress: Progress) -> None:
-        """Until it ends, well or not."""
+        """Handles its events until it ends, also after a crash."""
         running = ""
         try:
             for event in events(self.reading, progress):
@@ -91,7 +91,7 @@ class Worker:
             progress.end(running, 0.0, failed=True)
 
     def take(self, event: dict[str, Any]) -> None:
-        """The end of a case: its samples are on disk before the next one begins."""
+        """Stores the samples of a case that has ended, before the next one begins."""
         case = event["end"]
         self.ended.add(case)
         if "error" in event:
@@ -103,16 +103,16 @@ class Worker:
         store.save(self.scale, self.suite, self.data)
 
     def forget(self, case: str) -> None:
-        """What an earlier run measured must not stand for a case that fails now."""
+        """Removes the samples of an earlier run for a case that fails now."""
         self.data.replace(case, [])
         store.save(self.scale, self.suite, self.data)
 
 
 def run_suite(suite: Any, scale: Scale, cases: list[str], progress: Progress) -> list[Failure]:
-    """All of these cases; after a crash a new worker takes up what is left."""
+    """Runs these cases. After a crash, a new worker runs the remaining ones."""
     python = getattr(suite, "PYTHON", sys.executable)
     if not Path(python).exists():
-        return [Failure(case, f"{python} is not there: `make bench` makes it") for case in cases]
+        return [Failure(case, f"{python} does not exist: `make bench` makes it") for case in cases]
     failures: list[Failure] = []
     left = list(cases)
     while left:

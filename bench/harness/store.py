@@ -16,7 +16,7 @@ DATA = BUILD / "data"
 
 @dataclass
 class SuiteData:
-    """What a suite measured: on which machine, beside whom, and the samples."""
+    """The results of a suite: the machine, the versions of the contenders, and the samples."""
 
     machine: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class SuiteData:
         self.samples = [sample for sample in self.samples if sample.case != case] + new
 
     def in_order(self, cases: list[str]) -> SuiteData:
-        """Samples as the suite lists its cases, whenever they were measured; cases it no longer has go."""
+        """The samples in the order of the suite's cases. Drops cases that the suite no longer has."""
         rank = {case: number for number, case in enumerate(cases)}
         known = [sample for sample in self.samples if sample.case in rank]
         return SuiteData(self.machine, self.versions, sorted(known, key=lambda s: rank[s.case]))
@@ -37,7 +37,7 @@ def path(scale: Scale, suite: str) -> Path:
 
 
 def load(scale: Scale, suite: str) -> SuiteData:
-    """Empty if the suite was not measured yet."""
+    """The data of a suite; empty if it was not measured yet."""
     file = path(scale, suite)
     if not file.exists():
         return SuiteData()
@@ -47,13 +47,13 @@ def load(scale: Scale, suite: str) -> SuiteData:
 
 
 def machine(scale: Scale, suites: Iterable[str]) -> str:
-    """What the suites were measured on; names more than one if the data is of several."""
+    """The machine of the measurements; names all if there were several."""
     known = (load(scale, suite).machine for suite in suites)
     return " and ".join(dict.fromkeys(filter(None, known)))
 
 
 def save(scale: Scale, suite: str, data: SuiteData) -> None:
-    """Whole or not at all: an interrupted run leaves the last good file."""
+    """Replaces the file at once: an interrupted run leaves the previous one."""
     file = path(scale, suite)
     file.parent.mkdir(parents=True, exist_ok=True)
     content = {

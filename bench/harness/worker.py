@@ -1,7 +1,7 @@
-"""Measures cases of one suite in a process of its own: `python -m harness.worker MODULE SCALE FD CASE...`.
+"""Measures cases of one suite in its own process: `python -m harness.worker MODULE SCALE FD CASE...`.
 
-A suite that crashes takes nobody with it, and contenders that share a process are those of one
-suite only. What happens goes line by line, as JSON, to the file descriptor FD.
+A crash ends only this suite, and only its contenders share the process. Events go to the file
+descriptor FD, one JSON object per line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.case import SCALES
 
 def main() -> None:
     name, scale_name, descriptor, *wanted = sys.argv[1:]
-    # What libraries print must not get into the tables.
+    # Keep the output of libraries out of the tables.
     os.dup2(2, 1)
     with os.fdopen(int(descriptor), "w") as out:
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of the contenders that the suite has loaded."""
+    """The versions of the contenders that the suite has loaded."""
     loaded = ("tensorhash", "numpy", "torch", "polars", "open3d", "spconv", "tensorflow")
     found = {name: getattr(sys.modules.get(name), "__version__", "") for name in loaded}
     return {name: str(version).split("+")[0] for name, version in found.items() if version}

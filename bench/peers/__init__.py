@@ -1,4 +1,4 @@
-"""One module per contender. A table's module has a NAME, `batch` (its own array of NumPy's) and a Table."""
+"""One module per contender. The module of a table has NAME, `batch` (converts a NumPy array) and Table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class MapTable:
-    """The verbs that are timed, over a map with Open3D's method names; `map` is the subclass's to make."""
+    """The timed verbs of a map with Open3D's method names. The subclass sets `map`."""
 
     map: Any
 
@@ -32,5 +32,5 @@ class MapTable:
 
 
 def count(mask: Any) -> int:
-    """True ones in a contender's mask."""
+    """The number of True rows in a contender's mask."""
     return int(np.count_nonzero(mask if isinstance(mask, np.ndarray | list) else mask.numpy()))

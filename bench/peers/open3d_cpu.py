@@ -1,4 +1,4 @@
-"""Open3D's HashMap as a contender: its own tensors in and out, made outside the clock."""
+"""Open3D's HashMap as a contender, with its own tensors. Their conversion is not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's dict as a contender: lists of numbers or bytes, made outside the clock. It cannot reserve."""
+"""Python's dict as a contender, with lists of numbers or bytes. Their conversion is not timed. It cannot reserve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "dict"
 
 
 def batch(array: np.ndarray) -> list[Any]:
-    """Numbers; rows of more than one element as bytes."""
+    """A list of numbers, or of bytes for rows of more than one element."""
     if array.shape[1:] in ((), (1,)):
         return array.ravel().tolist()
     width = array.itemsize * array[0].size if len(array) else 1

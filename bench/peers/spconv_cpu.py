@@ -1,4 +1,4 @@
-"""spconv's CPU get_indice_pairs as a contender: torch tensors in and out, made outside the clock."""
+"""spconv's CPU get_indice_pairs as a contender, with torch tensors. Their conversion is not timed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "spconv"
 
 
 def batch(coords: np.ndarray) -> tuple[torch.Tensor, int, list[int]]:
-    """(indices, batch size, spatial shape): spconv wants coordinates from zero on."""
+    """(indices, batch size, spatial shape). spconv needs coordinates that start at zero."""
     moved = coords.copy()
     moved[:, 1:] -= coords[:, 1:].min(axis=0)
     return (
@@ -41,5 +41,5 @@ def kernel_map(coords: tuple[torch.Tensor, int, list[int]], size: int) -> Any:
 
 
 def counts(made: Any, size: int) -> np.ndarray:
-    """Pairs per offset of the first half, which is all that spconv counts."""
+    """Pairs per offset for the first half of the offsets. spconv counts no others."""
     return made[2].numpy()[: size**3 // 2]

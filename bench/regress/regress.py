@@ -1,9 +1,9 @@
 """Counts the instructions of fixed workloads under callgrind and compares them with the committed baseline.
 
-Times of a busy machine say little about a change of a few percent; instructions are the same run after run. One
-thread, the baseline instruction set, one hash seed, and of the C library's copies only the plain
-ones, so that neither the machine nor chance matters. A workload fails above +1 %; exceptions.json
-lists those that may take more, and why.
+Times on a busy machine do not show a change of a few percent. Instruction counts are the same in every run. One
+thread, the baseline instruction set, one hash seed and only the plain copy functions of the C
+library make them independent of machine and chance. A workload fails above +1 %. exceptions.json
+lists workloads that may take more, with the reason.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.json"
 EXCEPTIONS = HERE / "exceptions.json"
 PROGRAM = HERE.parent.parent / "build" / "bench" / "tensorhash-regress"
-MOST = 0.01  # a workload may take so much more, unless exceptions.json names it
-SAME = 0.001  # two runs of one program differ by less
+MOST = 0.01  # the allowed increase, unless exceptions.json names the workload
+SAME = 0.001  # two runs of one program must differ by less
 
 ENVIRONMENT = {
     "TENSORHASH_ISA": "x86-64-v2",
     "TENSORHASH_NUM_THREADS": "1",
-    # Which keys share a bucket depends on the seed, and the work a little on that.
+    # The seed decides which keys share a bucket, which changes the work a little.
     "TENSORHASH_SEED": "1",
-    # memcpy and memset choose by the processor and by the size of its caches; these make them choose alike.
+    # memcpy and memset depend on the processor and its cache sizes. These settings fix their choice.
     "GLIBC_TUNABLES": ":".join(
         (
             "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM",
@@ -48,15 +48,15 @@ def fail(sentence: str) -> NoReturn:
 
 
 def instructions(dump: Path) -> int:
-    """The sum that callgrind wrote at the end of one of its files."""
+    """The total that callgrind wrote to one of its files."""
     for line in dump.read_text().splitlines():
         if line.startswith(("totals:", "summary:")):
             return int(line.split()[1])
-    fail(f"{dump.name}: callgrind wrote no totals")
+    fail(f"{dump.name}: expected callgrind's totals, found none")
 
 
 def count() -> tuple[str, dict[str, int]]:
-    """The compiler's name, and instructions by workload."""
+    """The compiler's name, and the instruction count of each workload."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind",
@@ -75,7 +75,7 @@ def count() -> tuple[str, dict[str, int]]:
             fail(f"tensorhash-regress failed under callgrind:\n{run.stderr}")
         compiler, isa, *names = run.stdout.splitlines()
         if isa not in ("isa x86-64-v2", "isa generic"):
-            fail(f"TENSORHASH_ISA: expected the library to obey it, got {isa}")
+            fail(f"TENSORHASH_ISA: expected the level x86-64-v2 or generic, got {isa}")
         dumps = [Path(folder) / f"counts.{i}" for i in range(1, len(names) + 1)]
         missing = [dump.name for dump in dumps if not dump.exists()]
         if missing:
@@ -88,14 +88,16 @@ def update(baseline: dict[str, dict[str, int]]) -> None:
     compiler, counts = count()
     for name, again in count()[1].items():
         if abs(again - counts[name]) > SAME * counts[name]:
-            fail(f"{name}: two runs took {counts[name]:,} and {again:,} instructions; not written")
+            fail(
+                f"{name}: expected equal counts in two runs, got {counts[name]:,} and {again:,}; not written"
+            )
     baseline[compiler] = counts
     BASELINE.write_text(json.dumps(baseline, indent=2, sort_keys=False) + "\n")
     print(f"{BASELINE.name}: {len(counts)} workloads written for {compiler}")
 
 
 def read_exceptions(known: set[str]) -> dict[str, float]:
-    """What a workload may take beyond the baseline, by name. Each entry says why."""
+    """The allowed increase of each workload in exceptions.json. Each entry has a reason."""
     allowed = {}
     for name, entry in json.loads(EXCEPTIONS.read_text()).items():
         if name not in known:
@@ -114,8 +116,8 @@ def compare(baseline: dict[str, dict[str, int]]) -> None:
     if compiler not in baseline:
         known = ", ".join(baseline) or "none"
         fail(
-            f"no baseline for {compiler} (there is: {known}). To make one, check out a commit that is known to be good "
-            "and run tools/bench-regress --update there; then run this again."
+            f"no baseline for {compiler} (known: {known}). To make one, check out a commit that is known to be good "
+            "and run tools/bench-regress --update there. Then run this again."
         )
     expected = baseline[compiler]
     allowed = read_exceptions(set(expected))
@@ -123,7 +125,7 @@ def compare(baseline: dict[str, dict[str, int]]) -> None:
     print(f"{'workload':24} {'expected':>14} {'got':>14} {'change':>8}    ({compiler})")
     for name, got in counts.items():
         if name not in expected:
-            fail(f"{name}: the baseline does not have it; tools/bench-regress --update adds it")
+            fail(f"{name}: not in the baseline; tools/bench-regress --update adds it")
         change = got / expected[name] - 1
         most = allowed.get(name, MOST)
         note = f"    (exception: {most:.0%})" if name in allowed else ""
@@ -146,7 +148,7 @@ def compare(baseline: dict[str, dict[str, int]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--update", action="store_true", help="write the baseline anew")
+    parser.add_argument("--update", action="store_true", help="write a new baseline")
     arguments = parser.parse_args()
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     (update if arguments.update else compare)(baseline)

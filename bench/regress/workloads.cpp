@@ -1,6 +1,5 @@
-// tensorhash-regress: fixed work for callgrind to count. Each workload prepares, then runs inside
-// `tensorhash_measured`, where alone instructions are counted; it prints its name just before, so
-// that counts and names come in one order.
+// tensorhash-regress: fixed workloads for callgrind. It counts only instructions inside
+// `tensorhash_measured`. Each workload prints its name first, so names and counts have one order.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -11,7 +10,7 @@
 
 #include "tensorhash/tensorhash.hpp"
 
-/// The name that callgrind is told. Neither inlined nor cloned: it must stay one function.
+/// callgrind finds this function by its name, so it must not be inlined or cloned.
 extern "C" __attribute__((noipa)) void tensorhash_measured(std::function<void()> const& work) {
     work();
 }
@@ -45,7 +44,7 @@ void measure(std::string const& name, std::function<void()> const& work) {
     tensorhash_measured(work);
 }
 
-/// Results are looked at, so that a workload cannot become cheap by becoming wrong.
+/// Checks results, so that a workload cannot become cheap by becoming wrong.
 void expect(bool holds, char const* what) {
     if (!holds) {
         throw std::logic_error(std::string("a workload went wrong: ") + what);
@@ -98,7 +97,7 @@ Tensor batch_of(Tensor const& keys, std::int64_t begin, std::int64_t rows) {
     return Tensor::borrow(static_cast<void const*>(first), shape, keys.dtype());
 }
 
-/// What a table does all day, for one kind of key.
+/// The verbs of a table, for one kind of key.
 void table_workloads(std::string const& kind, Element const& key) {
     Tensor const keys = random_keys(key, kRows, 1);
     Tensor const others = random_keys(key, kRows, 2);
@@ -125,8 +124,8 @@ void table_workloads(std::string const& kind, Element const& key) {
     measure(kind + " unique", [&] { unique(repeated); });
     HashMap sums(Capacity{kRows}, key, {{Dtype::Float32, {}}});
     Tensor const ones = Tensor::zeros({kRows}, Dtype::Float32);
-    measure(kind + " upsert sum", [&] { sums.accumulate(repeated, {ones}, {Reduce::Sum}); });
-    expect(sums.size() == kRows / 4, "upsert lost keys");
+    measure(kind + " accumulate sum", [&] { sums.accumulate(repeated, {ones}, {Reduce::Sum}); });
+    expect(sums.size() == kRows / 4, "accumulate lost keys");
 
     HashMap wide(Capacity{kRows}, key, {{Dtype::Float32, {16}}});
     wide.activate(keys);
@@ -147,7 +146,7 @@ void coords_workloads() {
 }  // namespace
 
 int main() {
-    // Counts go to callgrind's files in the order of these lines.
+    // regress.py reads these two lines first, then one name per workload.
     std::printf("compiler %s\nisa %s\n", TENSORHASH_REGRESS_COMPILER, instruction_set());
     try {
         table_workloads("int64", {Dtype::Int64, {}});

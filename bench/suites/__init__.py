@@ -1,6 +1,6 @@
-"""The suites, in the order of the report. One is a module with a TITLE, an ABOUT, `cases(scale)` and `tables(samples)`.
+"""The suites, in the order of the report. Each module has TITLE, ABOUT, `cases(scale)` and `tables(samples)`.
 
-Suites import their contenders only when they measure: listing the cases needs none of them.
+A suite imports its contenders only when it measures, so that listing the cases needs none of them.
 """
 
 from __future__ import annotations

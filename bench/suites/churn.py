@@ -1,4 +1,4 @@
-"""A table of constant size from which old keys go and into which new ones come."""
+"""A table of constant size: old keys leave, new keys come."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from harness.report import beside
 
 TITLE = "Churn"
 ABOUT = """
-A full table of random int64 keys; each step erases the oldest tenth and inserts as many new keys, until every key
-was replaced twice. Medians of the steps; the capacity must not grow.
+A full table of random int64 keys. Each step erases the oldest tenth and inserts as many new keys, until every key has
+been replaced twice. Times are medians of the steps. The capacity must not grow.
 """
 STEPS = 20
 
@@ -41,7 +41,10 @@ def life(peer: Any, rows: int) -> Round:
             with clock("insert a tenth"):
                 table.insert(new, new)
         if table.size() != rows or (peer.NAME == "tensorhash" and table.map.capacity() != capacity):
-            raise AssertionError(f"{peer.NAME}: {table.size()} keys of {rows}, {capacity} before")
+            raise AssertionError(
+                f"{peer.NAME}: expected {rows} keys and capacity {capacity}, "
+                f"got {table.size()} and {table.map.capacity()}"
+            )
 
     return one_round
 

@@ -14,11 +14,11 @@ from harness.store import BUILD
 
 TITLE = "C++ maps"
 ABOUT = """
-Random keys with an int64 value; every map is made for its number of keys. On more than one thread only the operations
-that a map allows from several. The gather limit as above. The scatter limit is what an insert must do beside: its line
-is written too, and keys and values are copied. Peers that take minutes for the rest, `std` and `tbb`, have part of the
-rounds and rows of int64 and int32x3; above 10^6 rows peers have one thread. [cpp/README.md](cpp/README.md) has the
-details.
+Random keys with an int64 value. Every map is made for its number of keys. With several threads, only operations that
+a map allows from several threads are measured. The gather limit is as above. The scatter limit does what an insert
+must also do: it writes the bucket and copies keys and values. `std` and `tbb` would take minutes, so they have fewer
+rounds and rows, and only int64 and int32x3 keys. Above 10^6 rows, peers have one thread.
+[cpp/README.md](cpp/README.md) has the details.
 """
 BINARY = BUILD / "tensorhash-bench"
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -38,7 +38,7 @@ PEERS = {
 
 FAST = ("absl", "boost")
 VERBS = ("construct_insert", "insert", "find_hit", "find_miss")
-# Seconds of an operation after which a peer sits out its other rounds.
+# After this many seconds of an operation, a peer skips its other rounds.
 BUDGET = 1
 
 
@@ -57,7 +57,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def peers(scale: Scale, kind: KeyKind, rows: int, threads: int) -> Sequence[str]:
-    """Those that end in reasonable time."""
+    """The peers that end in reasonable time."""
     main_keys = kind in (keys.INT64, keys.INT32X3)
     if scale is not FULL:
         return FAST
@@ -82,9 +82,9 @@ def run(
     rounds: int,
     beside: Iterable[str] = (),
 ) -> list[str]:
-    """The lines that the program prints."""
+    """Runs tensorhash-bench and returns the lines that it prints."""
     if not BINARY.exists():
-        raise FileNotFoundError(f"{BINARY} is not there: tools/build-bench makes it")
+        raise FileNotFoundError(f"{BINARY} does not exist: tools/build-bench makes it")
     command = [str(BINARY), "--key", kind.name, "--rows", str(rows), "--threads", str(threads)]
     command += ["--op", ",".join(operations), "--rounds", str(rounds)]
     command += ["--budget", str(BUDGET), "--peers", ",".join(beside) or "none"]
@@ -92,7 +92,7 @@ def run(
 
 
 def read(kind: KeyKind, lines: list[str]) -> Iterator[Sample]:
-    """Its lines as samples; of the two gathers the one that is the operation's limit."""
+    """The lines as samples. Of the two gathers it keeps the one that limits the operation."""
     for line in map(json.loads, lines):
         operation = OPERATIONS[line["op"]]
         labels = {"key": kind.name, "rows": line["rows"], "threads": line["threads"]}

@@ -1,4 +1,4 @@
-"""A table that nobody told the size, filled batch by batch, beside one that was."""
+"""A table that grows batch by batch, beside one that is reserved."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from harness.report import beside
 
 TITLE = "Growth"
 ABOUT = """
-Random int64 keys with an int64 value, inserted in batches of 10^5. `from zero` starts with `capacity = 0`,
-`reserved` with all that will come, its construction included, `ready` without. Each finds the memory that earlier
-rounds gave back.
+Random int64 keys with an int64 value, inserted in batches of 10^5. `from zero` starts with `capacity = 0`. `reserved`
+starts with the final capacity and includes the construction; `ready` does not. Each can reuse the memory that earlier
+rounds have freed.
 """
 BATCH = 100_000
-ROUNDS = 13  # the first few leave blocks of every size behind, and take fresh memory for them
+ROUNDS = 13  # the first few take fresh memory and leave blocks of every size behind
 OPEN3D_AT_MOST = 1_000_000
 
 
@@ -30,7 +30,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def life(peer: Any, rows: int) -> Round:
-    # Open3D takes no capacity of zero.
+    # Open3D does not accept a capacity of zero.
     least = 0 if peer.NAME == "tensorhash" else 1
     starts = range(0, rows, BATCH)
     numbers = keys.INT64.random(rows, seed=1)

@@ -1,4 +1,4 @@
-"""Kernel maps beside spconv's, the three paths beside each other, and the memory of a call."""
+"""Kernel maps beside spconv's, the four paths beside each other, and the memory of a call."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from harness.report import OURS, beside, grouped, markdown, milliseconds
 
 TITLE = "Kernel maps"
 ABOUT = """
-Submanifold maps of distinct voxels in random order: a tenth of a cube's cells, and a batch of one real LiDAR scan
-turned by various angles, at 5 cm. `wrong`: pairs that spconv finds and that are not there, or the other way round;
-seen where the grid has more than 2^31 cells. Then the four paths, also for a grid so sparse that a fifth of its coarse
-cells hold anything, and what they look up: coarse cells are 4 voxels wide, `coarse occupied` is the part of the coarse
-cells looked up that hold a voxel, `of flat` the part of flat's lookups that are left for the fine ones. Last the peak
-memory of one call beyond what was there before, in a process of its own.
+Submanifold maps of distinct voxels in random order: a tenth of a cube's cells, and batches of one real LiDAR scan,
+each turned by another angle, at 5 cm. `wrong` counts the pairs by which spconv differs from the true map, which
+happens if the grid has more than 2^31 cells. Then the four paths and their lookups, also for a sparse grid in which
+a fifth of the coarse cells hold a voxel. Coarse cells are 4 voxels wide. `coarse occupied` is the part of the coarse
+lookups that find a voxel; `of flat` is the number of fine lookups relative to flat's. Last, the peak memory of one
+call beyond the memory before it, in a separate process.
 """
 ROWS = (100_000, 500_000)
 SIZES = (3, 5, 7)
 FILLED = 0.1  # of the cells of the uniform grid
-COARSE = 4  # voxels a coarse cell is wide
-SPARSE = 1 - 0.8 ** (1 / COARSE**3)  # of the cells, so that a fifth of the coarse ones hold any
+COARSE = 4  # width of a coarse cell in voxels
+SPARSE = 1 - 0.8 ** (1 / COARSE**3)  # of the cells: then a fifth of the coarse cells hold a voxel
 PATHS = ("blocks", "merge", "flat", "hierarchical")
-PROBING = ("flat", "hierarchical")  # the others look nothing up
+PROBING = ("flat", "hierarchical")  # the others make no lookups
 
 
 def uniform(count: int, filled: float = FILLED) -> np.ndarray:
-    """int32 [count, 4], distinct, in random order: this part of a cube's cells."""
+    """int32 [count, 4], distinct, in random order: the part `filled` of a cube's cells."""
     side = round((count / filled) ** (1 / 3)) + 1
     cells = np.random.default_rng(0).choice(side**3, count, replace=False)
     return np.column_stack(np.unravel_index(cells, (1, side, side, side))).astype(np.int32)
@@ -43,7 +43,7 @@ DATA: dict[str, Callable[[int], np.ndarray]] = {
     "LiDAR": lidar.voxels,
     "sparse": partial(uniform, filled=SPARSE),
 }
-BESIDE = ("uniform", "LiDAR")  # what is measured beside spconv, and for its memory
+BESIDE = ("uniform", "LiDAR")  # the data for spconv and for memory
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -71,7 +71,7 @@ def labelled(part: str, data: str, rows: int, size: int) -> dict[str, Any]:
 
 
 def checked_counts(coords: np.ndarray, size: int) -> np.ndarray:
-    """Pairs per offset, by two paths that must agree in every bit."""
+    """Pairs per offset, from two paths that must agree in every bit."""
     import tensorhash.coords as thc
 
     own = thc.generate_kernel_map(coords, coords, 1, size)
@@ -119,13 +119,13 @@ def every_path(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
         if coarse:
             reached, occupied = coarse_cells(coords, size)
             if reached != coarse:
-                raise AssertionError(f"{coarse} coarse lookups, expected {reached}")
+                raise AssertionError(f"expected {reached} coarse lookups, got {coarse}")
             sample.numbers["occupied"] = occupied
     return made
 
 
 def coarse_cells(coords: np.ndarray, size: int) -> tuple[int, int]:
-    """(coarse cells that the kernels of all rows reach, those of them that hold a row)."""
+    """(coarse cells that the kernels of all rows reach, how many of them hold a row)."""
     batch, places = coords[:, :1], coords[:, 1:].astype(np.int64)
     first, last = ((places + reach) // COARSE for reach in (-(size // 2), size // 2))
     low, high = first.min(axis=0), last.max(axis=0)
@@ -147,7 +147,7 @@ def coarse_cells(coords: np.ndarray, size: int) -> tuple[int, int]:
 
 
 def peak_memory(data: str, rows: int, size: int) -> tuple[int, int]:
-    """(bytes above what was there before the call, bytes of the pairs), of this process."""
+    """(peak bytes of this process beyond those before the call, bytes of the pairs)."""
     import tensorhash.coords as thc
 
     coords = DATA[data](rows)
@@ -192,7 +192,7 @@ def paths_table(measured: list[Sample]) -> list[str]:
             [labels["voxels"], rows_text(labels["rows"]), labels["kernel"]]
             + [milliseconds(row[path]) for path in PATHS]
             + [f"{flat:.2e}", f"{tree['coarse']:.2e} + {tree['fine']:.2e}"]
-            # Samples of earlier runs do not say.
+            # Samples of earlier runs do not have it.
             + [f"{tree['occupied'] / tree['coarse']:.0%}" if "occupied" in tree else ""]
             + [f"{tree['fine'] / flat:.0%}"]
         )

@@ -1,4 +1,4 @@
-"""What is paid beside the work: one call, the import, the memory."""
+"""Overheads: one call, the import, the memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from harness.report import OURS, grouped, markdown, noise, number
 
 TITLE = "Overheads"
 ABOUT = """
-A call with few keys on a table of 10^5 int64 keys, the contender's own arrays in and out; the import in a fresh
-process, the interpreter's own start taken off; bytes an entry beyond the key and value buffers of a table reserved for
-so many, and what a process of its own grew by, an entry, key and value included.
+A call with few keys on a table of 10^5 int64 keys, with the contender's own arrays. The import in a new process, less
+the start of the interpreter. The bytes per entry beyond the key and value buffers of a reserved table. The bytes per
+entry, key and value included, by which a separate process grows.
 """
 CALLS = 1000
 MODULES = ("numpy", "tensorhash", "polars", "torch", "open3d")
@@ -57,7 +57,7 @@ def imports(scale: Scale) -> list[Sample]:
 
 
 def grown(peer: str, rows: int) -> int:
-    """Bytes by which this process grows with a full table of int64 keys and values."""
+    """Bytes by which a full table of int64 keys and values makes this process grow."""
     import importlib
 
     module = importlib.import_module(f"peers.{peer}")
@@ -131,4 +131,4 @@ def memory_table(measured: list[Sample]) -> list[str]:
 
 def resident_table(measured: list[Sample]) -> list[str]:
     lines = [[s.who, rows_text(s.labels["rows"]), f"{s.numbers['bytes']:.0f}"] for s in measured]
-    return markdown(["resident", "rows", "bytes an entry"], lines) if lines else []
+    return markdown(["resident", "rows", "bytes per entry"], lines) if lines else []

@@ -1,4 +1,4 @@
-"""Search of PackedHashTable beside the table of vector keys."""
+"""The search of PackedHashTable beside that of the table with vector keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.report import beside
 TITLE = "Packed keys beside vector keys"
 ABOUT = """
 `PackedHashTable.search` beside `TorchHashTable.search`: int32 [N, 4], distinct voxels in random order, found (hit) or
-not (miss).
+not found (miss).
 """
 PACKED, VECTOR = "PackedHashTable", "TorchHashTable"
 SLOT_BYTES = 16  # key and row of the packed table
@@ -48,7 +48,7 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
     }
     for queries in batches.values():
         if not np.array_equal(*(table.search(queries) for table in made.values())):
-            raise AssertionError(f"two tables differ on {rows} rows")
+            raise AssertionError(f"the two tables differ for {rows} rows")
 
     def searches(who: str) -> Round:
         def one_round(clock: Clock) -> None:

@@ -14,10 +14,10 @@ from harness.report import GATHER, OURS, beside, grouped, number
 
 TITLE = "Keys that are not random"
 ABOUT = """
-Insert into a ready table and find of all of them in another order, `capacity = rows`; all patterns in turn in one
-process. `shifted` keys are i << 32, `packed voxels` those of a full cube in raster order. None of these and of
-the sequential ones may take 3 times as long as random keys; keys that come several times cost more to insert, since
-their rows must learn who was first.
+Insert into a table that exists already, then find all keys in another order; `capacity = rows`. All patterns take
+turns in one process. `shifted` keys are i << 32; `packed voxels` are the voxels of a full cube in raster order. These
+two and the sequential keys may take at most 3 times as long as random keys. Repeated keys cost more to insert,
+because their rows must find out which one was first.
 """
 ROWS = 1_000_000
 
@@ -28,7 +28,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def batches(kind: KeyKind, pattern: str, rows: int) -> dict[str, np.ndarray]:
-    """What goes in and what is asked for."""
+    """The keys to insert, and the keys to find."""
     batch = keys.PATTERNS[pattern](rows, kind)
     return {INSERT: batch, HIT: np.random.default_rng(4).permutation(batch)}
 

@@ -1,6 +1,6 @@
-"""One table over ranks beside one process. torchrun runs `main_of_rank`, rank 0 hands back what it measured.
+"""One table over ranks beside one process. torchrun runs `main_of_rank`; rank 0 writes the samples.
 
-Each round runs the ranks together, then rank 0 alone with all the keys, while the others wait.
+In each round all ranks run together. Then rank 0 runs alone with all keys while the others wait.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from harness.report import beside
 
 TITLE = "One table over ranks"
 ABOUT = """
-Random int64 keys, 16 float32 a key; two ranks under torchrun, each with its part of the threads that one process
-has; loopback. `messages` is their part of the ranks' time, waiting included; the ratio is a
-multiple of the one process' time: less is faster.
+Random int64 keys with 16 float32 per key. Two ranks under torchrun divide the threads of the one process and talk
+over loopback. `messages` is the part of the ranks' time spent in messages, waiting included. The ratio is a multiple
+of the one process' time: less is faster.
 """
 ROWS, DIM, RANKS = 1_000_000, 16, 2
 ONE, TOGETHER = "one process", f"{RANKS} ranks"
@@ -36,13 +36,13 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def measure(scale: Scale, rows: int) -> list[Sample]:
-    """Starts torchrun; the threads are shared out among the ranks."""
+    """Starts torchrun and divides the threads among the ranks."""
     threads = str(max(1, machine.threads() // RANKS))
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     launcher += ["--local-addr=127.0.0.1", f"--nproc-per-node={RANKS}"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "samples.json"
-        # Half the rounds: each is many calls, and the ranks wait for each other.
+        # Half the rounds: a round has many calls, and the ranks wait for each other.
         arguments = [str(rows), str(max(1, scale.rounds(rows) // 2)), str(out)]
         command = [*launcher, "-m", "suites.ranks", *arguments]
         process.run(command, TENSORHASH_NUM_THREADS=threads, OMP_NUM_THREADS="1")
@@ -50,7 +50,7 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
 
 
 def calls(table: Any, keys: Any, values: Any) -> dict[str, Callable[[], Any]]:
-    """What is timed, in this order."""
+    """The timed calls, in this order."""
     return {
         "insert": lambda: table.insert(keys, values),
         "find": lambda: table.find(keys),
@@ -61,7 +61,7 @@ def calls(table: Any, keys: Any, values: Any) -> dict[str, Callable[[], Any]]:
 
 
 class Messages:
-    """Seconds that a table's collectives take: waiting for others included."""
+    """Measures the seconds of a table's collectives, waiting included."""
 
     def __init__(self, table: Any) -> None:
         self.seconds = 0.0
@@ -81,7 +81,7 @@ class Messages:
 
 
 def one_round(rank: int, keys: Any, values: Any, clocks: dict[str, Clock]) -> None:
-    """All ranks together, with their messages among that, then rank 0 alone."""
+    """All ranks together, messages included; then rank 0 alone."""
     import torch.distributed as dist
 
     import tensorhash
@@ -108,7 +108,7 @@ def one_round(rank: int, keys: Any, values: Any, clocks: dict[str, Clock]) -> No
 
 
 def main_of_rank(rows: int, rounds: int, out: Path) -> None:
-    """One rank: rank 0 writes. Ranks must make the same rounds, so that no budget can end them."""
+    """Runs one rank; rank 0 writes. All ranks must run the same rounds, so there is no budget."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo")

@@ -1,4 +1,4 @@
-"""A sharded table beside a single one: the same keys for all, on the cores that they share."""
+"""A sharded table beside a single one, with the same keys and on the same cores."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.report import beside
 
 TITLE = "Sharded tables beside a single one"
 ABOUT = """
-`ShardedHashMap` on CPU devices that share the cores; random int64 keys, 16 float32 a key. The ratios are
-times of the single table's: less is faster. The gather limit is that of the keys alone: values come on top.
+`ShardedHashMap` on CPU devices that share the cores; random int64 keys with 16 float32 per key. The ratios are
+multiples of the single table's time: less is faster. The gather limit covers the keys only, not the values.
 """
 ROWS, DIM = 1_000_000, 16
 SINGLE = "1 table"
@@ -26,7 +26,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def table_of(shards: int, rows: int) -> Any:
-    """One table for no shards."""
+    """A ShardedHashMap; a HashMap if `shards` is 0."""
     from tensorhash import HashMap, ShardedHashMap
 
     element = ("int64", (), "float32", (DIM,))

@@ -1,4 +1,4 @@
-"""The verbs of a table, random keys of all kinds, from a thousand rows to ten million."""
+"""The verbs of a table, for random keys of all kinds, from 10^3 to 10^7 rows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from peers import count
 
 TITLE = "Tables"
 ABOUT = """
-Random keys, one int64 value a key, `capacity = rows`. `insert` is into a ready table, `construct + insert` makes it
-too; finds and erasures ask in another order than the keys came in, finds of up to 2e6 rows once before they are timed;
-`reserve` goes to twice the capacity of a full table. Medians of whole rounds, contenders in turn in one process; the
-spread is half the quartile range, the largest of the row. The gather limit reads the same keys, fetches a line a key
-(finds and erasures of keys wider than 8 bytes: two) from memory as large as the table's and writes 5 bytes a key.
+Random keys, one int64 value per key, `capacity = rows`. `insert` fills a table that exists already; `construct +
+insert` also makes it. Finds and erasures use another order than the inserts. Finds of up to 2e6 rows run once before
+they are timed. `reserve` doubles the capacity of a full table. Times are medians of whole rounds; contenders take
+turns in one process. The spread is half the interquartile range, the largest of the row. The gather limit reads the
+same keys, fetches one cache line per key (two for finds and erasures of keys wider than 8 bytes) from memory as large
+as the table's, and writes 5 bytes per key.
 """
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 QUICK = ((keys.INT64, 10_000), (keys.INT64, 1_000_000), (keys.INT32X3, 1_000_000))
-# Open3D takes a minute for a round of ten million keys, a dict seconds: two kinds of key are enough.
-# Open3D takes no bytes as keys.
+# A round of ten million keys takes Open3D a minute and a dict seconds: two kinds of key are enough.
+# Open3D does not accept uint8 keys.
 OPEN3D_AT_MOST = {
     keys.INT64: 10_000_000,
     keys.INT32X3: 10_000_000,
@@ -36,7 +37,7 @@ OPEN3D_AT_MOST = {
 }
 DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
 OTHERS_AT_MOST = 100_000
-# Up to so many rows a table stays in the caches, and who was there before matters.
+# A table of up to this many rows stays in the caches, so its time depends on the previous contender.
 WARM_AT_MOST = 2_000_000
 
 
@@ -50,17 +51,17 @@ def cases(scale: Scale) -> list[Case]:
 
 
 class Batches:
-    """The arrays that all contenders get."""
+    """The arrays for all contenders."""
 
     def __init__(self, kind: KeyKind, rows: int) -> None:
         self.there, self.missing = kind.random(rows, seed=1), kind.random(rows, seed=2)
-        # Asked in the order of insertion, a wide key's line would come in with its neighbour's.
+        # In insertion order, the cache line of a wide key would often come with its neighbour's.
         self.shuffled = self.there[np.random.default_rng(3).permutation(rows)]
         self.values = np.arange(rows, dtype=np.int64).reshape(-1, 1)
 
 
 def warm_find(operation: str, table: Any, keys: Any, clock: Clock) -> Any:
-    """Timed with its table in the caches, as the gather limit is."""
+    """Times a find with the table in the caches, like the gather limit."""
     if len(keys) <= WARM_AT_MOST:
         table.find(keys)
     with clock(operation):
@@ -68,7 +69,7 @@ def warm_find(operation: str, table: Any, keys: Any, clock: Clock) -> Any:
 
 
 def life(peer: ModuleType, kind: KeyKind, batches: Batches) -> Round:
-    """A round: all verbs once, from an empty table to an empty table; answers are checked by counts."""
+    """A round: all verbs once, from an empty table to an empty table. Checks the counts of the answers."""
     rows = len(batches.there)
     there, missing = peer.batch(batches.there), peer.batch(batches.missing)
     shuffled, values = peer.batch(batches.shuffled), peer.batch(batches.values)

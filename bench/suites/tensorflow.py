@@ -1,4 +1,4 @@
-"""Insert and lookup beside TensorFlow's own tables, in the environment that TensorFlow has for itself."""
+"""Insert and lookup beside TensorFlow's own tables, in TensorFlow's environment."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from harness.store import ROOT
 
 TITLE = "TensorFlow's tables"
 ABOUT = """
-Random int64 keys, float32 values, eager calls. `insert` starts with an empty table that nobody told the size,
-`insert again` replaces every value. The gather limit is that of the keys alone: values come on top.
+Random int64 keys, float32 values, eager calls. `insert` starts with an empty table without a reserved size. `insert
+again` replaces every value. The gather limit covers the keys only, not the values.
 """
 PYTHON = process.TENSORFLOW
 ROWS = 1_000_000
@@ -32,7 +32,7 @@ def cases(scale: Scale) -> list[Case]:
 
 
 def makers(dim: int) -> dict[str, Callable[[], Any]]:
-    # The compiled ops are kept where the tests keep them.
+    # Use the same cache of compiled ops as the tests.
     os.environ.setdefault("TENSORHASH_CACHE", str(ROOT / "build" / "tensorflow-cache"))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf

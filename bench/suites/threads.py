@@ -1,4 +1,4 @@
-"""What a second thread brings, and what it costs to be ready for one: the C++ program on one processor and on all."""
+"""The gain of more threads, and its cost: the C++ program on one processor and on all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from suites import cpp
 
 TITLE = "Threads"
 ABOUT = """
-The C++ interface again, in three ways, one after the other and over again: one thread; all threads, made to share one
-processor; all threads on all processors. Where other threads may come, an insert must claim its slot by an exchange,
-as ours and the scatter limit do in the second and third column; one thread alone stores. `gain` is what all threads
-have over one, `gain of the same code` what they have over themselves on one processor.
+The C++ interface again, in three ways that take turns: one thread; all threads on one processor; all threads on all
+processors. With several threads, an insert must claim its slot with a compare-and-swap, as ours and the scatter limit
+do in the second and third column. One thread alone uses a plain store. `gain` is the speed-up of all threads over one
+thread. `gain of the same code` is their speed-up over all threads on one processor.
 """
 ONE, SHARING, ALL = ONE_THREAD, "all threads on one processor", ALL_THREADS
 OPERATIONS = ("insert", "find_hit")
-TURNS = 2  # each in a process of its own, which the machine may treat well or badly
+TURNS = 2  # each in its own process, because speed differs from process to process
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -38,7 +38,7 @@ def cases(scale: Scale) -> list[Case]:
 
 @contextmanager
 def one_processor() -> Iterator[None]:
-    """Children are started on the first of our processors."""
+    """Restricts children to the first of our processors."""
     ours = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(ours)})
     try:
@@ -48,13 +48,13 @@ def one_processor() -> Iterator[None]:
 
 
 def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
-    threads = machine.threads()  # before there is one processor
+    threads = machine.threads()  # before the restriction to one processor
     if threads == 1:
         return []  # nothing to gain
     ways = {ONE: (1, one_processor), SHARING: (threads, one_processor), ALL: (threads, nullcontext)}
     rounds = scale.rounds(rows)
     measured: dict[tuple[str, str, str], Sample] = {}
-    # More where a turn is short, unless there is a hurry.
+    # More turns if they are short, at the full scale.
     for _ in range(4 * TURNS if scale is FULL and rows <= 1_000_000 else TURNS):
         for way, (count, place) in ways.items():
             with place():
@@ -68,7 +68,7 @@ def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
 
 
 def gains(row: dict[str, Sample]) -> tuple[float, float]:
-    """Over one thread, and over the same code on one processor."""
+    """The speed-up over one thread, and over the same code on one processor."""
     one, sharing, all_ = (median(row[way].seconds) for way in (ONE, SHARING, ALL))
     return one / all_, sharing / all_
 

@@ -1,4 +1,4 @@
-"""`unique`, beside the uniques of torch, NumPy and polars and a dict."""
+"""`unique` beside those of torch, NumPy and polars, and beside a dict."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harness.report import beside
 
 TITLE = "Distinct rows"
 ABOUT = """
-`tensorhash.unique` keeps the order of first occurrence, as polars' `unique(maintain_order=True)` and
-`dict.fromkeys` do; `torch.unique` (rows: `dim=0`) and `np.unique` (rows: `axis=0`) sort. Arrays, tensors, frames
-and lists are made outside the clock.
+`tensorhash.unique` keeps the order of first occurrence, as polars' `unique(maintain_order=True)` and `dict.fromkeys`
+do. `torch.unique` (rows: `dim=0`) and `np.unique` (rows: `axis=0`) sort. The conversion to arrays, tensors, frames
+and lists is not timed.
 """
 PATTERNS = ("random", "each twice", "each 8 times", "each 32 times", "Zipf")
-SLOW_AT_MOST = 1_000_000  # for dict, and NumPy, which takes 12 seconds for ten times as many
+SLOW_AT_MOST = 1_000_000  # for dict and NumPy, which takes 12 seconds for 10^7 rows
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -67,7 +67,7 @@ def measure(scale: Scale, kind: KeyKind, rows: int, pattern: str) -> list[Sample
     if rows > SLOW_AT_MOST:
         del contenders["dict"], contenders["np.unique"]
     if len({len(work()) for work in contenders.values()}) != 1:
-        raise AssertionError(f"contenders disagree on how many rows are distinct: {pattern}")
+        raise AssertionError(f"contenders disagree on the number of distinct rows: {pattern}")
     rounds = {who: call("unique", work) for who, work in contenders.items()}
     times = in_turn(rounds, scale, scale.rounds(rows))
     return samples(times, key=kind.name, rows=rows, keys=pattern)

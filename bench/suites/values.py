@@ -1,4 +1,4 @@
-"""Wider values: insert and get of 4, 64 and 256 bytes a key."""
+"""Wider values: insert and get of 4, 64 and 256 bytes per key."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from harness.report import beside
 
 TITLE = "Wider values"
 ABOUT = """
-Random int64 keys with float32 values, ready tables. `get` gives the values of a shuffled batch; with Open3D that is
-`find` and an index into `value_tensor()`. The gather limit is that of the keys alone: values come on top.
+Random int64 keys with float32 values, in tables that exist already. `get` returns the values of a shuffled batch;
+with Open3D that is `find` and an index into `value_tensor()`. The gather limit covers the keys only, not the values.
 """
 ROWS = 1_000_000
 WIDTHS = (4, 64, 256)

@@ -21,7 +21,7 @@ struct Admitted {
 /// A HashMap that holds at most `max_capacity` keys. Rows apply in order. Each row uses its key and
 /// adds it if it is missing. If that is one key too many, the lowest-ranked entry is evicted and
 /// its index reused. With scores, the row itself may rank lowest: it is returned, not added.
-/// `find`, `contains` and `get` do not count as use. Buffers never grow, so views stay the table's
+/// `find`, `contains` and `get` do not count as use. Buffers never grow, so views show the table
 /// until compact(). Otherwise HashMap's contract holds.
 class TH_API BoundedHashMap {
 public:
@@ -45,15 +45,16 @@ public:
                               Tensor const& scores = {});
     Admitted accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                         std::vector<Reduce> const& reduce, Tensor const& scores = {});
-    /// As in HashMap, and uses the keys. Refuses Missing::Insert: insert first, which returns what
-    /// it evicts.
+    /// As in HashMap, and counts as use of the keys. Refuses Missing::Insert, because it could not
+    /// return evicted entries: insert the keys first.
     Located update(Tensor const& keys, Tensor const& gradients, Optimizer const& optimizer,
                    UpdateOptions const& options = {});
     Located find(Tensor const& keys) const;
     Tensor contains(Tensor const& keys) const;
     Tensor erase(Tensor const& keys);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
-    /// get() that counts as use of the keys found; a writer. `scores`, if given, replaces theirs.
+    /// get() that counts as use of the keys found, so it is a writer. `scores`, if given, replace
+    /// theirs.
     std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
                                       Tensor const& scores = {});
 
@@ -72,8 +73,8 @@ public:
     std::int64_t size() const;
     /// Always max_capacity.
     std::int64_t capacity() const noexcept;
-    /// The batches so far of insert, insert_or_assign, accumulate, activate, update, erase and
-    /// get_and_touch.
+    /// The number of batches so far of insert, insert_or_assign, accumulate, activate, update,
+    /// erase and get_and_touch.
     std::uint64_t clock() const;
     Eviction eviction() const noexcept;
     Element const& key_element() const noexcept;

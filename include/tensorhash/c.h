@@ -13,7 +13,7 @@
  *   passed to, on the same thread.
  * - A th_route stays with the map that was created or loaded with it. Later calls on the map run
  *   it on their own threads, so two threads may be in it at once. `context` must live as long as
- * the map.
+ *   the map.
  * - A callback returns 0 for success. Any other result ends the call with TH_VALUE_ERROR and no
  *   change.
  * - A callback must not call its map. In a room callback that is a deadlock, because the map is
@@ -74,8 +74,8 @@ TH_API char const* th_version(void);
 /* The message of the last call that failed on this thread, or "". */
 TH_API char const* th_last_error(void);
 
-/* Memory from the library's cache of blocks, for large outputs: the first touch of a fresh page may
- * take longer than filling it. Uninitialised, aligned to 64 bytes. */
+/* Memory for large outputs, uninitialised, aligned to 64 bytes. It comes from the library's cache
+ * of freed blocks, because the first touch of a fresh page may take longer than filling it. */
 typedef struct th_memory {
     void* data;
     int64_t bytes; /* at least the bytes requested */
@@ -83,7 +83,7 @@ typedef struct th_memory {
 TH_API th_status th_memory_take(int64_t bytes, th_memory* memory);
 /* Returns memory of th_memory_take, once. Any thread may call this until the process ends. */
 TH_API th_status th_memory_give(th_memory memory);
-/* Returns all cached blocks to the system. The result is their size in bytes. */
+/* Returns all cached blocks to the system and reports their size in bytes. */
 TH_API int64_t th_memory_release(void);
 
 /* A seed for the caller's own hash, drawn as for a table: TENSORHASH_SEED if it is set, else random
@@ -105,9 +105,9 @@ TH_API th_status th_map_validate(th_map const* map);
 
 /* Adds new keys. Combines every other row with the stored values by `reduce`, one entry per column.
  * values: one array per column. */
-TH_API th_status th_map_upsert(th_map* map, void const* keys, int64_t rows,
-                               void const* const* values, th_reduce const* reduce, int32_t* indices,
-                               uint8_t* mask);
+TH_API th_status th_map_accumulate(th_map* map, void const* keys, int64_t rows,
+                                   void const* const* values, th_reduce const* reduce,
+                                   int32_t* indices, uint8_t* mask);
 /* The same with TH_FIRST for every column. */
 TH_API th_status th_map_insert(th_map* map, void const* keys, int64_t rows,
                                void const* const* values, int32_t* indices, uint8_t* mask);
@@ -182,7 +182,7 @@ TH_API th_status th_map_load(char const* file_name, th_map** map);
 typedef struct th_sharded th_sharded;
 
 /* Writes the shard of each key, 0 to shards - 1. Equal keys must always get the same shard. Float
- * keys have no -0 and one NaN. */
+ * keys arrive in canonical form: +0 for -0, and one bit pattern for every NaN. */
 typedef int (*th_route)(void* context, void const* keys, int64_t rows, int32_t shards,
                         int32_t* shard);
 typedef struct th_policy {
@@ -209,10 +209,10 @@ TH_API th_status th_sharded_memory(th_sharded const* map, int64_t* bytes);
 TH_API th_status th_sharded_shard_of(th_sharded const* map, void const* keys, int64_t rows,
                                      int32_t* shard);
 
-TH_API th_status th_sharded_upsert(th_sharded* map, void const* keys, int64_t rows,
-                                   void const* const* values, th_reduce const* reduce,
-                                   int64_t* indices, uint8_t* mask);
-/* Adds new keys to one shard. TH_VALUE_ERROR that names the row if a key belongs to another. */
+TH_API th_status th_sharded_accumulate(th_sharded* map, void const* keys, int64_t rows,
+                                       void const* const* values, th_reduce const* reduce,
+                                       int64_t* indices, uint8_t* mask);
+/* Adds new keys to one shard. If a key belongs to another, TH_VALUE_ERROR names its row. */
 TH_API th_status th_sharded_insert_into(th_sharded* map, int32_t shard, void const* keys,
                                         int64_t rows, void const* const* values, int64_t* indices,
                                         uint8_t* mask);
@@ -241,13 +241,13 @@ typedef struct th_sharded_room {
 } th_sharded_room;
 typedef int (*th_make_sharded_room)(void* context, int64_t rows, th_sharded_room* room);
 /* Copies up to `limit` live entries with begin <= index < end, ascending, as th_map_export does.
- * Shard s has the indices from s << 32 to (s + 1) << 32. */
+ * Shard s has the indices s << 32 <= index < (s + 1) << 32. */
 TH_API th_status th_sharded_export(th_sharded const* map, int64_t begin, int64_t end, int64_t limit,
                                    th_make_sharded_room make_room, void* context, int64_t* next);
 
 TH_API th_status th_sharded_save(th_sharded const* map, char const* file_name);
-/* The memory limit is that of th_map_load. Without devices (null, 0): one per saved shard, from
- * "cpu:0" on. A policy without name and route: the saved one. */
+/* The memory limit is that of th_map_load. Without devices (null, 0), saved shard i is on "cpu:i".
+ * If the name and the route of `policy` are null, the saved policy applies. */
 TH_API th_status th_sharded_load(char const* file_name, char const* const* devices,
                                  int32_t device_count, th_policy policy, th_sharded** map);
 

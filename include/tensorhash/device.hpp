@@ -24,7 +24,7 @@ struct Device {
 /// For example "cpu:0".
 TH_API std::string to_string(Device device);
 
-/// Throws DeviceError that names `argument` unless this build can hold tables on `device`.
+/// Throws a DeviceError that names `argument` unless this build can hold tables on `device`.
 TH_API void require_usable(Device device, std::string_view argument);
 
 }  // namespace tensorhash

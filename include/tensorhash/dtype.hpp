@@ -35,7 +35,7 @@ using Shape = std::vector<std::int64_t>;
 TH_API std::size_t byte_size(Dtype dtype) noexcept;
 /// "int64", "bfloat16", ...
 TH_API std::string_view name(Dtype dtype) noexcept;
-/// The inverse of `name`. Throws TypeError that lists the valid names.
+/// The inverse of `name`. Throws a TypeError that lists the valid names.
 TH_API Dtype dtype_from_name(std::string_view name);
 /// True for bool, integers, float32 and float64, the dtypes that keys may have.
 TH_API bool is_key_dtype(Dtype dtype) noexcept;

@@ -16,7 +16,7 @@ enum class Eviction : std::uint8_t {
     Score = 1,  ///< the one with the lowest score; of equal scores the least recently used
 };
 
-/// Throws ValueError that lists the valid names.
+/// Throws a ValueError that lists the valid names.
 TH_API Eviction eviction_from_name(std::string_view name);
 
 /// Evicted entries in the order in which they left, with their values at that time.

@@ -16,8 +16,8 @@ TH_API std::uint64_t load_limit(std::uint64_t file_bytes, std::optional<std::uin
 
 /// A new file that replaces `file_name` on commit() and disappears without it.
 ///
-/// A process killed at any moment leaves the old file or the new one. The next replacement of the
-/// same name removes a temporary file that it left. Links are followed, and the mode is kept.
+/// A process killed at any moment leaves the old file or the new one. If it also leaves a temporary
+/// file, the next replacement of the same name removes that. Links are followed, the mode is kept.
 class TH_API FileReplacement {
 public:
     /// Throws ValueError if the name cannot be a regular file, SystemError if the system refuses.

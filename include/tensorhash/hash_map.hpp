@@ -102,7 +102,7 @@ public:
                   std::vector<void*> const& out, bool* found) const;
     /// Copies the rows of one column at buffer indices, int32 [N], into the caller's memory. -1
     /// gives `missing`, shaped like a default of get(); a tensor without a dtype means zeros.
-    /// Throws IndexError for an index that was never in use.
+    /// Throws IndexError for an index above all live and free ones.
     void gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                      void* out) const;
 
@@ -112,8 +112,8 @@ public:
     Tensor keys() const;
     Items items() const;
     /// Views of the whole buffers, [capacity, *shape]; keys are read-only. After growth or
-    /// compact() an older view keeps the old memory: safe to use, but no longer the table's. Rows
-    /// that are not live hold zeros or erased entries.
+    /// compact() an older view keeps the old memory: safe to use, but it no longer shows the table.
+    /// Rows that are not live hold zeros or erased entries.
     Tensor key_tensor() const;
     Tensor value_tensor(std::size_t column = 0) const;
     std::vector<Tensor> value_tensors() const;

@@ -29,7 +29,7 @@ enum class DuplicateKeys : std::uint8_t {
     Sum = 1,      ///< sums their gradients in row order, then takes one step
 };
 
-/// Both throw ValueError that lists the valid names.
+/// Both throw a ValueError that lists the valid names.
 TH_API Missing missing_from_name(std::string_view name);
 TH_API DuplicateKeys duplicates_from_name(std::string_view name);
 

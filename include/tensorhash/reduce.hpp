@@ -11,7 +11,7 @@ namespace tensorhash {
 /// The values are part of the C interface.
 enum class Reduce : std::uint8_t { First = 0, Last = 1, Sum = 2, Min = 3, Max = 4 };
 
-/// Throws ValueError that lists the valid names.
+/// Throws a ValueError that lists the valid names.
 TH_API Reduce reduce_from_name(std::string_view name);
 
 }  // namespace tensorhash

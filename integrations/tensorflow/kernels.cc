@@ -26,7 +26,7 @@ absl::Status scalar_input(tf::OpKernelContext* ctx, int i, char const* name, std
     return absl::OkStatus();
 }
 
-/// An op on a tensorhash table, its input 0.
+/// The base of the ops that take a tensorhash table as input 0.
 class TableKernel : public tf::OpKernel {
 public:
     using tf::OpKernel::OpKernel;
@@ -65,9 +65,9 @@ class FindKernel final : public TableKernel {
     }
 };
 
-class UpsertKernel final : public TableKernel {
+class AccumulateKernel final : public TableKernel {
 public:
-    explicit UpsertKernel(tf::OpKernelConstruction* ctx) : TableKernel(ctx) {
+    explicit AccumulateKernel(tf::OpKernelConstruction* ctx) : TableKernel(ctx) {
         std::string name;
         OP_REQUIRES_OK(ctx, ctx->GetAttr("reduce", &name));
         char const* const names[] = {"first", "last", "sum", "min", "max"};
@@ -83,13 +83,13 @@ private:
         if (shard_ >= 0) {
             TF_RETURN_IF_ERROR(table.require_shard(ctx->input(1), shard_));
         }
-        return table.upsert(ctx, ctx->input(1), ctx->input(2), reduce_);
+        return table.accumulate(ctx, ctx->input(1), ctx->input(2), reduce_);
     }
     th_reduce reduce_ = TH_LAST;
     std::int64_t shard_ = -1;
 };
 
-/// Allocates output 0: one bool per key, true if the key is in the table.
+/// Allocates output 0: one bool per key. The caller sets it to true if the key is in the table.
 absl::Status exists_output(tf::OpKernelContext* ctx, LookupTable const& table, bool** exists) {
     tf::TensorShape rows = ctx->input(1).shape();
     rows.RemoveLastDims(table.key_shape().dims());
@@ -211,7 +211,7 @@ class ExportKernel final : public TableKernel {
 #define TH_REGISTER(op, kernel) \
     REGISTER_KERNEL_BUILDER(Name("Tensorhash" op).Device(tf::DEVICE_CPU), kernel)
 TH_REGISTER("Find", FindKernel);
-TH_REGISTER("Upsert", UpsertKernel);
+TH_REGISTER("Accumulate", AccumulateKernel);
 TH_REGISTER("Assign", AssignKernel);
 TH_REGISTER("Update", UpdateKernel);
 TH_REGISTER("ShardSize", ShardSizeKernel);

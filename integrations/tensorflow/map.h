@@ -1,5 +1,5 @@
-// Wraps the engine's C interface in C++ and turns its codes into TensorFlow's. Only C crosses the
-// boundary, so that TensorFlow's compiler and ours may differ.
+// Wraps the engine's C interface in C++ and turns its status codes into TensorFlow's. Only C
+// crosses the boundary, so that TensorFlow's compiler and ours may differ.
 #ifndef TENSORHASH_TENSORFLOW_MAP_H_
 #define TENSORHASH_TENSORFLOW_MAP_H_
 
@@ -161,9 +161,10 @@ public:
         return bytes;
     }
 
-    absl::Status upsert(void const* keys, std::int64_t rows, void const* values, th_reduce reduce,
-                        std::int32_t* indices = nullptr, std::uint8_t* added = nullptr) {
-        return to_status(th_map_upsert(map_, keys, rows, &values, &reduce, indices, added));
+    absl::Status accumulate(void const* keys, std::int64_t rows, void const* values,
+                            th_reduce reduce, std::int32_t* indices = nullptr,
+                            std::uint8_t* added = nullptr) {
+        return to_status(th_map_accumulate(map_, keys, rows, &values, &reduce, indices, added));
     }
     absl::Status activate(void const* keys, std::int64_t rows, std::int32_t* indices,
                           std::uint8_t* added) {

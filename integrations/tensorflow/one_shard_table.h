@@ -27,7 +27,7 @@ protected:
         return invalid("devices: expected none, or cpu:0, for string keys and string values, got ",
                        placement_.describe());
     }
-    /// Exports of one shard have no upper bound, so a smaller `end` is refused, not ignored.
+    /// Map::export_from() takes no `end`. So an `end` inside the shard is refused, not ignored.
     static absl::Status check_end(std::int64_t end) {
         return end >= std::int64_t{1} << 32
                    ? absl::OkStatus()

@@ -222,7 +222,7 @@ REGISTER_OP("TensorhashFind")
     .Output("exists: bool")
     .TH_TYPES.SetShapeFn(find_shapes);
 
-REGISTER_OP("TensorhashUpsert")
+REGISTER_OP("TensorhashAccumulate")
     .Input("table: resource")
     .Input("keys: Tin")
     .Input("values: Tout")

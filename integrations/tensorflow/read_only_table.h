@@ -19,8 +19,8 @@ public:
     using Container::Container;
     static constexpr char const* kind = "StaticHashTable";
 
-    /// Equal keys must have equal values. A second call must bring exactly the entries of the
-    /// table; this happens when a shared table is opened twice.
+    /// Equal keys must have equal values. A second call must pass exactly the entries of the
+    /// table; it happens when a shared table is opened twice.
     absl::Status initialize(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                             tf::Tensor const& values) override {
         std::lock_guard<std::mutex> const guard(filling_);
@@ -28,8 +28,8 @@ public:
         if (filled) {
             return check_same(ctx, keys, values);
         }
-        TF_RETURN_IF_ERROR(Container::clear());  // of what a failed attempt left behind
-        TF_RETURN_IF_ERROR(Container::upsert(ctx, keys, values, TH_FIRST));
+        TF_RETURN_IF_ERROR(Container::clear());  // a failed attempt may have left entries
+        TF_RETURN_IF_ERROR(Container::accumulate(ctx, keys, values, TH_FIRST));
         std::int64_t differs = -1;
         TF_RETURN_IF_ERROR(first_difference(ctx, keys, values, &differs));
         if (differs < 0) {
@@ -52,8 +52,8 @@ public:
         return Container::export_from(ctx, begin, end, limit, next);
     }
 
-    absl::Status upsert(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
-                        th_reduce) override {
+    absl::Status accumulate(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,
+                            th_reduce) override {
         return refusal();
     }
     absl::Status assign(tf::OpKernelContext*, tf::Tensor const&, tf::Tensor const&,

@@ -61,8 +61,10 @@ public:
         return bytes;
     }
 
-    absl::Status upsert(void const* keys, std::int64_t rows, void const* values, th_reduce reduce) {
-        return to_status(th_sharded_upsert(map_, keys, rows, &values, &reduce, nullptr, nullptr));
+    absl::Status accumulate(void const* keys, std::int64_t rows, void const* values,
+                            th_reduce reduce) {
+        return to_status(
+            th_sharded_accumulate(map_, keys, rows, &values, &reduce, nullptr, nullptr));
     }
     absl::Status assign(void const* keys, std::int64_t rows, void const* values, bool* exists) {
         return to_status(

@@ -25,7 +25,7 @@ namespace tensorhash_tf {
 /// records it.
 class StringStore {
 public:
-    /// The rows of one batch, and the context that has the threads to process them.
+    /// The rows of one batch, and the context with the threads that process them.
     struct StringBatch {
         tf::tstring const* strings;
         std::int64_t rows;
@@ -61,17 +61,17 @@ public:
                            values);
     }
 
-    absl::Status upsert(StringBatch const& batch, void const* values, th_reduce reduce) {
+    absl::Status accumulate(StringBatch const& batch, void const* values, th_reduce reduce) {
         Added added;
-        return upsert(batch, values, reduce, &added);
+        return accumulate(batch, values, reduce, &added);
     }
     /// The buffer index of each row's string, and whether the row added it.
     struct Added {
         std::vector<std::int32_t> indices;
         std::vector<std::uint8_t> mask;
     };
-    absl::Status upsert(StringBatch const& batch, void const* values, th_reduce reduce,
-                        Added* out) {
+    absl::Status accumulate(StringBatch const& batch, void const* values, th_reduce reduce,
+                            Added* out) {
         std::vector<std::uint64_t> keys = engine_keys(batch);
         Strays strays;
         size_t fresh = 0;
@@ -82,8 +82,8 @@ public:
         added.resize(keys.size());
         TF_RETURN_IF_ERROR(reserve_for(static_cast<std::int64_t>(fresh)));
         TF_RETURN_IF_ERROR(
-            map_.upsert(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
-        strays_.merge(strays);  // moves nodes, so it cannot fail after the upsert
+            map_.accumulate(keys.data(), batch.rows, values, reduce, indices.data(), added.data()));
+        strays_.merge(strays);  // moves nodes, so it cannot fail after the accumulate
         batch.for_rows(50, [&](size_t row) {
             if (added[row] != 0) {
                 bytes_[static_cast<size_t>(indices[row])] = batch.strings[row];
@@ -98,7 +98,7 @@ public:
                         bool* exists) {
         FoundRows found;
         TF_RETURN_IF_ERROR(find_rows(batch, values, row_bytes, exists, &found));
-        return map_.upsert(found.keys.data(), found.rows(), found.data.data(), TH_LAST);
+        return map_.accumulate(found.keys.data(), found.rows(), found.data.data(), TH_LAST);
     }
     absl::Status update(StringBatch const& batch, void const* gradients, size_t row_bytes,
                         th_optimizer const& optimizer, th_duplicates duplicates, bool* exists) {
@@ -186,8 +186,8 @@ private:
         return {string.data(), string.size()};
     }
 
-    /// Reserves room for `fresh` new entries in all parts, so that the next upsert neither grows
-    /// nor fails halfway.
+    /// Reserves room for `fresh` new entries in all parts, so that the next accumulate neither
+    /// grows nor fails halfway.
     absl::Status reserve_for(std::int64_t fresh) {
         std::int64_t const needed = map_.size() + fresh;
         if (needed > map_.capacity()) {
@@ -248,8 +248,8 @@ private:
         Map seen;
         TF_RETURN_IF_ERROR(seen.create({tf::DT_UINT64, {}}, {tf::DT_BOOL, {}}, 0));
         std::vector<std::uint8_t> const nothing(fresh.size());
-        TF_RETURN_IF_ERROR(seen.upsert(fresh.data(), static_cast<std::int64_t>(fresh.size()),
-                                       nothing.data(), TH_FIRST, ranks.data(), first.data()));
+        TF_RETURN_IF_ERROR(seen.accumulate(fresh.data(), static_cast<std::int64_t>(fresh.size()),
+                                           nothing.data(), TH_FIRST, ranks.data(), first.data()));
         std::vector<size_t> owner;
         for (size_t i = 0; i < fresh.size(); ++i) {
             if (first[i] != 0) {
@@ -275,8 +275,8 @@ private:
                 std::uint64_t key = (*keys)[row];
                 std::int32_t index = 0;
                 do {
-                    // An odd step tries every key. A large one leads away from the hashes in use,
-                    // even if hash_bits is small.
+                    // An odd step reaches every key. A large step leads away from the hashes in
+                    // use, even if hash_bits is small.
                     key += 0x9e3779b97f4a7c15u;
                     TF_RETURN_IF_ERROR(map_.find(&key, 1, &index));
                 } while (index >= 0 || taken.count(key) != 0);

@@ -31,10 +31,10 @@ public:
         }
         return absl::OkStatus();
     }
-    absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
-                        th_reduce reduce) override {
+    absl::Status accumulate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                            tf::Tensor const& values, th_reduce reduce) override {
         Writing const guard(lock_);
-        return store_.upsert(batch_of(ctx, keys), values.data(), reduce);
+        return store_.accumulate(batch_of(ctx, keys), values.data(), reduce);
     }
     absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
                         bool* exists) override {
@@ -56,7 +56,7 @@ public:
                          tf::Tensor const& values) override {
         StringStore made;
         TF_RETURN_IF_ERROR(made.create(value_, capacity_, hash_bits_));
-        TF_RETURN_IF_ERROR(made.upsert(batch_of(ctx, keys), values.data(), TH_LAST));
+        TF_RETURN_IF_ERROR(made.accumulate(batch_of(ctx, keys), values.data(), TH_LAST));
         Writing const guard(lock_);
         std::swap(store_, made);
         return absl::OkStatus();

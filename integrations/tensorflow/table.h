@@ -1,5 +1,5 @@
 // Our tables as TensorFlow lookup tables: TensorFlow's own LookupTable*V2 kernels work on them,
-// ours do more. LookupTable is the common base; PlainTable is for number keys and number values.
+// and our ops add more. LookupTable is the common base; PlainTable has number keys and values.
 #ifndef TENSORHASH_TENSORFLOW_TABLE_H_
 #define TENSORHASH_TENSORFLOW_TABLE_H_
 
@@ -27,7 +27,7 @@ inline absl::Status read_placement(tf::NodeDef const& def, Placement* placement)
 }
 
 /// A lookup table over the engine. TensorFlow's functions are final here and call the few virtual
-/// functions that a table implements. Any thread may call those, with checked arguments.
+/// functions that a table implements. Any thread may call those. Arguments are already checked.
 class LookupTable : public tf::lookup::LookupInterface {
 public:
     /// The name of such a table in Python.
@@ -44,9 +44,9 @@ public:
     /// Reads the values of keys; missing keys get `missing`. Sets `exists` unless it is null.
     virtual absl::Status get(tf::OpKernelContext* ctx, tf::Tensor const& keys, Missing missing,
                              tf::Tensor* values, bool* exists) = 0;
-    /// Adds new keys, and combines the rows of other keys by `reduce`, in row order.
-    virtual absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
-                                tf::Tensor const& values, th_reduce reduce) = 0;
+    /// Adds new keys. Combines every further row of a key by `reduce`, in row order.
+    virtual absl::Status accumulate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                                    tf::Tensor const& values, th_reduce reduce) = 0;
     /// Overwrites the values of keys in the table; of equal keys the last row wins. Sets `exists`.
     virtual absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                                 tf::Tensor const& values, bool* exists) = 0;
@@ -88,7 +88,7 @@ public:
     }
     absl::Status Insert(tf::OpKernelContext* ctx, tf::Tensor const& keys,
                         tf::Tensor const& values) final {
-        return guarded([&] { return upsert(ctx, keys, values, TH_LAST); });
+        return guarded([&] { return accumulate(ctx, keys, values, TH_LAST); });
     }
     absl::Status Remove(tf::OpKernelContext* ctx, tf::Tensor const& keys) final {
         return guarded([&] { return erase(ctx, keys); });
@@ -179,9 +179,9 @@ public:
                      tf::Tensor* values, bool* exists) override {
         return map_.get(keys.data(), rows_of(keys), missing, values->data(), exists);
     }
-    absl::Status upsert(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
-                        th_reduce reduce) override {
-        return map_.upsert(keys.data(), rows_of(keys), values.data(), reduce);
+    absl::Status accumulate(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
+                            th_reduce reduce) override {
+        return map_.accumulate(keys.data(), rows_of(keys), values.data(), reduce);
     }
     absl::Status assign(tf::OpKernelContext*, tf::Tensor const& keys, tf::Tensor const& values,
                         bool* exists) override {
@@ -213,7 +213,7 @@ public:
                 return invalid("keys: row ", row, " belongs to ",
                                placement_.devices[static_cast<size_t>(owners[row])],
                                ", not to shard ", shard,
-                               "; insert() sends each row where it belongs");
+                               "; use insert(), which sends each row to its shard");
             }
         }
         return absl::OkStatus();

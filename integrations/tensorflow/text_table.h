@@ -40,7 +40,7 @@ public:
     std::int64_t size() const { return map_.size(); }
     std::int64_t memory() const { return map_.memory(); }
 
-    /// Calls make(rows, &keys), which gives the tensor for the keys, once their count is known.
+    /// Calls make(rows, &keys) once the row count is known; it sets the tensor for the keys.
     template <class Make>
     absl::Status export_from(std::int64_t begin, std::int64_t limit, std::int64_t* next,
                              std::vector<std::int32_t>* indices, Make&& make) const {
@@ -75,7 +75,7 @@ public:
     }
     absl::Status add(tf::OpKernelContext* ctx, tf::Tensor const& keys, Added* added) {
         std::vector<std::uint8_t> const nothing(static_cast<size_t>(keys.NumElements()));
-        return store_.upsert(batch_of(ctx, keys), nothing.data(), TH_FIRST, added);
+        return store_.accumulate(batch_of(ctx, keys), nothing.data(), TH_FIRST, added);
     }
     absl::Status erase(tf::OpKernelContext* ctx, tf::Tensor const& keys) {
         return store_.erase(batch_of(ctx, keys));
@@ -118,8 +118,8 @@ struct TextStore {
     std::vector<tf::tstring> cells;
     size_t width = 1;
 
-    absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& batch, tf::Tensor const& values,
-                        th_reduce reduce) {
+    absl::Status accumulate(tf::OpKernelContext* ctx, tf::Tensor const& batch,
+                            tf::Tensor const& values, th_reduce reduce) {
         // Allocate first: once the keys have changed, nothing may fail.
         auto const* const given = values.flat<tf::tstring>().data();
         std::vector<tf::tstring> rows(given, given + values.NumElements());
@@ -193,16 +193,16 @@ public:
         }
         return absl::OkStatus();
     }
-    absl::Status upsert(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
-                        th_reduce reduce) override {
+    absl::Status accumulate(tf::OpKernelContext* ctx, tf::Tensor const& keys,
+                            tf::Tensor const& values, th_reduce reduce) override {
         if (reduce != TH_FIRST && reduce != TH_LAST) {
-            return invalid("reduce: expected first or last for values that are strings, got ",
+            return invalid("reduce: expected first or last for string values, got ",
                            reduce == TH_SUM   ? "sum"
                            : reduce == TH_MIN ? "min"
                                               : "max");
         }
         Writing const guard(lock_);
-        return store_.upsert(ctx, keys, values, reduce);
+        return store_.accumulate(ctx, keys, values, reduce);
     }
     absl::Status assign(tf::OpKernelContext* ctx, tf::Tensor const& keys, tf::Tensor const& values,
                         bool* exists) override {
@@ -234,7 +234,7 @@ public:
         TextStore<Keys> made;
         made.width = store_.width;
         TF_RETURN_IF_ERROR(made.keys.create(key_, capacity_, hash_bits_));
-        TF_RETURN_IF_ERROR(made.upsert(ctx, keys, values, TH_LAST));
+        TF_RETURN_IF_ERROR(made.accumulate(ctx, keys, values, TH_LAST));
         Writing const guard(lock_);
         std::swap(store_, made);
         return absl::OkStatus();

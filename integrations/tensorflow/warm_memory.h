@@ -15,7 +15,7 @@ namespace tensorhash_tf {
 /// Smaller outputs stay in TensorFlow's memory.
 constexpr std::int64_t kWarmBytes = std::int64_t{1} << 20;
 
-/// Engine memory under a tensor. It goes back to the engine with its last tensor, on any thread.
+/// Engine memory under a tensor. Freeing the last tensor returns it to the engine, on any thread.
 class WarmBuffer final : public tf::TensorBuffer {
 public:
     WarmBuffer(th_memory memory, std::size_t used)

@@ -1,5 +1,5 @@
-// Python arrays as tensors: plain NumPy arrays by their own interface, others by the buffer
-// protocol.
+// Converts Python arrays to tensors. Plain NumPy arrays go through NumPy's C interface, others
+// through the buffer protocol or DLPack.
 #include "array_in.hpp"
 
 #include <nanobind/stl/string.h>
@@ -18,7 +18,8 @@
 namespace tensorhash::bindings {
 namespace {
 
-// Holds the exporter's memory. The last copy of a tensor may die on any thread: the GIL is taken.
+// Keeps the exporter's memory alive. The last copy of a tensor may be destroyed on any thread, so
+// the destructor takes the GIL.
 struct HeldBuffer {
     Py_buffer view{};
 
@@ -32,7 +33,7 @@ struct HeldBuffer {
     }
 };
 
-// What is asked for: argument and dtype as messages name them, and another name for the elements.
+// `argument` and `wanted` are for messages. `as` reinterprets elements of the same width.
 struct Request {
     char const* argument;
     Dtype wanted = Dtype::Undefined;
@@ -41,7 +42,7 @@ struct Request {
 
 struct Format {
     Dtype dtype;
-    bool swapped;  // bytes are in the other order
+    bool swapped;  // the byte order is not the machine's
 };
 
 Dtype signed_of(Py_ssize_t bytes) {
@@ -87,7 +88,8 @@ Dtype float_of(Py_ssize_t bytes) {
     }
 }
 
-// The struct-module letter says the kind; the width is the exporter's, since 'l' has two.
+// The struct-module letter gives the kind. The width is the exporter's, since 'l' may have 4 or 8
+// bytes.
 Format parse_format(Py_buffer const& view) {
     std::string_view format = view.format != nullptr ? view.format : "B";
     char const order = format.empty() ? '\0' : format.front();
@@ -129,21 +131,22 @@ std::string dtype_text(nb::handle object) {
     return dtype.is_none() ? "" : nb::cast<std::string>(nb::str(dtype));
 }
 
-// How an array of such elements goes in all the same, or nothing; `got` is NumPy's name of them.
+// The hint of an error message: how to convert such elements. `got` is NumPy's dtype name. Empty if
+// there is no simple way.
 std::string way_in(std::string const& argument, std::string_view got) {
     std::string const rows = ".reshape(len(" + argument + "), -1)";
     if (got.starts_with("datetime64") || got.starts_with("timedelta64")) {
         return "; pass " + argument + ".view(\"int64\")";
     }
     if (got == "object") {
-        return "; pass " + argument + ".tolist(): the numbers of a list are checked one by one";
+        return "; pass " + argument + ".tolist(): each number of a list is checked";
     }
     if (got.starts_with("|S")) {
-        return "; strings are keys as rows of bytes: pass " + argument +
+        return "; strings can be keys as rows of bytes: pass " + argument +
                ".astype(\"S\").view(\"uint8\")" + rows;
     }
     if (got.starts_with("<U") || got.starts_with(">U") || got.starts_with("StringDType")) {
-        return "; strings are keys as rows of code points: pass " + argument +
+        return "; strings can be keys as rows of code points: pass " + argument +
                ".astype(\"U\").view(\"uint32\")" + rows;
     }
     return "";
@@ -179,7 +182,7 @@ Tensor from_view(std::shared_ptr<HeldBuffer> held, nb::handle object, Request co
 
 bool is_bfloat16(nb::handle object) { return dtype_text(object) == "bfloat16"; }
 
-// No tensor if the exporter refuses; its error is dropped, since the caller has other ways to try.
+// Returns nullopt if the exporter refuses. Drops its error, since the caller tries other ways.
 std::optional<Tensor> try_buffer(nb::handle object, Request const& request) {
     auto held = std::make_shared<HeldBuffer>();
     if (PyObject_GetBuffer(object.ptr(), &held->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {

@@ -1,4 +1,4 @@
-// Python arrays as tensors, without a copy: the buffer protocol and DLPack.
+// Converts Python arrays to tensors without a copy, through the buffer protocol or DLPack.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,18 +10,18 @@
 
 namespace tensorhash::bindings {
 
-/// A tensor over the memory of `object`: a bound Tensor, anything with the buffer protocol or with
-/// `__dlpack__` (a bare capsule too). Strides are kept; a foreign byte order alone costs a copy.
-/// Errors name `argument` and `wanted`, which is not checked otherwise: that is the table's work.
+/// Returns a tensor over the memory of `object`: a bound Tensor, a DLPack capsule, or anything with
+/// the buffer protocol or `__dlpack__`. Keeps strides; copies only to swap bytes. `argument` and
+/// `wanted` are for messages: the table checks the dtype.
 Tensor to_tensor(nanobind::handle object, char const* argument, Dtype wanted = Dtype::Undefined);
 
-/// The same, read as `dtype` of equal width: bfloat16 arrays come as uint16.
+/// Like to_tensor(), but reads elements of the same width as `dtype`: bfloat16 arrives as uint16.
 Tensor to_tensor_as(nanobind::handle object, char const* argument, Dtype dtype);
 
-/// Takes over what a DLPack capsule of either name holds, or asks `object` for one.
+/// Takes ownership from a DLPack capsule, legacy or versioned, or from `object.__dlpack__()`.
 Tensor tensor_from_dlpack(nanobind::handle object, char const* argument);
 
-/// "ndarray", "int": the class of an object, for messages.
+/// The class name of an object, such as "ndarray", for messages.
 std::string class_name(nanobind::handle object);
 
 }  // namespace tensorhash::bindings

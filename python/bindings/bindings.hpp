@@ -1,4 +1,4 @@
-// What the files of the extension have in common: one bind function per bound class.
+// Declares the functions that register classes and functions with the extension module.
 #pragma once
 
 #include <nanobind/nanobind.h>

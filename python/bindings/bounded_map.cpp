@@ -1,4 +1,4 @@
-// The bound BoundedHashMap: as HashMap, with scores in and evicted rows out.
+// Binds BoundedHashMap: HashMap's methods with scores as an argument and evicted rows as a result.
 #include "tensorhash/bounded_map.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -30,7 +30,8 @@ AdmittedRows activate(BoundedHashMap& self, nb::handle keys, nb::object scores) 
 }  // namespace
 
 void bind_bounded_map(nb::module_& m) {
-    nb::class_<BoundedHashMap> table(m, "BoundedHashMap", "A table that evicts.");
+    nb::class_<BoundedHashMap> table(m, "BoundedHashMap",
+                                     "A hash table with a maximum size. It evicts entries.");
     table
         .def("__init__", &construct, nb::arg("max_capacity"), nb::arg("key"), nb::arg("values"),
              nb::arg("eviction"), nb::arg("device"), nb::arg("seed").none() = nb::none())

@@ -1,5 +1,5 @@
-// The bound coordinate tables: Python arrays in, bound tensors out, the GIL released around the
-// core's work.
+// Binds the coordinate tables. Methods take Python arrays, release the GIL while the core works,
+// and return bound tensors.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -26,7 +26,7 @@ std::optional<Capacity> to_capacity(std::optional<std::int64_t> rows) {
     return rows ? std::optional(Capacity{*rows}) : std::nullopt;
 }
 
-/// A method without arguments, the GIL released around it.
+/// Calls a method that has no arguments, without the GIL.
 template <auto Method, class Table>
 auto without_arguments(Table const& self) {
     return without_gil([&] { return (self.*Method)(); });
@@ -67,7 +67,7 @@ char const* key_name(CoordTableBase const& self) {
 
 void bind_base(nb::module_& m) {
     using Base = CoordTableBase;
-    nb::class_<Base>(m, "CoordTableBase", "What the tables of coordinates have in common.")
+    nb::class_<Base>(m, "CoordTableBase", "The common base of the coordinate tables.")
         .def("insert", &insert, nb::arg("coords"))
         .def("search", &search, nb::arg("query"), nb::arg("mode"))
         .def("expand_with_offsets", &expand_with_offsets, nb::arg("base"), nb::arg("offsets"))

@@ -1,4 +1,4 @@
-// Python arrays as tensors: DLPack, the way in of torch, JAX and everyone else.
+// Imports arrays of torch, JAX and other libraries through DLPack.
 #include <nanobind/stl/string.h>
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tensorhash::bindings {
 namespace {
 
 constexpr long kCpuDevice = 1;
-constexpr long kPinnedHostDevice = 3;  // CUDA host memory: the CPU reads it like any other
+constexpr long kPinnedHostDevice = 3;  // page-locked host memory of CUDA, which the CPU can read
 
 template <class Managed>
 Tensor consume(PyObject* capsule, char const* name, char const* used_name, char const* argument) {
@@ -47,23 +47,23 @@ Tensor from_capsule(nb::handle object, char const* argument) {
     std::string const found = name != nullptr ? name : "(no name)";
     if (found.starts_with("used_dltensor")) {
         throw ValueError(std::string(argument) +
-                         ": this DLPack capsule was consumed already; a capsule serves once");
+                         ": expected an unused DLPack capsule, got one that was already imported");
     }
     throw TypeError(std::string(argument) +
                     ": expected a capsule named \"dltensor\" or \"dltensor_versioned\", got \"" +
                     found + "\"");
 }
 
-// Raises what the owner of `argument` raised as a ValueError that names the argument.
+// Raises the owner's error again, as a ValueError that names `argument`.
 [[noreturn]] void refuse_for_owner(nb::python_error& error, char const* argument,
                                    char const* refused_to) {
-    if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is not a refusal
+    if (!error.matches(PyExc_Exception)) throw;  // KeyboardInterrupt and the like
     std::string const why = nb::cast<std::string>(nb::str(error.value()));
     nb::raise_from(error, PyExc_ValueError, "%s: its owner refused to %s: %s", argument, refused_to,
                    why.c_str());
 }
 
-// The first of the two integers that DLPack asks for, or nothing if `device` is anything else.
+// The device type of a (type, id) pair of integers; nullopt if `device` is no such pair.
 std::optional<long> device_type(nb::handle device) {
     if (PySequence_Check(device.ptr()) == 0 || PySequence_Size(device.ptr()) != 2) {
         PyErr_Clear();
@@ -96,8 +96,8 @@ void require_host_memory(nb::handle object, char const* argument) {
     std::optional<long> const type = device_type(device);
     if (!type) {
         throw TypeError(std::string(argument) +
-                        ": expected __dlpack_device__() to give two integers, a device type and a "
-                        "number, got " +
+                        ": expected __dlpack_device__() to return two integers, the device type "
+                        "and id, got " +
                         nb::cast<std::string>(nb::repr(device)));
     }
     if (*type == kCpuDevice || *type == kPinnedHostDevice) return;
@@ -118,7 +118,7 @@ nb::object export_capsule(nb::handle object, char const* argument) {
         try {
             return method(nb::arg("max_version") = nb::make_tuple(1, 0));
         } catch (nb::python_error& error) {
-            // Producers from before DLPack 1.0 do not know the keyword.
+            // Producers older than DLPack 1.0 do not accept max_version.
             if (!error.matches(PyExc_TypeError)) throw;
         }
         return method();

@@ -1,4 +1,5 @@
-// Tensors as DLPack capsules. Whoever imports one renames it; if nobody does, it frees the memory.
+// Exports tensors as DLPack capsules. An importer renames the capsule; the destructor of a capsule
+// that was not renamed frees the memory.
 #include "dlpack_out.hpp"
 
 #include "bindings.hpp"
@@ -42,9 +43,10 @@ nb::object legacy_capsule(Tensor const& tensor) {
 
 nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object max_version,
                            nb::object dl_device, nb::object copy) {
-    if (!stream.is_none()) throw nb::buffer_error("stream: memory on the CPU has none, pass None");
+    if (!stream.is_none()) throw nb::buffer_error("stream: expected None for memory on the CPU");
     if (!dl_device.is_none() && nb::cast<int>(nb::int_(dl_device[0])) != 1) {
-        throw nb::buffer_error("dl_device: this build exports to the CPU only, (1, 0)");
+        throw nb::buffer_error(
+            "dl_device: expected the CPU, (1, 0): this build exports to no other");
     }
     bool const copied = !copy.is_none() && nb::cast<bool>(copy);
     Tensor const shared = copied ? without_gil([&] { return tensor.clone(); }) : tensor;
@@ -53,8 +55,8 @@ nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object m
     }
     if (shared.read_only()) {
         throw nb::buffer_error(
-            "the array is read-only, which DLPack before 1.0 cannot say; "
-            "ask with max_version=(1, 0) or copy=True");
+            "the array is read-only, which DLPack before 1.0 cannot express; "
+            "pass max_version=(1, 0) or copy=True");
     }
     return legacy_capsule(shared);
 }

@@ -1,4 +1,4 @@
-// Tensors as DLPack capsules, of the old name and of the versioned one.
+// Exports tensors as DLPack capsules, legacy or versioned.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,10 +7,10 @@
 
 namespace tensorhash::bindings {
 
-/// A "dltensor" capsule. It cannot say that the memory is read-only: the caller answers for that.
+/// A "dltensor" capsule. It cannot mark memory as read-only: the caller must prevent writes.
 nanobind::object legacy_capsule(Tensor const& tensor);
 
-/// The `__dlpack__` of the array API standard; BufferError for what cannot be exported as asked.
+/// `__dlpack__` of the array API standard. Raises BufferError if the export is not possible.
 nanobind::object standard_dlpack(Tensor const& tensor, nanobind::object stream,
                                  nanobind::object max_version, nanobind::object dl_device,
                                  nanobind::object copy);

@@ -1,4 +1,4 @@
-// Which Python exception each exception of the library becomes.
+// Translates the library's exceptions to Python's.
 #include "tensorhash/error.hpp"
 
 #include <exception>
@@ -10,7 +10,7 @@
 namespace tensorhash::bindings {
 namespace {
 
-// OSError(code, text) picks its own subclass: FileNotFoundError, PermissionError, ...
+// OSError(code, text) becomes FileNotFoundError, PermissionError, ... by its code.
 void set_os_error(SystemError const& error) {
     PyObject* arguments = Py_BuildValue("(is)", error.code(), error.what());
     if (arguments == nullptr) return;
@@ -18,7 +18,7 @@ void set_os_error(SystemError const& error) {
     Py_DECREF(arguments);
 }
 
-/// How a Python user casts the argument; the library's own sentence knows no framework.
+/// Adds how to cast the argument in NumPy and torch, which the library itself does not know.
 std::string with_cast(DtypeError const& error) {
     std::string const wanted(name(error.expected()));
     return std::string(error.what()) + "; cast it first, with " + error.argument() + ".astype(\"" +

@@ -1,4 +1,4 @@
-// What tables that evict have in common on the way to Python and back: scores in, evicted rows out.
+// Shared by the bindings of tables that evict: scores as an argument, evicted rows as a result.
 #pragma once
 
 #include <nanobind/stl/tuple.h>
@@ -11,7 +11,7 @@
 namespace tensorhash::bindings {
 
 using EvictedRows = std::tuple<Tensor, std::vector<Tensor>, Tensor>;  // keys, values, scores
-using AdmittedRows = std::tuple<Tensor, Tensor, EvictedRows>;         // indices, mask, who left
+using AdmittedRows = std::tuple<Tensor, Tensor, EvictedRows>;         // indices, mask, evicted
 
 inline AdmittedRows to_rows(Admitted&& admitted) {
     Evicted& gone = admitted.evicted;
@@ -36,8 +36,8 @@ std::vector<Tensor> get_and_touch(Map& self, nb::handle keys, Arrays const& defa
     return without_gil([&] { return self.get_and_touch(rows, otherwise, ranks); });
 }
 
-/// What a table that evicts has beyond the others; `Add` is its verb with values, a reduce for each
-/// and scores.
+/// Binds the methods that only tables with eviction have. `Add` takes keys, values, one reduction
+/// per column and scores.
 template <auto Add, class Map>
 void bind_evicting(nb::class_<Map>& table) {
     table

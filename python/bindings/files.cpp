@@ -1,4 +1,5 @@
-// Files that the package itself writes and reads, .npz among them, by the core's rules.
+// Binds the core's rules for files, for the formats that the Python package reads and writes
+// itself.
 #include "tensorhash/file.hpp"
 
 #include "table_in.hpp"
@@ -7,7 +8,7 @@ namespace tensorhash::bindings {
 
 void bind_files(nb::module_& m) {
     nb::class_<FileReplacement>(m, "FileReplacement",
-                                "A new file that takes the place of another on commit().")
+                                "A new file that replaces another one on commit().")
         .def(
             "__init__",
             [](FileReplacement* self, nb::bytes const& file_name) {
@@ -18,7 +19,7 @@ void bind_files(nb::module_& m) {
         .def("discard", &FileReplacement::discard)
         .def("commit", [](FileReplacement& self) { without_gil([&] { self.commit(); }); });
     m.def("load_limit", &load_limit, nb::arg("file_bytes"), nb::arg("max_bytes").none(),
-          "The most bytes that loading a file may take.");
+          "The most bytes of memory that loading a file may use.");
 }
 
 }  // namespace tensorhash::bindings

@@ -1,5 +1,5 @@
-// Voxels, neighbours and operations on coordinates: the free functions of the core behind
-// tensorhash.coords.
+// Binds the core's free functions for tensorhash.coords: voxels, neighbours and operations on
+// coordinates.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -49,25 +49,26 @@ Tensor voxel_coords(nb::handle points, std::vector<double> const& voxel_size,
 Tensor reduce_voxels(nb::handle values, nb::handle inverse, std::int64_t voxels,
                      std::string const& reduce) {
     Tensor const rows = to_tensor(values, "features");
-    Tensor const numbers = to_tensor(inverse, "inverse");
+    Tensor const voxel_of_row = to_tensor(inverse, "inverse");
     return without_gil([&] {
-        return coords::reduce_voxels(rows, numbers, voxels, coords::voxel_reduce_from_name(reduce));
+        return coords::reduce_voxels(rows, voxel_of_row, voxels,
+                                     coords::voxel_reduce_from_name(reduce));
     });
 }
 
 Csr radius_search(nb::handle points, nb::handle queries, double radius, nb::handle batch,
                   nb::handle query_batch, std::optional<std::int64_t> max_neighbors) {
     coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
-    coords::Cloud const asked = to_cloud(queries, query_batch, "queries", "query_batch");
-    return to_csr(
-        without_gil([&] { return coords::radius_search(cloud, asked, radius, max_neighbors); }));
+    coords::Cloud const query_cloud = to_cloud(queries, query_batch, "queries", "query_batch");
+    return to_csr(without_gil(
+        [&] { return coords::radius_search(cloud, query_cloud, radius, max_neighbors); }));
 }
 
 Csr knn_search(nb::handle points, nb::handle queries, std::int64_t k, nb::handle batch,
                nb::handle query_batch) {
     coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
-    coords::Cloud const asked = to_cloud(queries, query_batch, "queries", "query_batch");
-    return to_csr(without_gil([&] { return coords::knn_search(cloud, asked, k); }));
+    coords::Cloud const query_cloud = to_cloud(queries, query_batch, "queries", "query_batch");
+    return to_csr(without_gil([&] { return coords::knn_search(cloud, query_cloud, k); }));
 }
 
 using Pair = std::pair<Tensor, Tensor>;
@@ -98,13 +99,14 @@ void bind_geometry(nb::module_& m) {
           nb::arg("reduce"));
     m.def("radius_search", &radius_search, nb::arg("points"), nb::arg("queries"), nb::arg("radius"),
           nb::arg("batch").none(), nb::arg("query_batch").none(), nb::arg("max_neighbors").none(),
-          "(indices, distances, offsets).");
+          "(indices int64 [P], distances float64 [P], offsets int64 [M + 1]).");
     m.def("knn_search", &knn_search, nb::arg("points"), nb::arg("queries"), nb::arg("k"),
-          nb::arg("batch").none(), nb::arg("query_batch").none(), "(indices, distances, offsets).");
+          nb::arg("batch").none(), nb::arg("query_batch").none(),
+          "(indices int64 [P], distances float64 [P], offsets int64 [M + 1]).");
     m.def("expand_coords", &expand_coords, nb::arg("coords"), nb::arg("offsets"), nb::arg("chunk"),
-          nb::arg("batches").none(), "(coords, batch offsets).");
+          nb::arg("batches").none(), "(coords [M, 1 + D], batch offsets int64 [B + 1]).");
     m.def("stride_coords", &stride_coords, nb::arg("coords"), nb::arg("stride"),
-          nb::arg("batches").none(), "(coords, batch offsets).");
+          nb::arg("batches").none(), "(coords [M, 1 + D], batch offsets int64 [B + 1]).");
 }
 
 }  // namespace tensorhash::bindings

@@ -1,4 +1,4 @@
-// Taking the GIL back, also when there is no interpreter left to come back to.
+// Takes the GIL back, also while the interpreter is shutting down.
 #include "gil.hpp"
 
 #if defined(__GLIBCXX__)
@@ -14,7 +14,8 @@ ReleasedGil::~ReleasedGil() {
     try {
         PyEval_RestoreThread(state_);
     } catch (abi::__forced_unwind const&) {
-        // Neither swallowing nor passing on is allowed here; the end of the process ends the wait.
+        // A forced unwind must not be swallowed, and must not leave a destructor. So wait until the
+        // process ends.
         for (;;) pause();
     }
 }

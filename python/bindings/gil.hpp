@@ -1,4 +1,4 @@
-// The GIL released around the core's work, and only there.
+// Releases the GIL while the core works.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,9 +7,9 @@
 
 namespace tensorhash::bindings {
 
-/// Without the GIL from construction to destruction. A daemon thread that comes back when the
-/// interpreter is already shutting down stays here for good, as in Python 3.14; before that
-/// version Python ends such a thread by an unwind that C++ destructors cannot let through.
+/// Releases the GIL from construction to destruction. A daemon thread that asks for it while the
+/// interpreter shuts down waits forever, as in Python 3.14. Older versions end such a thread by
+/// unwinding its stack, which is not allowed through a C++ destructor.
 class ReleasedGil {
 public:
     ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
@@ -21,7 +21,7 @@ private:
     PyThreadState* state_;
 };
 
-/// Runs `work` with the GIL released; it must not touch a Python object.
+/// Runs `work` without the GIL. `work` must not touch a Python object.
 template <class Work>
 auto without_gil(Work&& work) {
     ReleasedGil released;

@@ -1,4 +1,5 @@
-// The bound HashMap: Python arrays in, bound tensors out, the GIL released around the core's work.
+// Binds HashMap. Methods take Python arrays, release the GIL while the core works, and return bound
+// tensors.
 #include "tensorhash/hash_map.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -18,7 +19,7 @@ void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key
     });
 }
 
-// Every batch verb has the same three steps: arrays in, work without the GIL, tensors out.
+// Every batch method has three steps: convert the arrays, work without the GIL, return tensors.
 template <Located (HashMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
 Pair keys_and_values(HashMap& self, nb::handle keys, Arrays const& values) {
     Tensor const rows = key_rows(self, keys);
@@ -66,7 +67,7 @@ std::vector<Tensor> unique_rows(nb::handle array, bool index, bool inverse, bool
 
 void bind_hash_map(nb::module_& m) {
     nb::class_<HashMap> table(m, "HashMap",
-                              "The table itself; a HashSet is one without value columns.");
+                              "A hash table. A HashSet is one without value columns.");
     table
         .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
              nb::arg("device"), nb::arg("seed").none() = nb::none())
@@ -96,7 +97,7 @@ void bind_hash_map(nb::module_& m) {
     bind_listings(table);
     bind_storage(table);
     m.def("unique", &unique_rows, nb::arg("array"), nb::arg("index"), nb::arg("inverse"),
-          nb::arg("counts"), "The distinct rows, then what is asked for, in this order.");
+          nb::arg("counts"), "[distinct rows], then index, inverse and counts if requested.");
 }
 
 }  // namespace tensorhash::bindings

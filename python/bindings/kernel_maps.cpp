@@ -1,4 +1,4 @@
-// Kernel maps: the bound result and the functions that make it.
+// Binds KernelMap and the functions that make one.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -46,7 +46,7 @@ KernelMap map_of_offsets(nb::handle in_coords, nb::handle out_coords, Shape cons
         [&] { return coords::kernel_map_from_offsets(in, out, stride, offsets, duplicates); });
 }
 
-/// A map from its parts, each contiguous and of the dtype that a map has.
+/// A map from its parts, which must be contiguous and have the right dtypes.
 KernelMap map_of_parts(nb::handle in_maps, nb::handle out_maps, nb::handle offsets,
                        std::int64_t num_in, std::int64_t num_out,
                        std::optional<std::int64_t> identity_map_index, std::string const& strategy,
@@ -80,7 +80,7 @@ std::tuple<Tensor, Tensor, Tensor> csr(KernelMap const& self) {
 }  // namespace
 
 void bind_kernel_maps(nb::module_& m) {
-    nb::class_<KernelMap>(m, "KernelMap", "Pairs grouped by kernel offset.")
+    nb::class_<KernelMap>(m, "KernelMap", "Pairs (in row, out row), grouped by kernel offset.")
         .def_ro("in_maps", &KernelMap::in_maps)
         .def_ro("out_maps", &KernelMap::out_maps)
         .def_ro("offsets", &KernelMap::offsets)

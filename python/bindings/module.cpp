@@ -1,11 +1,11 @@
-// The extension module tensorhash._core: the C++ classes as the Python package uses them.
+// Defines the extension module tensorhash._core.
 #include "bindings.hpp"
 #include "tensorhash/version.hpp"
 
 NB_MODULE(_core, m) {
     using namespace tensorhash::bindings;
 #if defined(NDEBUG)
-    // Others may hold our arrays until after the interpreter has gone; that is no news to a user.
+    // Other libraries may hold our arrays until after the interpreter has ended: not our leak.
     nb::set_leak_warnings(false);
 #endif
     m.doc() = "The C++ core of tensorhash. Use the classes of `tensorhash` instead.";

@@ -1,6 +1,5 @@
-// The few entries of NumPy's C interface that we need. Their places and the first fields of an
-// array are the same in NumPy 1 and 2, so that no header of NumPy is needed and one build serves
-// both.
+// Uses a few entries of NumPy's C interface without its headers. Their positions, and the first
+// fields of an array, are the same in NumPy 1 and 2, so one build works with both.
 #include "numpy_arrays.hpp"
 
 #include <memory>
@@ -42,10 +41,10 @@ struct Interface {
     int (*set_base_object)(PyObject* array, PyObject* base);
 };
 
-// Written once, at import.
+// Set once, at import.
 std::optional<Interface> numpy;
 
-// NumPy's numbers follow C's types; long has 64 bits wherever we build.
+// NumPy numbers its dtypes by C type. `long` has 64 bits on every platform that we support.
 static_assert(sizeof(long) == 8 && sizeof(long long) == 8 && sizeof(int) == 4);
 
 Dtype dtype_of_number(int number) {
@@ -65,7 +64,8 @@ int number_of_dtype(Dtype dtype) {
     return -1;
 }
 
-// Holds an array. The last copy of a tensor may die on any thread: the GIL is taken.
+// Keeps an array alive. The last copy of a tensor may be destroyed on any thread, so the destructor
+// takes the GIL.
 struct HeldObject {
     PyObject* object;
 
@@ -129,15 +129,14 @@ std::optional<Tensor> tensor_from_numpy(nb::handle object) {
 nb::object numpy_from_tensor(nb::handle object) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(object);
     int const number = number_of_dtype(tensor.dtype());
-    // Without memory NumPy would take some of its own: the buffer protocol has an address for such
-    // arrays.
+    // For a null pointer NumPy would allocate memory. The buffer protocol exports empty arrays too.
     if (!numpy || number < 0 || tensor.data() == nullptr) return nb::none();
     nb::object array = nb::steal(
         numpy->new_from_descr(numpy->array_type, numpy->descr_from_type(number), tensor.rank(),
                               reinterpret_cast<Py_ssize_t const*>(tensor.shape().data()),
                               reinterpret_cast<Py_ssize_t const*>(tensor.byte_strides().data()),
                               tensor.data(), tensor.read_only() ? 0 : kWriteable, nullptr));
-    // The base is stolen, also when that fails.
+    // set_base_object steals the reference, even if it fails.
     if (!array.is_valid() || numpy->set_base_object(array.ptr(), Py_NewRef(object.ptr())) != 0) {
         nb::raise_python_error();
     }

@@ -1,4 +1,4 @@
-// update() of any bound table, and the class its optimizers come in.
+// Binds update() for every table, and the class that holds an optimizer.
 #pragma once
 
 #include "table_in.hpp"
@@ -6,7 +6,7 @@
 
 namespace tensorhash::bindings {
 
-/// A class of our own: nanobind would take a variant apart.
+/// Wraps the variant, because nanobind would convert a bare one to its alternative.
 struct BoundOptimizer {
     Optimizer value;
 };

@@ -1,4 +1,4 @@
-// The bound ShardedHashMap: HashMap's calls and those of shards; a policy may be a Python function.
+// Binds ShardedHashMap: HashMap's methods and those on shards. A policy may be a Python function.
 #include "tensorhash/sharded/sharded_map.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -15,8 +15,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A policy in Python, which any thread may copy and let go of. Every copy owns a reference of its
-/// own: that is what the garbage collector counts.
+/// A policy written in Python. Any thread may copy or destroy it. Each copy owns a reference,
+/// because the garbage collector counts references.
 class PythonRoute {
 public:
     explicit PythonRoute(nb::object function) : function_(std::move(function)) {}
@@ -34,8 +34,8 @@ public:
 
     void operator()(Tensor const& keys, int shards, std::span<std::int32_t> shard) const {
         nb::gil_scoped_acquire gil;
-        nb::object const function = function_;  // stays while it runs
-        if (!function.is_valid()) throw ValueError("policy: the garbage collector has taken it");
+        nb::object const function = function_;  // keeps it alive while it runs
+        if (!function.is_valid()) throw ValueError("policy: the garbage collector has freed it");
         Tensor const given = to_tensor(function(keys, shards), "policy", Dtype::Int32).contiguous();
         auto const answers = given.as<std::int32_t>();
         if (answers.size() != shard.size()) {
@@ -45,21 +45,21 @@ public:
         std::copy(answers.begin(), answers.end(), shard.begin());
     }
     nb::handle function() const { return function_; }
-    /// For the collector: with the GIL, when nobody can reach the table any more.
+    /// Drops the function. For tp_clear, which has the GIL and an unreachable table.
     void forget() const { nb::object const last = std::move(function_); }
 
 private:
     mutable nb::object function_;
 };
 
-/// The bound table's policy, if it is one in Python.
+/// The bound table's policy if it is a Python function, else null.
 PythonRoute const* python_route(PyObject* self) {
     if (!nb::inst_ready(self)) return nullptr;
     return nb::inst_ptr<ShardedHashMap>(self)->policy().route.target<PythonRoute>();
 }
 
-// A policy that refers to whoever owns the table is a cycle, which Python can only see if it is
-// shown.
+// A policy that refers to the table's owner makes a reference cycle. The collector sees it only
+// through tp_traverse.
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (PythonRoute const* const route = python_route(self)) Py_VISIT(route->function().ptr());
@@ -77,8 +77,8 @@ PyType_Slot collector_slots[] = {
     {0, nullptr},
 };
 
-/// "hash", "mod", or (name, function): the function gets a bound tensor of keys and the number of
-/// shards, and gives int32 [N].
+/// "hash", "mod", or (name, function). The function takes a bound tensor of keys and the number of
+/// shards, and returns int32 [N].
 ShardPolicy to_policy(nb::handle policy) {
     if (nb::isinstance<nb::str>(policy)) return policy_from_name(nb::cast<std::string>(policy));
     auto const [name, function] = nb::cast<std::pair<std::string, nb::object>>(policy);
@@ -121,7 +121,7 @@ AdmittedRows admit_zeros(ShardedHashMap& self, nb::handle keys, nb::object score
     return to_rows(without_gil([&] { return self.admit(rows, ranks); }));
 }
 
-/// None if the table is not bounded.
+/// nullopt if the table is not bounded.
 std::optional<std::string> eviction(ShardedHashMap const& self) {
     auto const bound = without_gil([&] { return self.bound(); });
     return bound ? std::optional<std::string>(eviction_name(bound->eviction)) : std::nullopt;
@@ -206,15 +206,14 @@ Names device_names(ShardedHashMap const& self) {
     return names;
 }
 
-/// A number of its own or all of them.
+/// The count of one shard, or of all shards if none is given.
 template <std::int64_t (ShardedHashMap::*One)(std::size_t) const,
           std::int64_t (ShardedHashMap::*All)() const>
 std::int64_t count(ShardedHashMap const& self, std::optional<std::size_t> shard) {
     return without_gil([&] { return shard ? (self.*One)(*shard) : (self.*All)(); });
 }
 
-/// The verbs of a bounded table: by their arguments, scores among them, apart from those of one
-/// that is not.
+/// Binds the methods of a bounded table. Their `scores` argument selects the overload.
 void bind_bound(nb::class_<ShardedHashMap>& table) {
     bind_evicting<nb::overload_cast<Tensor const&, std::vector<Tensor> const&,
                                     std::vector<Reduce> const&, Tensor const&>(

@@ -1,4 +1,4 @@
-// What the bound tables share: element specs and batches out of Python objects.
+// Shared by the bound tables: converts Python objects to elements and batches.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -44,8 +44,8 @@ inline std::vector<ElementSpec> to_specs(std::vector<Element> const& elements) {
     return specs;
 }
 
-template <class Answer>
-Pair to_pair(Answer&& located) {
+template <class Result>
+Pair to_pair(Result&& located) {
     return {std::move(located.indices), std::move(located.mask)};
 }
 
@@ -54,7 +54,7 @@ Tensor key_rows(Map const& self, nb::handle keys) {
     return to_tensor(keys, "keys", self.key_element().dtype);
 }
 
-// `elements` are for messages: how many arrays there must be is the core's to check.
+// `elements` are for messages. The core checks the number of arrays.
 inline std::vector<Tensor> to_tensors(Arrays const& arrays, char const* argument,
                                       std::vector<Element> const& elements = {}) {
     std::size_t const count = nb::len(arrays);
@@ -76,8 +76,7 @@ inline std::vector<Reduce> to_reduces(std::vector<std::string> const& words) {
     return reduces;
 }
 
-// Bytes that come from a pickle or from another table were made by a program that could do anything
-// anyway.
+// Bytes of a pickle or of another table need no limit: a pickle can run any code anyway.
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 
 // File names are bytes on POSIX and need not be UTF-8.

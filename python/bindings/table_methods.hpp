@@ -1,4 +1,4 @@
-// The methods that all bound tables have in common, written once.
+// Binds the methods that several tables share.
 #pragma once
 
 #include "table_in.hpp"

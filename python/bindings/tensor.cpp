@@ -1,4 +1,5 @@
-// The bound Tensor: how results leave the core, by the buffer protocol (NumPy) or DLPack (others).
+// Binds Tensor, which carries results to Python: through NumPy's C interface, the buffer protocol
+// or DLPack.
 #include "tensorhash/tensor.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -18,12 +19,12 @@ namespace tensorhash::bindings {
 namespace {
 
 static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t),
-              "shapes are handed to Python as they are");
+              "shapes are passed to Python without conversion");
 
-// NumPy's int64 is C's long where that has 64 bits, and another type than its long long.
+// NumPy's int64 is C's `long` if that has 64 bits; its `long long` is a different dtype.
 constexpr bool kLongIsInt64 = sizeof(long) == sizeof(std::int64_t);
 
-// bfloat16 has no letter in the struct module: it leaves as uint16 and the Python side names it.
+// The struct module has no letter for bfloat16: export uint16, and let the Python side rename it.
 char const* struct_letter(Dtype dtype) {
     switch (dtype) {
         case Dtype::Bool:
@@ -67,7 +68,7 @@ int refuse(Py_buffer* view, char const* why) {
     return -1;
 }
 
-// The view points at the tensor's own shape and strides, which never change while the object lives.
+// The view points at the tensor's shape and strides, which never change during its lifetime.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.read_only()) {
@@ -77,7 +78,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     if (!wants_strides && !tensor.is_contiguous()) {
         return refuse(view, "this array is not contiguous");
     }
-    // Consumers take a null address as "no memory yet"; an empty array is not that.
+    // Consumers read a null address as "not allocated", which an empty array is not.
     view->buf = tensor.data() != nullptr ? tensor.data() : any_address();
     view->obj = Py_NewRef(self);
     view->len = static_cast<Py_ssize_t>(tensor.bytes());
@@ -117,12 +118,11 @@ Tensor wrap(nb::handle array, std::string const& argument,
 
 void bind_tensor(nb::module_& m) {
     load_numpy();
-    nb::class_<Tensor>(
-        m, "Tensor", nb::type_slots(kBufferSlots),
-        "An array of the core: the buffer protocol and DLPack over one piece of memory.")
+    nb::class_<Tensor>(m, "Tensor", nb::type_slots(kBufferSlots),
+                       "An array of the core. Shares its memory by the buffer protocol and DLPack.")
         .def_static("wrap", &wrap, nb::arg("array").none(), nb::arg("argument") = "array",
                     nb::arg("dtype") = nb::none(),
-                    "Shares the memory of a Python array; `dtype` renames elements of equal width.")
+                    "A tensor over a Python array. `dtype` reinterprets elements of equal width.")
         .def_static(
             "from_dlpack",
             [](nb::handle source, std::string const& argument) {
@@ -139,7 +139,7 @@ void bind_tensor(nb::module_& m) {
         .def("__dlpack_device__", [](Tensor const&) { return std::pair(1, 0); });
     m.def(
         "to_numpy", [](nb::handle_t<Tensor> tensor) { return numpy_from_tensor(tensor); },
-        nb::arg("tensor"), "A NumPy array over the tensor's memory, or None: then ask NumPy.");
+        nb::arg("tensor"), "A NumPy array over the tensor, or None if np.asarray must make it.");
 }
 
 }  // namespace tensorhash::bindings

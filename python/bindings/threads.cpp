@@ -1,4 +1,4 @@
-// Threads, memory, devices and the instruction set: the free functions of the core.
+// Binds the core's functions on threads, cached memory, devices and the instruction set.
 #include "tensorhash/threads.hpp"
 
 #include <nanobind/stl/string.h>
@@ -11,7 +11,7 @@
 namespace tensorhash::bindings {
 
 void bind_threads(nb::module_& m) {
-    m.def("num_threads", &num_threads, "Threads that a call may use.");
+    m.def("num_threads", &num_threads, "The number of threads that a call may use.");
     m.def("set_num_threads", [](int n) { without_gil([&] { set_num_threads(n); }); }, nb::arg("n"));
     m.def(
         "release_memory",
@@ -20,8 +20,8 @@ void bind_threads(nb::module_& m) {
             without_gil([&] { freed = release_memory(); });
             return freed;
         },
-        "Gives memory that is kept for later back to the system.");
-    m.def("instruction_set", &instruction_set, "The level of the CPU back end in use.");
+        "Returns cached memory to the system; the result is in bytes.");
+    m.def("instruction_set", &instruction_set, "The instruction-set level of the CPU back end.");
     m.def(
         "parse_device",
         [](std::string const& text, std::string const& argument) {
@@ -30,7 +30,7 @@ void bind_threads(nb::module_& m) {
             return to_string(device);
         },
         nb::arg("text"), nb::arg("argument"),
-        "The device's canonical name; raises unless tables can live there in this build.");
+        "The device's canonical name. Raises if this build has no tables there.");
 }
 
 }  // namespace tensorhash::bindings

@@ -1,9 +1,9 @@
-// The bound optimizers, and update() of a HashMap.
+// Binds the optimizers, and update() for HashMap.
 #include "optimizer.hpp"
 
 namespace tensorhash::bindings {
 void bind_update(nb::module_& m) {
-    nb::class_<BoundOptimizer>(m, "Optimizer", "One of tensorhash.optim, as the core knows it.")
+    nb::class_<BoundOptimizer>(m, "Optimizer", "An optimizer of tensorhash.optim, for the core.")
         .def_static(
             "sgd",
             [](double lr, double momentum, double weight_decay, bool nesterov) {

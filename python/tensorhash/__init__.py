@@ -1,4 +1,4 @@
-"""Parallel hash tables for tensors: a batch of keys in, a batch of buffer indices out.
+"""Batched, parallel hash tables for tensors.
 
 >>> import numpy as np, tensorhash
 >>> m = tensorhash.HashMap(10, "int64", (1,), "float32", (1,))
@@ -37,7 +37,7 @@ __all__ = [
     "unique",
 ]
 
-# Loaded on first access, and the package that each of them needs.
+# Submodules that load on first access, and the package that each one needs.
 _LAZY: dict[str, str | None] = {
     "coords": None,
     "core": None,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
 else:
-    # Hidden from type checkers: with it they would accept any attribute.
+    # Hidden from type checkers, which would otherwise accept any attribute.
     def __getattr__(name: str) -> Any:
         if name in _LAZY:
             return importlib.import_module(f"tensorhash.{name}")
@@ -61,7 +61,7 @@ else:
 
 
 def __dir__() -> list[str]:
-    """Without parts that cannot be imported: tools read every name that is listed."""
+    """Lists only submodules that can be imported, because tools access every listed name."""
     there = [
         name
         for name, package in _LAZY.items()

@@ -1,4 +1,4 @@
-"""Arguments that are numbers, words or shapes: parsed, or refused with an error that names them."""
+"""Parses arguments that are numbers, words or shapes. Errors name the argument."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tensorhash._types import ShapeLike
 
 
 def integer(value: Any, argument: str, most: int | None = 2**31 - 1) -> int:
-    """An int of 64 bits, from anything that is an integer.
+    """A 64-bit int, from any integer type.
 
-    The core compares it with its own limits; `most` is the upper one, for the message of a number
-    beyond 64 bits. With None the caller compares, and any number of bits may come.
+    The core checks its own limits; `most`, the upper limit, is for the message about a number that
+    does not fit 64 bits. With most=None any int passes, and the caller checks it.
     """
     try:
         number = operator.index(value)
@@ -32,7 +32,7 @@ def optional_integer(value: Any, argument: str, most: int | None = 2**31 - 1) ->
 
 
 def position(index: Any, length: int, argument: str) -> int:
-    """An index from 0 on; negative ones count from the end. IndexError outside of `length`."""
+    """A non-negative index; negative ones count from the end. IndexError outside of `length`."""
     number = integer(index, argument, None)
     if not -length <= number < length:
         raise IndexError(f"{argument}: expected {-length} <= {argument} < {length}, got {number}")
@@ -40,7 +40,7 @@ def position(index: Any, length: int, argument: str) -> int:
 
 
 def number(value: Any, argument: str) -> float:
-    """A float, from anything that is one real number. An int too large for a float is infinite."""
+    """A float, from any real number. An int too large for a float becomes infinity."""
     is_text = isinstance(value, (bool, str, bytes))
     if is_text or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"{argument}: expected a number, got {value!r}")
@@ -48,12 +48,12 @@ def number(value: Any, argument: str) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError, RuntimeError):  # an array of several numbers has __float__, too
+    except (TypeError, ValueError, RuntimeError):  # arrays of several numbers have __float__, too
         raise TypeError(f"{argument}: expected a number, got {value!r}") from None
 
 
 def word(value: Any, argument: str) -> str:
-    """A word. The core knows which words there are."""
+    """A str. The core checks which words are valid."""
     if not isinstance(value, str):
         raise TypeError(f"{argument}: expected a word, got {value!r}")
     return value
@@ -88,12 +88,12 @@ def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:
 
 
 def element_text(element: tuple[str, Sequence[int]]) -> str:
-    """ "int32 (3,)"."""
+    """An element as text, such as "int32 (3,)"."""
     return f"{element[0]} {tuple(element[1])}"
 
 
 def parse_seed(seed: Any) -> int | None:
-    """The seed of a table's hash. With None the table draws its own."""
+    """The seed of a table's hash function; with None the table draws a random one."""
     if seed is None:
         return None
     number = integer(seed, "seed", None)

@@ -1,4 +1,4 @@
-"""Arrays of every framework as the core reads them: checked, joined from columns, or refused."""
+"""Converts arrays of every framework to what the core reads: checked, or joined from columns."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tensorhash._types import NumPyArray
 
 
 def take_array(array: Any, dtype: str | None, argument: str) -> tuple[Any, Framework] | None:
-    """(what the core reads, the framework of the results), or None if `array` is a list or a number.
+    """(array for the core, framework of the results); None if `array` is a list or a number.
 
-    With a dtype, an array of another dtype is a TypeError that says how its framework casts. The
-    core checks NumPy's arrays itself. A tuple that holds an array is a tuple of columns.
+    With `dtype`, an array of another dtype is a TypeError that says how to cast it. The core checks
+    the dtype of NumPy's arrays. A tuple that holds an array is a tuple of columns.
     """
     source = framework_of(type(array))
     if source is not None:
@@ -40,7 +40,7 @@ def _require_dtype(taken: Any, dtype: str, array: Any, argument: str, source: Fr
     if got == (dtype if isinstance(got, str) else numpy_dtype(dtype)):
         return
     got = got if isinstance(got, str) else got.name
-    if got != dtype:  # equal names: the byte order differs, which the core puts right
+    if got != dtype:  # with equal names only the byte order differs, and the core swaps the bytes
         raise TypeError(
             f"{argument}: expected {dtype}, got {got}; "
             f"cast with {source.way_to(dtype, array, argument)}"
@@ -48,7 +48,7 @@ def _require_dtype(taken: Any, dtype: str, array: Any, argument: str, source: Fr
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one number, Python's or NumPy's."""
+    """Whether `value` is a single number of Python or NumPy."""
     return isinstance(value, (numbers.Number, np.generic))
 
 
@@ -63,14 +63,14 @@ def _is_array_class(cls: type) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    """Whether it is an array with rows: not a list, a number or an array of rank 0."""
+    """Whether `value` is an array with rows: not a list, a number or an array of rank 0."""
     return _is_array_class(type(value)) and getattr(value, "ndim", 1) != 0
 
 
 def _take_columns(
     columns: tuple[Any, ...], dtype: str | None, argument: str
 ) -> tuple[Any, Framework]:
-    """The rows of a tuple of 1-D arrays, one per column; results are in the first one's framework."""
+    """The rows of a tuple of 1-D arrays, one per column; results use the first one's framework."""
     parts: list[tuple[str, Any]] = []
     home: Framework | None = None
     for at, column in enumerate(columns):
@@ -81,7 +81,7 @@ def _take_columns(
                 f"got {type(column).__name__}; for rows pass a list"
             )
         part, source = _take_as_numpy(column, label)
-        _core.Tensor.wrap(part, label)  # an error for a dtype without numbers names this column
+        _core.Tensor.wrap(part, label)  # a dtype that is not numeric raises, and names this column
         if part.ndim != 1:
             raise ValueError(
                 f"{label}: expected a 1-D array, since a tuple of arrays has one per column, "
@@ -99,7 +99,7 @@ def _take_columns(
 
 
 def _take_as_numpy(array: Any, argument: str) -> tuple[NumPyArray, Framework]:
-    """(the array as NumPy's, the framework of the results)."""
+    """(NumPy array, framework of the results)."""
     taken = take_array(array, None, argument)
     if taken is None:
         return np.asarray(array), NUMPY
@@ -108,10 +108,10 @@ def _take_as_numpy(array: Any, argument: str) -> tuple[NumPyArray, Framework]:
 
 
 def without_arrays(values: Any, argument: str) -> Any:
-    """A list in which each array has become a NumPy array, or a number, as `take_array` reads it.
+    """The same nested list with each array replaced by a NumPy array, as `take_array` reads it.
 
-    NumPy alone would read a column with nulls as floats, and a masked array without its mask. An
-    array of rank 0 becomes a number, so that the checks for integers in _lists.py see one.
+    NumPy itself would read a column with nulls as floats, and would ignore the mask of a masked
+    array. An array of rank 0 becomes a number, for the checks of integers in _lists.py.
     """
     if not any(map(_is_array_class, _leaf_classes(values))):
         return values
@@ -122,10 +122,10 @@ _NUMBERS = {bool, int, float}
 
 
 def _leaf_classes(values: Any) -> set[type]:
-    """The classes of the leaves of a nested list, Python's own numbers left out."""
+    """The classes of the leaves of a nested list, without bool, int and float."""
     found: set[type] = set()
     level = values if isinstance(values, (list, tuple)) else ()
-    for _ in range(64):  # as many dimensions as NumPy has
+    for _ in range(64):  # NumPy's limit on dimensions
         classes = set(map(type, level))
         if classes <= _NUMBERS:
             break
@@ -146,7 +146,7 @@ def _read_arrays(values: Any, argument: str) -> Any:
 
 
 def _take_foreign(array: Any, argument: str) -> Any:
-    """What the core reads of an object that is neither a list nor a known framework's array."""
+    """Converts an object that is neither a list nor an array of a known framework."""
     if hasattr(array, "__dlpack__"):
         return _core.Tensor.from_dlpack(array, argument)
     if type(array).__name__ == "PyCapsule" or isinstance(array, (memoryview, _core.Tensor)):
@@ -170,14 +170,14 @@ def _take_foreign(array: Any, argument: str) -> Any:
 
 
 def _through_numpy(array: Any, argument: str) -> Any:
-    """np.asarray(array); TypeError if that turned integers into floats, for nulls or mixed columns."""
+    """np.asarray(array). TypeError if nulls or mixed columns made it turn integers into floats."""
     plain = np.asarray(array)
     dtypes = getattr(array, "dtypes", None)
     own = [getattr(array, "dtype", None)] if dtypes is None else list(dtypes)
     integers = [str(one) for one in own if "int" in str(one).lower()]
     if plain.dtype.kind == "f" and integers:
         raise TypeError(
-            f"{argument}: expected an array that NumPy reads as it is, got {type(array).__name__} "
+            f"{argument}: expected an array that NumPy reads exactly, got {type(array).__name__} "
             f"of {integers[0]} that NumPy reads as {plain.dtype}, which may round; drop its nulls, "
             f"or cast it to one dtype first"
         )

@@ -1,7 +1,7 @@
-"""Columns of one length, joined to rows in a dtype that holds each of them exactly.
+"""Joins columns of equal length to rows, in a dtype that holds every column exactly.
 
 NumPy joins int64 with float64 or uint64 as float64. That rounds integers beyond 2^53, and two keys
-may become one. Here such columns are refused.
+may become equal. This module refuses such columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def join_columns(columns: list[tuple[str, Any]], argument: str) -> Any:
-    """[N, C] of C named 1-D NumPy arrays of one length; TypeError if no dtype holds them all."""
+    """[N, C] from C named 1-D NumPy arrays of length N; TypeError if no dtype holds them all."""
     dtype = _common_dtype(columns, argument)
     rows = np.empty((len(columns[0][1]), len(columns)), dtype)
     for at, (_, column) in enumerate(columns):
@@ -25,7 +25,7 @@ def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
     try:
         common = np.result_type(*dtypes)
     except TypeError:
-        common = None  # there is none, for example for bfloat16 and int64
+        common = None  # for example bfloat16 and int64
     for at, dtype in enumerate(dtypes):
         if common is None or not _holds(common, dtype):
             other = next(i for i, one in enumerate(dtypes) if one != dtype)
@@ -38,7 +38,7 @@ def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
 
 
 def _holds(wide: Any, narrow: Any) -> bool:
-    """Whether `wide`, to which NumPy promotes `narrow`, holds all its numbers."""
+    """Whether dtype `wide`, NumPy's promotion of `narrow`, holds all numbers of `narrow`."""
     if narrow.kind in "iu" and wide.kind == "f":
         bits = np.iinfo(narrow).bits - (narrow.kind == "i")
         return bool(bits <= np.finfo(wide).nmant + 1)

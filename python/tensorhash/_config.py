@@ -1,4 +1,4 @@
-"""Threads, cached memory, and a report on this installation."""
+"""Functions for the number of threads, cached memory, and a report on this installation."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from tensorhash._arguments import integer
 
 
 def get_num_threads() -> int:
-    """How many threads a call may use, including the caller's own."""
+    """Returns how many threads a call may use, including the calling thread."""
     return _core.num_threads()
 
 
 def set_num_threads(n: int) -> None:
-    """Lets calls use `n` threads. Results do not depend on it.
+    """Sets how many threads a call may use. Results do not depend on it.
 
-    The default is TENSORHASH_NUM_THREADS, or else what CPU affinity and cgroup allow.
+    The default is the environment variable TENSORHASH_NUM_THREADS, or else as many as the CPU
+    affinity and the cgroup allow.
     """
     _core.set_num_threads(max(-1, min(integer(n, "n", None), 1 << 30)))
 
 
 def release_memory() -> int:
-    """Gives cached memory back to the system; returns the number of bytes.
+    """Returns cached memory to the system. The result is the number of bytes.
 
-    Memory of freed tables and results, in blocks of at least 256 KiB, is kept for the next ones: at
-    most 1 GiB, and at most a sixteenth of the machine's memory or of the process's control group's
-    limit, if that is lower. Tables and arrays in use stay.
+    Freed tables and results leave blocks of at least 256 KiB in a cache for the next ones. It holds
+    at most 1 GiB, and at most a sixteenth of the machine's memory or of the cgroup's limit,
+    whichever is lower. Tables and arrays in use are not touched.
     """
     return _core.release_memory()
 

@@ -8,13 +8,13 @@ version: str
 
 class Tensor:
     """
-    An array of the core: the buffer protocol and DLPack over one piece of memory.
+    An array of the core. Shares its memory by the buffer protocol and DLPack.
     """
 
     @staticmethod
     def wrap(array: object | None, argument: str = 'array', dtype: str | None = None) -> Tensor:
         """
-        Shares the memory of a Python array; `dtype` renames elements of equal width.
+        A tensor over a Python array. `dtype` reinterprets elements of equal width.
         """
 
     @staticmethod
@@ -36,10 +36,10 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 def to_numpy(tensor: Tensor) -> object:
-    """A NumPy array over the tensor's memory, or None: then ask NumPy."""
+    """A NumPy array over the tensor, or None if np.asarray must make it."""
 
 class FileReplacement:
-    """A new file that takes the place of another on commit()."""
+    """A new file that replaces another one on commit()."""
 
     def __init__(self, file_name: bytes) -> None: ...
 
@@ -50,10 +50,10 @@ class FileReplacement:
     def commit(self) -> None: ...
 
 def load_limit(file_bytes: int, max_bytes: int | None) -> int:
-    """The most bytes that loading a file may take."""
+    """The most bytes of memory that loading a file may use."""
 
 class HashMap:
-    """The table itself; a HashSet is one without value columns."""
+    """A hash table. A HashSet is one without value columns."""
 
     def __init__(self, init_capacity: int, key: tuple[str, Sequence[int]], values: Sequence[tuple[str, Sequence[int]]], device: str, seed: int | None = None) -> None: ...
 
@@ -128,10 +128,10 @@ class HashMap:
     def from_bytes(bytes: object) -> HashMap: ...
 
 def unique(array: object, index: bool, inverse: bool, counts: bool) -> list[Tensor]:
-    """The distinct rows, then what is asked for, in this order."""
+    """[distinct rows], then index, inverse and counts if requested."""
 
 class CoordTableBase:
-    """What the tables of coordinates have in common."""
+    """The common base of the coordinate tables."""
 
     def insert(self, coords: object) -> None: ...
 
@@ -210,19 +210,19 @@ def voxel_coords(points: object, voxel_size: Sequence[float], origin: Sequence[f
 def reduce_voxels(values: object, inverse: object, voxels: int, reduce: str) -> Tensor: ...
 
 def radius_search(points: object, queries: object, radius: float, batch: object | None, query_batch: object | None, max_neighbors: int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """(indices, distances, offsets)."""
+    """(indices int64 [P], distances float64 [P], offsets int64 [M + 1])."""
 
 def knn_search(points: object, queries: object, k: int, batch: object | None, query_batch: object | None) -> tuple[Tensor, Tensor, Tensor]:
-    """(indices, distances, offsets)."""
+    """(indices int64 [P], distances float64 [P], offsets int64 [M + 1])."""
 
 def expand_coords(coords: object, offsets: object, chunk: int, batches: int | None) -> tuple[Tensor, Tensor]:
-    """(coords, batch offsets)."""
+    """(coords [M, 1 + D], batch offsets int64 [B + 1])."""
 
 def stride_coords(coords: object, stride: Sequence[int], batches: int | None) -> tuple[Tensor, Tensor]:
-    """(coords, batch offsets)."""
+    """(coords [M, 1 + D], batch offsets int64 [B + 1])."""
 
 class KernelMap:
-    """Pairs grouped by kernel offset."""
+    """Pairs (in row, out row), grouped by kernel offset."""
 
     @property
     def in_maps(self) -> Tensor: ...
@@ -270,7 +270,7 @@ def hierarchical_kernel_map(fine_ht: CoordTableBase, query_coords: object | None
 def kernel_offsets(size: Sequence[int], dilation: Sequence[int], center: Sequence[int]) -> Tensor: ...
 
 class Optimizer:
-    """One of tensorhash.optim, as the core knows it."""
+    """An optimizer of tensorhash.optim, for the core."""
 
     @staticmethod
     def sgd(lr: float, momentum: float, weight_decay: float, nesterov: bool) -> Optimizer: ...
@@ -293,7 +293,7 @@ def update(table: BoundedHashMap, keys: object, gradients: object, optimizer: Op
 def update(table: ShardedHashMap, keys: object, gradients: object, optimizer: Optimizer, missing: str, duplicates: str, initial: object | None) -> tuple[Tensor, Tensor]: ...
 
 class BoundedHashMap:
-    """A table that evicts."""
+    """A hash table with a maximum size. It evicts entries."""
 
     def __init__(self, max_capacity: int, key: tuple[str, Sequence[int]], values: Sequence[tuple[str, Sequence[int]]], eviction: str, device: str, seed: int | None = None) -> None: ...
 
@@ -462,17 +462,15 @@ class ShardedHashMap:
     def from_items(keys: object, values: Sequence[object], devices: Sequence[str], policy: object) -> ShardedHashMap: ...
 
 def num_threads() -> int:
-    """Threads that a call may use."""
+    """The number of threads that a call may use."""
 
 def set_num_threads(n: int) -> None: ...
 
 def release_memory() -> int:
-    """Gives memory that is kept for later back to the system."""
+    """Returns cached memory to the system; the result is in bytes."""
 
 def instruction_set() -> str:
-    """The level of the CPU back end in use."""
+    """The instruction-set level of the CPU back end."""
 
 def parse_device(text: str, argument: str) -> str:
-    """
-    The device's canonical name; raises unless tables can live there in this build.
-    """
+    """The device's canonical name. Raises if this build has no tables there."""

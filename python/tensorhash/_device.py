@@ -1,7 +1,4 @@
-"""Devices of tables and Tensors.
-
-This build has the CPU. Other devices have names, but cannot be used.
-"""
+"""Device names of tables and Tensors. This build supports the CPU only; others have only names."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from tensorhash import _core
 
 
 class Device:
-    """A device by name or by kind and number.
+    """A device, given by name or by type and id.
 
     >>> Device("cpu:0"), str(Device(Device.DeviceType.CUDA, 1))
     (Device("CPU", 0), 'CUDA:1')
@@ -21,7 +18,7 @@ class Device:
     __slots__ = ("_id", "_type")
 
     class DeviceType(enum.Enum):
-        """The kinds of device that have a name."""
+        """The types of device."""
 
         CPU = 1
         CUDA = 2
@@ -45,27 +42,27 @@ class Device:
         self._type, self._id = _parse(str(device), device_id, "device")
 
     def get_type(self) -> Device.DeviceType:
-        """``Device.DeviceType.CPU`` or another."""
+        """The type, such as ``Device.DeviceType.CPU``."""
         return self._type
 
     def get_id(self) -> int:
-        """The number after the colon."""
+        """The id: the number after the colon."""
         return self._id
 
     def to_string(self) -> str:
-        """``"CPU:0"``."""
+        """The name, such as ``"CPU:0"``."""
         return f"{self._type.name}:{self._id}"
 
     def is_cpu(self) -> bool:
-        """Whether it names the CPU."""
+        """Whether this is a CPU device."""
         return self._type is Device.DeviceType.CPU
 
     def is_cuda(self) -> bool:
-        """Whether it names a CUDA device."""
+        """Whether this is a CUDA device."""
         return self._type is Device.DeviceType.CUDA
 
     def is_available(self) -> bool:
-        """Whether this build and machine have it."""
+        """Whether this build and this machine can use the device."""
         return self.is_cpu() and self._id == 0
 
     def __str__(self) -> str:
@@ -100,7 +97,7 @@ def _parse(name: str, device_id: int | None, argument: str) -> tuple[Device.Devi
 
 
 def named_device(device: Any, argument: str = "device") -> Device:
-    """The device of a name, a Device or torch's device."""
+    """The Device of a name, a Device or a torch.device."""
     if not isinstance(device, (str, Device)) and type(device).__module__ != "torch":
         raise TypeError(f"{argument}: expected a name such as 'cpu', got {type(device).__name__}")
     if isinstance(device, Device):
@@ -109,8 +106,8 @@ def named_device(device: Any, argument: str = "device") -> Device:
 
 
 def usable_device(device: Any, argument: str = "device") -> str:
-    """The canonical name, "cpu:0". RuntimeError for a device that this build does not have."""
+    """The canonical name, such as "cpu:0". RuntimeError for a device that this build lacks."""
     named = named_device(device, argument)
     if named.get_type() is Device.DeviceType.SYCL:
-        raise RuntimeError(f"{argument}: {named} asked for, but this build has no SYCL")
+        raise RuntimeError(f"{argument}: expected 'cpu', got {named}; this build has no SYCL")
     return _core.parse_device(str(named), argument)

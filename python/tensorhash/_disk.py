@@ -1,4 +1,4 @@
-"""Untrusted files: opened without blocking, limited in memory, replaced as a whole."""
+"""Safe file access: opens without blocking, limits memory, replaces files atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorhash import _core
 
 
 def open_regular(path: str) -> IO[bytes]:
-    """The file, for reading. ValueError for a pipe, socket or device: opening one may block forever."""
+    """Opens a file for reading. ValueError for a pipe, socket or device, which could block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -28,12 +28,12 @@ def open_regular(path: str) -> IO[bytes]:
 
 
 def size_of(file: IO[bytes]) -> int:
-    """Bytes of an open file."""
+    """The size of an open file in bytes."""
     return os.fstat(file.fileno()).st_size
 
 
 def parse_max_bytes(max_bytes: Any) -> int | None:
-    """`max_bytes` of a `load`: None, or at least 0."""
+    """Parses the `max_bytes` of a `load`: None, or an int of at least 0."""
     if max_bytes is None:
         return None
     if isinstance(max_bytes, bool) or not hasattr(type(max_bytes), "__index__"):
@@ -45,11 +45,11 @@ def parse_max_bytes(max_bytes: Any) -> int | None:
 
 
 class TooLarge(ValueError):
-    """A file that needs more memory than it may take."""
+    """A file needs more memory than its limit allows."""
 
 
 class Limit:
-    """How many bytes the arrays of a file, and the table made of them, may take."""
+    """The limit in bytes on the arrays of a file, and on the table made from them."""
 
     def __init__(self, path: str, file_bytes: int, max_bytes: int | None) -> None:
         self._path = path
@@ -57,7 +57,7 @@ class Limit:
         self.require(file_bytes, "the file itself")
 
     def require(self, size: int, what: str) -> None:
-        """ValueError if `what` takes more."""
+        """ValueError if `what` needs more than the limit."""
         if size > self.bytes:
             raise TooLarge(
                 f"{self._path}: {what} would need {size} bytes, more than max_bytes={self.bytes}; "
@@ -65,14 +65,14 @@ class Limit:
             )
 
     def require_table(self, rows: int, gaps: int, key: Any, values: list[Any]) -> None:
-        """ValueError if a table with these rows, `gaps` of them free, takes more."""
+        """ValueError if a table of `rows` rows, `gaps` of them free, needs more than the limit."""
         size = _core.HashMap.memory_for(rows, key, values) + 4 * gaps
         self.require(size, f"a table of {rows} rows")
 
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[IO[bytes]]:
-    """A file to write. It becomes `path` when it is complete and on disk, else it is removed."""
+    """Yields a new file, which replaces `path` once it is complete and synced. Removed on error."""
     replacement = _core.FileReplacement(os.fsencode(path))
     try:
         with open(replacement.fileno(), "wb", closefd=False) as file:

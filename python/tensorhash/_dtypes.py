@@ -1,4 +1,4 @@
-"""Dtypes of elements, as strings, NumPy, torch and tensorhash.core write them.
+"""Converts dtypes of strings, NumPy, torch, TensorFlow and tensorhash.core.
 
 Inside the package a dtype is its name, such as "int64".
 """
@@ -29,7 +29,7 @@ NAMES: Final = (
 
 
 class Dtype:
-    """The type of an element, under Open3D's names: ``Dtype.Int64``, ``Dtype.Float32`` ...
+    """The type of an element, with Open3D's names: ``Dtype.Int64``, ``Dtype.Float32``, ...
 
     >>> Dtype.Int64, Dtype.Int64.byte_size()
     (Int64, 8)
@@ -57,11 +57,11 @@ class Dtype:
         self._byte_size = byte_size
 
     def byte_size(self) -> int:
-        """Bytes of one element."""
+        """The size of one element in bytes."""
         return self._byte_size
 
     def to_string(self) -> str:
-        """``"Int64"``."""
+        """The name, such as ``"Int64"``."""
         return self._name
 
     def __repr__(self) -> str:
@@ -100,14 +100,14 @@ def core_dtype(name: str) -> Dtype:
 
 @functools.cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a name; bfloat16 is ml_dtypes' and needs that package."""
+    """The NumPy dtype of a name. bfloat16 needs the package ml_dtypes."""
     if name != "bfloat16":
         return np.dtype(name)
     try:
         ml_dtypes: Any = importlib.import_module("ml_dtypes")
     except ImportError:
         raise TypeError(
-            "bfloat16: NumPy has no such dtype of its own; install ml_dtypes "
+            "bfloat16: NumPy itself has no such dtype; install ml_dtypes "
             "(pip install ml_dtypes), or use torch tensors"
         ) from None
     bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
@@ -115,14 +115,14 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def name_of(numpy_type: np.dtype[Any]) -> str:
-    """The name of a NumPy dtype of either byte order; TypeError if tables have no such dtype."""
+    """The name of a NumPy dtype of any byte order; TypeError if tables do not support it."""
     if numpy_type.name not in NAMES:
         raise TypeError(f"dtype: expected one of {', '.join(NAMES)}; got {numpy_type}")
     return numpy_type.name
 
 
 def parse_dtype(dtype: Any, argument: str) -> tuple[str, str | None]:
-    """(name, framework the dtype belongs to: "torch", "core", or None for NumPy and strings)."""
+    """(name, framework of the dtype: "torch", "core", or None for all others)."""
     if isinstance(dtype, Dtype):
         if dtype == Dtype.Undefined:
             raise TypeError(f"{argument}: expected one of {', '.join(NAMES)}; got Undefined")
@@ -153,9 +153,9 @@ def _unknown(dtype: Any, argument: str) -> TypeError:
 
 
 def bfloat16_bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """float32 rounded to the nearest bfloat16 (ties to even), as uint16."""
+    """The bits, as uint16, of float32 numbers rounded to the nearest bfloat16, ties to even."""
     words = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
     rounded = (words + (0x7FFF + ((words >> 16) & 1))) >> 16
-    # Rounding up could carry a NaN's payload into infinity or past it: keep it a quiet NaN.
+    # Rounding could turn a NaN into infinity or zero, so make every NaN a quiet NaN instead.
     quiet = (words >> 16) | 0x40
     return np.where(np.isnan(words.view(np.float32)), quiet, rounded).astype(np.uint16)

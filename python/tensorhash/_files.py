@@ -1,4 +1,4 @@
-"""File names: which file a name means, and its format."""
+"""Saves and loads tables: resolves file names and picks the format by suffix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _suffix(path: str) -> str:
 
 
 def _target(file_name: Any, default_suffix: str) -> str:
-    """The file that a `save` writes. Warns if its name has the suffix of another format."""
+    """The path that `save` writes to. Warns if the name has an unknown suffix."""
     path = _path(file_name)
     if os.path.basename(path) in ("", ".", ".."):
         raise ValueError(f"file_name: expected the name of a file, got {path!r}")
@@ -42,7 +42,7 @@ def _target(file_name: Any, default_suffix: str) -> str:
 
 
 def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> str:
-    """Writes `table` and returns the file; a name with neither suffix gets `default_suffix`."""
+    """Writes `table` and returns the path. Names without a known suffix get `default_suffix`."""
     path = _target(file_name, default_suffix)
     if _suffix(path) == _ARCHIVE:
         _npz.save(table, path)
@@ -52,7 +52,7 @@ def save(table: _core.HashMap, file_name: Any, default_suffix: str) -> str:
 
 
 def save_native(table: Any, file_name: Any, default_suffix: str) -> str:
-    """`save` for a table that has the native format only."""
+    """`save` for a table that only the native format supports."""
     path = _target(file_name, default_suffix)
     _require_native(path)
     table.save(os.fsencode(path))
@@ -60,7 +60,7 @@ def save_native(table: Any, file_name: Any, default_suffix: str) -> str:
 
 
 def load(file_name: Any, default_suffix: str, max_bytes: int | None) -> _core.HashMap:
-    """Reads a table by suffix. A name without one is tried as it is, then with the default suffix."""
+    """Reads a table. Tries a name without a known suffix as it is, then with `default_suffix`."""
     most = parse_max_bytes(max_bytes)
     path = _path(file_name)
     if not _suffix(path) and not os.path.exists(path) and os.path.exists(path + default_suffix):
@@ -71,7 +71,7 @@ def load(file_name: Any, default_suffix: str, max_bytes: int | None) -> _core.Ha
 
 
 def native_source(file_name: Any, default_suffix: str) -> str:
-    """The native file that a name means, for a `load` that reads no other format."""
+    """The path for a `load` that reads only the native format."""
     path = _path(file_name)
     _require_native(path)
     if not _suffix(path) and not os.path.exists(path):

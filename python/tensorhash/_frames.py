@@ -1,8 +1,8 @@
-"""Columns and frames of pandas, polars and Arrow: read exactly or refused.
+"""Reads columns and frames of pandas, polars and Arrow exactly, or refuses them.
 
-Their own conversion to NumPy gives float64 for columns with nulls or of several dtypes, and so
-rounds integers beyond 2^53. Here a null is an error, and `join_columns` refuses columns that no
-dtype holds exactly. None of the libraries is imported.
+Their own conversion to NumPy gives float64 for columns with nulls or mixed dtypes, and so rounds
+integers beyond 2^53. Here a null is an error, and `join_columns` refuses columns that no dtype
+holds exactly. This module imports none of the libraries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorhash._types import Array
 
 
 class _Label:
-    """How messages name a column: keys, or keys['x'] where keys is a frame."""
+    """The name of a column in messages: keys, or keys['x'] if keys is a frame."""
 
     def __init__(self, whole: str, column: Any = None, in_frame: bool = False) -> None:
         self.whole = whole
@@ -28,16 +28,17 @@ class _Label:
 
 
 class Frames(Framework):
-    """What the three libraries share: results are NumPy's; nulls and other dtypes are refused."""
+    """The base of the three libraries. Results are NumPy arrays; nulls and other dtypes raise."""
 
-    drop: str  # how rows with nulls are dropped and nulls filled; {0} is the argument
-    fill: str
-    listed: str  # how the elements of a column become a list
-    dates: str  # how dates and times become integers
+    # Expressions for messages; {0} is the argument.
+    drop: str  # drops rows with nulls
+    fill: str  # replaces nulls
+    listed: str  # makes a list of a column's elements
+    dates: str  # makes integers of dates and times
 
     @property
     def results(self) -> Framework:
-        """NumPy: results have neither column names nor nulls."""
+        """NumPy, because results have neither column names nor nulls."""
         return NUMPY
 
     def give(self, tensor: _core.Tensor) -> Array:
@@ -45,7 +46,7 @@ class Frames(Framework):
         return NUMPY.give(tensor)
 
     def take(self, array: Any, argument: str) -> Any:
-        """[N] of a column, [N, C] of a frame."""
+        """[N] from a column, [N, C] from a frame."""
         columns = self.columns(array, argument)
         if columns is None:
             return self.read(array, _Label(argument))
@@ -64,14 +65,14 @@ class Frames(Framework):
 
     @abc.abstractmethod
     def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
-        """(name, column) of each column of a frame; None if `array` is one column."""
+        """(name, column) for each column of a frame; None if `array` is one column."""
 
     @abc.abstractmethod
     def read(self, column: Any, label: _Label) -> Any:
-        """A NumPy array of a column without nulls."""
+        """A NumPy array from a column; an error if it has nulls."""
 
     def refuse_nulls(self, count: int, first: int, label: _Label) -> None:
-        """ValueError if there are nulls, with the way out."""
+        """ValueError if there are nulls; the message says how to drop or fill them."""
         if count:
             raise ValueError(
                 f"{label.column}: expected no nulls, got {count}, the first in row {first}; drop "
@@ -80,7 +81,7 @@ class Frames(Framework):
             )
 
     def refuse_nulls_inside(self, count: int, first: int, label: _Label) -> None:
-        """The same for nulls inside the rows of a column of rows, which `drop` leaves."""
+        """The same for nulls inside the rows of a column of arrays, which `drop` would keep."""
         if count:
             kept = f"[row for row in {self.listed.format(label.column)} if None not in row]"
             raise ValueError(
@@ -88,21 +89,22 @@ class Frames(Framework):
                 f"{first}; drop such rows with {kept}"
             )
 
-    def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
-        """The error for elements that are not numbers; `kind` is "text", "date", "object" or "other"."""
+    def not_numeric(self, dtype: Any, kind: str, label: _Label) -> TypeError:
+        """The error for elements that are not numbers.
+
+        `kind` is "text", "date", "object" or "other".
+        """
         name = label.column
         hint = "; cast it to an integer or float dtype first"
         if kind == "text":
             hint = (
-                f"; strings are keys as rows of code points: pass "
+                f"; strings can be keys as rows of code points: pass "
                 f'np.array({self.listed.format(name)}, "U").view("uint32").reshape(len({name}), -1)'
             )
         elif kind == "date":
             hint = f"; pass {self.dates.format(name)}"
         elif kind == "object":
-            hint = (
-                f"; pass {self.listed.format(name)}: the numbers of a list are checked one by one"
-            )
+            hint = f"; pass {self.listed.format(name)}: each number of a list is checked"
         return TypeError(f"{name}: expected bool, integers or floats, got {dtype}{hint}")
 
 
@@ -117,7 +119,7 @@ class _Pandas(Frames):
     def take(self, array: Any, argument: str) -> Any:
         dtypes = set(array.dtypes) if hasattr(array, "columns") else set()
         if len(dtypes) == 1 and _is_numeric(next(iter(dtypes))):
-            return np.asarray(array)  # one block of memory: no need to go column by column
+            return np.asarray(array)  # one dtype: convert all columns at once
         return super().take(array, argument)
 
     def columns(self, array: Any, argument: str) -> list[tuple[Any, Any]] | None:
@@ -128,7 +130,7 @@ class _Pandas(Frames):
         if _is_numeric(dtype):
             return np.asarray(column)  # a NaN is a float here, not a null
         if _is_numpy(dtype, "O"):
-            raise self.stranger(dtype, "object", label)
+            raise self.not_numeric(dtype, "object", label)
         if hasattr(dtype, "fill_value"):  # a sparse column
             return self.read(column.astype(dtype.subtype), label)
         missing = np.flatnonzero(np.asarray(column.isna()))
@@ -138,7 +140,7 @@ class _Pandas(Frames):
         plain = getattr(dtype, "numpy_dtype", None)
         if plain is not None and _is_numeric(plain):
             return column.to_numpy(dtype=plain)
-        raise self.stranger(dtype, _pandas_kind(dtype), label)
+        raise self.not_numeric(dtype, _pandas_kind(dtype), label)
 
 
 def _is_numpy(dtype: Any, kinds: str) -> bool:
@@ -165,7 +167,7 @@ class _Polars(Frames):
     dates = "{0}.to_physical()"
 
     def way_to(self, dtype: str, array: Any, argument: str) -> str:
-        """polars writes Int64 for int64, and Boolean for bool."""
+        """The cast with polars' dtype names: Int64 for int64, Boolean for bool."""
         name = {"bool": "Boolean"}.get(dtype, dtype.title().replace("Uint", "UInt"))
         return f"{argument}.cast(pl.{name})"
 
@@ -195,7 +197,7 @@ class _Polars(Frames):
             return self.read(flat, label).reshape(len(column), *shape)
         words = {"String": "text", "Categorical": "text", "Enum": "text", "Object": "object"}
         dates = ("Date", "Datetime", "Duration", "Time")
-        raise self.stranger(dtype, "date" if kind in dates else words.get(kind, "other"), label)
+        raise self.not_numeric(dtype, "date" if kind in dates else words.get(kind, "other"), label)
 
 
 _POLARS_NUMBERS = {
@@ -213,7 +215,7 @@ class _Arrow(Frames):
     dates = '{0}.cast("int64")'
 
     def way_to(self, dtype: str, array: Any, argument: str) -> str:
-        """A table is cast to a schema, a column to a type."""
+        """The cast: a table to a schema, a column to a type."""
         if not hasattr(array, "column_names"):
             return f'{argument}.cast("{dtype}")'
         fields = f'[(name, "{dtype}") for name in {argument}.column_names]'
@@ -245,18 +247,18 @@ class _Arrow(Frames):
             return flat.reshape(len(column), width, *flat.shape[1:])
         dates = ("timestamp", "duration", "date", "time")
         what = "date" if kind.startswith(dates) else "other"
-        raise self.stranger(
+        raise self.not_numeric(
             column.type, "text" if "string" in kind.partition("<")[0] else what, label
         )
 
-    def stranger(self, dtype: Any, kind: str, label: _Label) -> TypeError:
-        """Arrow casts a date or time to integers of its own width only."""
+    def not_numeric(self, dtype: Any, kind: str, label: _Label) -> TypeError:
+        """Arrow casts a date or time only to integers of the same width."""
         if kind == "date" and dtype.bit_width == 32:
             return TypeError(
                 f"{label.column}: expected bool, integers or floats, got {dtype}; "
                 f'pass {label.column}.cast("int32")'
             )
-        return super().stranger(dtype, kind, label)
+        return super().not_numeric(dtype, kind, label)
 
 
 _ARROW_NUMBERS = {

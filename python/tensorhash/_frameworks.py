@@ -1,8 +1,8 @@
-"""The frameworks that arrays come from and go to.
+"""Converts between arrays of each framework and the core's tensors.
 
-Each framework is a pair: `take` hands its arrays to the core, `give` makes its arrays over the
-core's memory. Neither copies. A framework is imported only when an array of it arrives, which means
-that the user has imported it. Columns and frames of pandas, polars and Arrow are in _frames.py.
+`take` passes a framework's array to the core; `give` returns an array over the core's memory. A
+framework is imported only when one of its arrays arrives, so the user has imported it already.
+Columns and frames of pandas, polars and Arrow are in _frames.py.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tensorhash._types import Array, NumPyArray
 
 
 class Framework(abc.ABC):
-    """How to read the arrays of one library, and how to make them."""
+    """Reads and makes the arrays of one library."""
 
     name: str
-    cast: str  # how its users write a cast; {0} is the argument, {1} the dtype
+    cast: str  # the expression of a cast, for messages; {0} is the argument, {1} the dtype
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By name: each framework has one object, also after a pickle or a copy."""
+        """Pickles by name, so that each framework keeps a single instance."""
         return framework, (self.name,)
 
     @abc.abstractmethod
     def take(self, array: Any, argument: str) -> Any:
-        """What the core reads: a NumPy array, anything with a buffer, or a core tensor."""
+        """What the core can read: a NumPy array, a buffer, or a core tensor."""
 
     @abc.abstractmethod
     def give(self, tensor: _core.Tensor) -> Array:
@@ -40,18 +40,18 @@ class Framework(abc.ABC):
 
     @property
     def results(self) -> Framework:
-        """The framework in which the results of a call with such arrays come."""
+        """The framework of the results of a call with such arrays."""
         return self
 
     def way_to(self, dtype: str, array: Any, argument: str) -> str:
-        """How a user of this library casts `array` to another dtype."""
+        """The expression that casts `array` to `dtype` in this library, for messages."""
         return self.cast.format(argument, dtype)
 
 
 def to_numpy(tensor: _core.Tensor) -> NumPyArray:
     """A NumPy array over the tensor's memory, read-only if the tensor is."""
     array: Any = _core.to_numpy(tensor)
-    if array is None:  # a dtype that is not NumPy's own, or no memory
+    if array is None:  # bfloat16, an empty tensor, or an unknown NumPy
         array = np.asarray(tensor)
         if tensor.dtype == "bfloat16":
             array = array.view(numpy_dtype("bfloat16"))
@@ -60,7 +60,7 @@ def to_numpy(tensor: _core.Tensor) -> NumPyArray:
 
 
 def as_numpy(rows: Any) -> NumPyArray:
-    """A NumPy array of what `take` gave; shares the memory where it can."""
+    """A NumPy array of what `take` returned. Shares its memory where possible."""
     return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
 
 
@@ -126,12 +126,12 @@ class _Torch(Framework):
         return _core.Tensor.wrap(capsule, argument)
 
     def give(self, tensor: _core.Tensor) -> Array:
-        # The old capsule cannot say "read-only", and neither can torch.
+        # A legacy capsule: neither it nor torch can mark memory as read-only.
         return self._import(tensor.to_dlpack())
 
 
 def require_storage(array: Any, argument: str) -> None:
-    """ValueError if a torch tensor is larger than its storage, which `resize_` can shrink or free."""
+    """ValueError if a torch tensor is larger than its storage, which `resize_` can shrink."""
     got = array.untyped_storage().nbytes()
     offset = array.storage_offset()
     if array.is_contiguous() and got >= array.nbytes + offset * array.element_size():
@@ -176,7 +176,7 @@ class _Jax(Framework):
         return super().way_to(dtype, array, argument)
 
 
-# What JAX makes of 64 bits unless jax_enable_x64 is set.
+# JAX has no 64-bit dtypes unless jax_enable_x64 is set, and uses these instead.
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 
@@ -184,7 +184,7 @@ def _narrowed(array: NumPyArray, dtype: str) -> NumPyArray:
     narrow = array.astype(dtype)
     if narrow.dtype.kind in "iu" and not np.array_equal(narrow, array):
         raise ValueError(
-            f"some results do not fit JAX's {dtype}; set jax.config.update('jax_enable_x64', True)"
+            f"some results do not fit JAX's {dtype}; call jax.config.update('jax_enable_x64', True)"
         )
     return narrow
 
@@ -219,7 +219,7 @@ NUMPY: Framework = _NumPy()
 
 @functools.cache
 def framework(name: str) -> Framework:
-    """The framework with this name. Imports it: a table pickled with torch needs torch again."""
+    """The framework with this name. Imports it: unpickling a table of torch needs torch."""
     if name == "core":
         found: Framework = importlib.import_module("tensorhash.core.tensor").CORE
         return found
@@ -232,7 +232,7 @@ def framework(name: str) -> Framework:
     return made[name]()
 
 
-# (top package, class name) of every array class, and its framework.
+# The framework of each array class, by (top-level package, class name).
 _ARRAY_CLASSES = {
     ("numpy", "ndarray"): "numpy",
     ("torch", "Tensor"): "torch",
@@ -252,7 +252,7 @@ _BY_CLASS: dict[type, Framework | None] = {}
 
 
 def framework_of(cls: type) -> Framework | None:
-    """The framework that `cls` is an array class of; None for lists, numbers and unknown classes."""
+    """The framework of an array class; None for lists, numbers and unknown classes."""
     try:
         return _BY_CLASS[cls]
     except KeyError:

@@ -1,7 +1,7 @@
-"""Python lists and numbers as arrays: exact or refused.
+"""Converts Python lists and numbers to arrays.
 
-Arrays must have the table's dtype. A list has no dtype, so it is converted, and a value that does not
-fit is an error. Floats are rounded to the dtype; integers in keys never are.
+An array must have the table's dtype. A list has no dtype, so it is converted, and a value that does
+not fit is an error. Floats are rounded to the dtype; integers in keys never are.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NUMBERS = (*_INTEGERS, float, np.floating)
 
 
 def array_of(values: Any, dtype: str, argument: str, exact: bool = False) -> Any:
-    """An array of `dtype` (for bfloat16 a core tensor) with the values of a list or a number.
+    """An array of `dtype` (for bfloat16 a core tensor) from a list or a number.
 
-    With `exact`, an integer that a float dtype would round is refused.
+    With `exact`, an integer that a float dtype would round is a ValueError.
     """
     values = without_arrays(values, argument)
     natural = _as_numpy(values, argument)
     if natural.size == 0:
-        natural = natural.astype(np.uint8)  # an empty list has no type of its own
+        natural = natural.astype(np.uint8)  # NumPy reads an empty list as float64
     if natural.dtype.kind == "O":
         _require_numbers(natural, argument)
     if dtype in _FLOATS:
@@ -47,7 +47,7 @@ def array_of(values: Any, dtype: str, argument: str, exact: bool = False) -> Any
 def rows_of(
     values: Any, dtype: str, element_shape: tuple[int, ...], argument: str, exact: bool = False
 ) -> Any:
-    """`array_of` for a batch: an empty list has zero rows of any element shape."""
+    """`array_of` for a batch. An empty list gives zero rows of the element shape."""
     array = array_of(values, dtype, argument, exact)
     if len(values) > 0:
         return array
@@ -56,14 +56,14 @@ def rows_of(
 
 
 def natural_array(values: Any, argument: str) -> Any:
-    """NumPy's array of a list of numbers; an error if it would round an integer."""
+    """The NumPy array of a list of numbers; ValueError if NumPy would round an integer."""
     values = without_arrays(values, argument)
     natural = _as_numpy(values, argument)
     if natural.dtype.kind == "O":
         _require_numbers(natural, argument)
     if natural.dtype.kind != "O" and natural.dtype != np.float64:
         return natural
-    # NumPy gives float64 for integers next to floats, and for integers beyond int64 next to others.
+    # NumPy gives float64 for a mix of integers and floats, and of int64 and larger integers.
     if natural.dtype.kind == "O" or _may_be_rounded(natural, "float64").any():
         exact = np.asarray(values, dtype=object)
         if all(isinstance(value, _INTEGERS) for value in exact.flat):
@@ -73,7 +73,7 @@ def natural_array(values: Any, argument: str) -> Any:
 
 
 def _as_numpy(values: Any, argument: str) -> Any:
-    """NumPy's array of a list; kind "O" if no dtype holds all its elements."""
+    """The NumPy array of a list, of kind "O" if no dtype holds all its elements."""
     try:
         natural = np.asarray(values)
     except ValueError as error:
@@ -83,11 +83,11 @@ def _as_numpy(values: Any, argument: str) -> Any:
     except OverflowError:
         natural = np.asarray(values, dtype=object)
     if natural.dtype.kind not in "biufO":
-        raise TypeError(f"{argument}: expected numbers, got {_first_stranger(values)}")
+        raise TypeError(f"{argument}: expected numbers, got {_first_non_number(values)}")
     return natural
 
 
-def _first_stranger(values: Any) -> str:
+def _first_non_number(values: Any) -> str:
     for value in np.asarray(values, dtype=object).flat:
         if not isinstance(value, _NUMBERS):
             return f"{value!r}, a {type(value).__name__}"
@@ -99,7 +99,7 @@ def _elements(array: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def _require_numbers(natural: Any, argument: str) -> None:
-    """Refuses elements such as None, before NumPy turns them into NaN or another float."""
+    """TypeError for elements such as None, which NumPy would turn into NaN."""
     for index, value in _elements(natural):
         if isinstance(value, _NUMBERS):
             continue
@@ -113,7 +113,7 @@ def _require_numbers(natural: Any, argument: str) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """pandas' NA and NaT."""
+    """Whether it is pandas' NA or NaT."""
     return type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -127,7 +127,7 @@ def _where(index: tuple[Any, ...]) -> str:
 
 
 def _exact_integers(values: Any, dtype: str, argument: str) -> Any:
-    """The list as Python integers: NumPy reads large ones as floats or objects."""
+    """The list as an array of Python integers, because NumPy may read large ones as floats."""
     exact = np.asarray(values, dtype=object)
     for index, value in _elements(exact):
         if not isinstance(value, _INTEGERS):
@@ -139,7 +139,7 @@ def _exact_integers(values: Any, dtype: str, argument: str) -> Any:
 
 
 def _wide_integers(exact: Any, argument: str) -> Any:
-    """Integers beyond int64 as uint64; ValueError unless that holds all of them."""
+    """Integers beyond int64 as uint64; ValueError if uint64 cannot hold all of them."""
     for index, value in _elements(exact):
         if not -(2**63) <= value < 2**64:
             raise ValueError(
@@ -159,7 +159,7 @@ def _mantissa_bits(dtype: str) -> int:
 
 
 def _may_be_rounded(natural: Any, dtype: str) -> Any:
-    """A mask of the numbers beyond the range in which `dtype` holds every integer."""
+    """A mask of the numbers outside the range in which `dtype` holds every integer."""
     limit = 2 ** _mantissa_bits(dtype)
     return (natural >= limit) | (natural <= -limit)
 
@@ -183,7 +183,7 @@ def _require_unrounded(values: Any, natural: Any, dtype: str, argument: str) -> 
 
 
 def _is_exact(value: int, dtype: str) -> bool:
-    """Whether the bits of an integer fit the mantissa; its size is checked elsewhere."""
+    """Whether an integer fits the mantissa; its range is checked elsewhere."""
     trailing_zeros = (value & -value).bit_length() - 1
     return value.bit_length() - trailing_zeros <= _mantissa_bits(dtype)
 

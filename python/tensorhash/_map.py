@@ -1,4 +1,4 @@
-"""What HashMap and BoundedHashMap share: value columns, their arguments and their views."""
+"""The common base of HashMap and BoundedHashMap: value columns, their arguments and views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MapTable(Table[ArrayT]):
     """A table with value columns. The private base of HashMap and BoundedHashMap."""
 
     _values: list[Element]
-    #: The way out for a table without values, in an error.
+    #: How to make a table without values, for an error message.
     _without_values = "pass value_dtypes=[] and value_element_shapes=[]"
 
     def _create_map(
@@ -33,7 +33,7 @@ class MapTable(Table[ArrayT]):
         device: DeviceLike | Sequence[DeviceLike],
         seed: int | None,
     ) -> None:
-        """`_create` from the (dtype, element shape) of one value column, or of several."""
+        """`_create` with the (dtype, element shape) of one value column, or of several."""
         self._create(rows, key, _value_columns(one, several, self._without_values), device, seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
@@ -50,11 +50,13 @@ class MapTable(Table[ArrayT]):
         duplicates: str = "in_order",
         initial: Any = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """An optimizer step of tensorhash.optim for each row; gradients as the first value column.
+        """Makes one optimizer step for each row. `gradients` is [N, *shape of the first column].
 
-        `missing` keys: "skip"; "insert", with weights `initial` (as `default` in `get`) and fresh
-        state; or "error". `duplicates`: a step for each row "in_order", or one with the "sum".
-        Returns (int32 [N] buffer indices, -1 where skipped; bool [N] the key was there).
+        `optimizer` is one of tensorhash.optim. `missing` says what to do with keys that the table
+        does not hold: "skip" them, "insert" them with the weights `initial` (like `default` of
+        `get`) and fresh state, or raise an "error". `duplicates`: equal keys step row by row
+        "in_order", or once with the "sum" of their gradients.
+        Returns (int32 [N] buffer indices, -1 if skipped; bool [N] whether the key was there).
         """
         how = missing, duplicates, initial
         arguments, give = self._take_update(keys, gradients, optimizer, *how)
@@ -62,7 +64,7 @@ class MapTable(Table[ArrayT]):
         return give(indices), give(found)
 
     def items(self) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
-        """(keys, values) of the live entries, copies; several columns give a tuple of values."""
+        """Copies of all (keys, values). With several columns, `values` is a tuple of arrays."""
         return self._give_items(self._table.items())
 
     def _give_items(
@@ -72,21 +74,22 @@ class MapTable(Table[ArrayT]):
         return self._give(keys), one_or_tuple(values, self._give)
 
     def value_tensor(self, value_buffer_id: int = 0) -> ArrayT:
-        """A value buffer itself, [capacity, *value_element_shape], to read and write at indices.
+        """A view of a value buffer, [capacity, *value_element_shape], to read and write.
 
-        A view taken before growth or compact() keeps the old memory: safe, no longer the table's.
+        Index it with buffer indices. After growth or compact() an old view is still safe to use,
+        but no longer shows the table.
         """
         column = integer(value_buffer_id, "value_buffer_id", len(self._values) - 1)
         return self._give(self._table.value_tensor(column))
 
     def value_tensors(self) -> list[ArrayT]:
-        """All value buffers, one per column."""
+        """Views of all value buffers, one per column."""
         return [self.value_tensor(column) for column in range(len(self._values))]
 
     # Arguments.
 
     def _take_values(self, values: Any, list_values: Any, rows: Any) -> list[Any]:
-        """What the core reads of `values` or `list_values`, one per column."""
+        """Arrays for the core from `values` or `list_values`, one per column."""
         if list_values is not None:
             if values is not None:
                 raise TypeError("values: got both values and list_values")
@@ -121,17 +124,17 @@ class MapTable(Table[ArrayT]):
         duplicates: Any,
         initial: Any,
     ) -> tuple[tuple[Any, Any, _core.Optimizer, str, str, Any], Callable[[_core.Tensor], ArrayT]]:
-        """(what the core's update takes after the table, what makes the results)."""
+        """(arguments of the core's update after the table, function that makes the results)."""
         rows, give = self._take(keys, self._key, "keys")
         require_optimizer(optimizer)
-        weights = self._values[0] if self._values else self._key  # without values the core refuses
+        weights = self._values[0] if self._values else self._key  # without values the core raises
         steps, _ = self._take(gradients, weights, "gradients")
         start = None if initial is None else _default_rows(initial, weights, "initial")
         how = word(missing, "missing"), word(duplicates, "duplicates")
         return (rows, steps, optimizer._core(), *how, start), give
 
     def _take_defaults(self, default: Any) -> list[Any]:
-        """What the core reads of `default`, one per column; empty for zeros."""
+        """Arrays for the core from `default`, one per column; [] for zeros."""
         if default is None:
             return []
         if len(self._values) == 1:
@@ -148,16 +151,16 @@ class MapTable(Table[ArrayT]):
 def one_or_tuple(
     values: list[_core.Tensor], give: Callable[[_core.Tensor], ArrayT]
 ) -> ArrayT | tuple[ArrayT, ...]:
-    """The array of one value column, or a tuple with one array per column."""
+    """A single array for one value column, else a tuple with one array per column."""
     return give(values[0]) if len(values) == 1 else tuple(give(value) for value in values)
 
 
 def _value_columns(
     one: tuple[Any, Any], several: tuple[Any, Any], without: str
 ) -> list[tuple[Any, Any]]:
-    """(dtype, element shape) of each value column, from one of each or from several."""
+    """(dtype, element shape) of each value column, from the arguments for one or for several."""
     if isinstance(one[0], (list, tuple)) and several[0] is None:
-        # Open3D also takes several columns in the place of one.
+        # Like Open3D, accept lists in the arguments for one column.
         one, several = (
             (None, None if several[1] is None else one[1]),
             (one[0], one[1] if several[1] is None else several[1]),
@@ -183,7 +186,7 @@ def _value_columns(
 
 
 def _is_list_of_one_column(values: Any, rows: Any) -> bool:
-    """Whether a list of length one is a list of columns, not a batch of one row."""
+    """Whether a list of length 1 is a list of columns, not a batch of one row."""
     if not isinstance(values, (list, tuple)) or len(values) != 1 or is_number(values[0]):
         return False
     return not isinstance(values[0], (list, tuple)) or rows.shape[:1] != (1,)
@@ -196,6 +199,6 @@ def _default_rows(default: Any, element: Element, argument: str) -> Any:
     if is_number(default):
         value = default.item() if isinstance(default, np.generic) else default
         row = np.full(shape, np.asarray(array_of(value, dtype, argument)))
-        return _core.Tensor.wrap(row, argument, dtype)  # names bfloat16, which came as uint16
+        return _core.Tensor.wrap(row, argument, dtype)  # restores bfloat16, which came as uint16
     taken = take_array(default, dtype, argument)
     return rows_of(default, dtype, shape, argument) if taken is None else taken[0]

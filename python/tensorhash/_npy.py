@@ -1,4 +1,4 @@
-"""NumPy's .npy format, read from files that need not be trusted."""
+"""Reads NumPy's .npy format, also from untrusted files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from tensorhash._dtypes import name_of
 
-_MAX_HEADER = 10_000  # as in NumPy
-_PIECE_BYTES = 1 << 20  # read at a time: zipfile holds two copies of what it unpacks at once
+_MAX_HEADER = 10_000  # NumPy's limit
+_PIECE_BYTES = 1 << 20  # per read: zipfile holds two copies of each piece
 
 
 def read_npy(file: IO[bytes], file_bytes: int, name: str) -> Any:
-    """The array that begins here and ends with the file. Bools are 0 or 1.
+    """Reads the array from here to the end of the file. Normalises bools to 0 or 1.
 
-    The header must agree with `file_bytes` before memory is allocated. ValueError, TypeError or
+    Checks the header against `file_bytes` before it allocates. ValueError, TypeError or
     OverflowError says what is wrong.
     """
     shape, fortran, dtype = _read_header(file, name)
@@ -29,7 +29,7 @@ def read_npy(file: IO[bytes], file_bytes: int, name: str) -> Any:
     size = math.prod(shape) * dtype.itemsize
     if size > file_bytes:
         raise ValueError(
-            f"{name}: shape {shape} of {dtype} needs {size} bytes, it has {file_bytes}"
+            f"{name}: shape {shape} of {dtype} needs {size} bytes, the file has {file_bytes}"
         )
     data = _read_bytes(file, size, name)
     if dtype == np.bool_:
@@ -43,10 +43,10 @@ def _read_bytes(file: IO[bytes], size: int, name: str) -> Any:
         room = data[start : start + _PIECE_BYTES]
         piece = file.read(len(room))
         if len(piece) != len(room):
-            raise ValueError(f"{name}: expected {size} bytes of data, it ends before")
+            raise ValueError(f"{name}: expected {size} bytes of data, the file ends before")
         room[:] = np.frombuffer(piece, np.uint8)
     if file.read(1):
-        raise ValueError(f"{name}: expected {size} bytes of data, it has more")
+        raise ValueError(f"{name}: expected {size} bytes of data, the file has more")
     return data
 
 
@@ -64,6 +64,6 @@ def _read_header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, Any
         if version == (1, 0):
             return np.lib.format.read_array_header_1_0(header)
         return np.lib.format.read_array_header_2_0(header)
-    # NumPy parses it as Python: TokenError, MemoryError for brackets, ...
+    # NumPy parses the header as Python code, which may raise TokenError, MemoryError, ...
     except Exception as error:
         raise ValueError(f"{name}: its header is not readable: {error}") from None

@@ -1,6 +1,7 @@
-"""Open3D's .npz: `key`, `n_values`, `value_000` ..., and our `buf_index`, which Open3D ignores.
+"""Reads and writes Open3D's .npz format: `key`, `n_values`, `value_000`, ...
 
-With `buf_index`, entries get their old indices back; without it, rows become 0..n-1.
+We add `buf_index`, which Open3D ignores. It restores the buffer indices; without it, rows get
+0..n-1.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tensorhash import _core
 from tensorhash._disk import Limit, TooLarge, open_regular, replacing, size_of
 from tensorhash._npy import read_npy
 
-_MAX_COLUMNS = 1000  # three digits in Open3D's names
-_PIECE_ROWS = 1 << 18  # inserted at a time, which takes 9 bytes per row besides the table
+_MAX_COLUMNS = 1000  # Open3D's names have three digits
+_PIECE_ROWS = 1 << 18  # per insert, which needs 9 bytes per row besides the table
 
 
 def is_archive(path: str) -> bool:
@@ -31,7 +32,7 @@ def is_archive(path: str) -> bool:
 
 
 def save(table: _core.HashMap, path: str) -> None:
-    """Writes the live rows of `table`. If that fails, the old file stays as it was."""
+    """Writes the live rows of `table`. If that fails, the old file does not change."""
     columns = len(table.value_elements)
     if any(dtype == "bfloat16" for dtype, _ in table.value_elements):
         raise TypeError(
@@ -53,7 +54,7 @@ def save(table: _core.HashMap, path: str) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type, unused-ignore]
 
 
-# What zipfile and NumPy raise on damaged bytes, beside ValueError.
+# The exceptions that zipfile and NumPy raise on damaged files.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -61,8 +62,8 @@ _DAMAGE = (
     EOFError,
     KeyError,
     IndexError,
-    RuntimeError,  # with its subclasses: zipfile's for versions and methods that it does not know
-    OSError,  # a damaged offset is a seek to nowhere
+    RuntimeError,  # and NotImplementedError: zipfile does not know the version or the method
+    OSError,  # a damaged offset leads to an invalid seek
     OverflowError,
     SyntaxError,
     TypeError,
@@ -71,7 +72,10 @@ _DAMAGE = (
 
 
 def load(path: str, max_bytes: int | None) -> _core.HashMap:
-    """Reads an .npz of ours, Open3D's or NumPy's; ValueError says what is wrong with a file."""
+    """Reads a table from an .npz file of tensorhash, Open3D or NumPy.
+
+    ValueError says what is wrong with the file.
+    """
     with open_regular(path) as file:
         limit = Limit(path, size_of(file), max_bytes)
         try:
@@ -93,7 +97,7 @@ def load(path: str, max_bytes: int | None) -> _core.HashMap:
 
 
 def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """ValueError if entries are missing: zipfile skips one after a damaged length in the directory."""
+    """ValueError if zipfile skipped entries, as it does after a damaged length in the directory."""
     file.seek(-(22 + len(archive.comment)), os.SEEK_END)
     (recorded,) = struct.unpack_from("<H", file.read(22), 10)
     listed = len(archive.infolist())
@@ -102,17 +106,17 @@ def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The entries of our arrays, by name."""
+    """The archive's entries that hold arrays of a table, by name."""
     members: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
-        # Opening an entry compares its name with the copy next to its data.
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError(f"{entry.filename}: neither stored nor deflated, as NumPy's are")
+            raise ValueError(f"{entry.filename}: expected an entry that is stored or deflated")
+        # open() checks the name in the directory against the copy next to the data.
         archive.open(entry).close()
         name, suffix = os.path.splitext(entry.filename)
         if suffix == ".npy" and _is_ours(name):
             if name in members:
-                raise ValueError(f"{name} is there twice")
+                raise ValueError(f"{name}: expected one such array, got two")
             members[name] = entry
     return members
 
@@ -129,7 +133,7 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> 
 def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
     for name in ("key", "n_values"):
         if name not in arrays:
-            raise ValueError(f"no array {name!r}: this is not the file of a hash map")
+            raise ValueError(f"expected an array {name!r}, got none: not a file of a hash map")
     count = arrays["n_values"]
     if count.size != 1 or count.dtype.kind not in "iu":
         raise ValueError(f"n_values: expected one integer, got {count.dtype} {count.shape}")
@@ -146,12 +150,12 @@ def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
         if array.ndim == 0:
             raise ValueError(f"{name}: expected rows, got a single number")
     places = arrays.get("buf_index")
-    # Short keys have few distinct values: more rows than that are duplicates.
+    # Short keys have few distinct values; all further rows are duplicates.
     key_bytes = arrays["key"].nbytes // max(1, len(arrays["key"]))
     rows = min(len(arrays["key"]), 256 ** min(key_bytes, 8))
     if places is not None and places.dtype == np.int32:
         rows = int(places.max(initial=-1)) + 1
-    if 0 <= rows < 2**31:  # the core refuses other numbers before it allocates
+    if 0 <= rows < 2**31:  # for other numbers the core raises before it allocates
         gaps = max(0, rows - len(arrays["key"]))
         elements = [_element_of(array) for array in values]
         limit.require_table(rows, gaps, _element_of(arrays["key"]), elements)
@@ -163,7 +167,10 @@ def _table_of(arrays: dict[str, Any], limit: Limit) -> _core.HashMap:
 
 
 def _insert_in_pieces(keys: Any, values: list[Any], most: int) -> _core.HashMap:
-    """`from_items` of rows with at most `most` distinct keys, with little memory besides the table."""
+    """`from_items` in pieces, to need little memory besides the table.
+
+    `most` is an upper bound on the number of distinct keys.
+    """
     for column, array in enumerate(values):
         if len(array) != len(keys):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Policies: which shard a key belongs to, by name or by a function of the user's."""
+"""Policies: a name or a user's function that decides which shard a key belongs to."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tensorhash import _core
 from tensorhash._frameworks import to_numpy
 from tensorhash._types import ArrayLike
 
-#: "hash", "mod", or a function of (keys as NumPy array, number of shards) -> shard of each key.
+#: "hash", "mod", or a function (keys as a NumPy array, number of shards) -> shard of each key.
 Policy: TypeAlias = "str | Callable[[Any, int], ArrayLike]"
 
 
 def core_policy(policy: Policy) -> Any:
-    """What the core takes: a name, or a name and a function of a core tensor."""
+    """The policy for the core: a name, or (name, function of a core tensor)."""
     if isinstance(policy, str):
         return policy
     if not callable(policy):
@@ -33,19 +33,19 @@ def core_policy(policy: Policy) -> Any:
                 f"got {answer.dtype} of shape {answer.shape}"
             )
         wrong = np.flatnonzero((answer < 0) | (answer >= shards))
-        if wrong.size:  # checked before the cast to int32 changes a number
+        if wrong.size:  # check before the cast to int32, which may change a number
             raise ValueError(
                 f"policy: expected a shard from 0 to {shards - 1}, got {answer[wrong[0]]} "
                 f"for row {wrong[0]}"
             )
         return np.ascontiguousarray(answer, dtype=np.int32)
 
-    # The brackets tell a function from a policy of the same name.
+    # The parentheses distinguish a function from a named policy.
     return f"{_policy_name(policy)}()", route
 
 
 def _policy_name(policy: Callable[..., Any]) -> str:
-    """The name that a file keeps: a string that UTF-8 can encode."""
+    """The name for files, as a string that UTF-8 can encode."""
     name = getattr(policy, "__name__", None)
     if not isinstance(name, str):
         name = type(policy).__name__

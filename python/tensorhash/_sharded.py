@@ -1,4 +1,4 @@
-"""What ShardedHashMap and ShardedBoundedHashMap share: shards, devices, files."""
+"""The methods that ShardedHashMap and ShardedBoundedHashMap share: shards, devices, files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class StreamEventResource:
-    """What one calling thread uses to talk to the devices; see `stream_event_resource_create`."""
+    """A calling thread's resource for the devices; see `stream_event_resource_create`."""
 
     def __init__(self, device_id: int) -> None:
-        #: The number of the device it was made for; -1 after it is destroyed.
+        #: The id of its device; -1 after it is destroyed.
         self.device_id = device_id
 
     def __repr__(self) -> str:
@@ -33,7 +33,7 @@ class StreamEventResource:
 
 
 class ShardedTable(MapTable[ArrayT]):
-    """Methods of a table with one shard per device. Mixed into HashMap and BoundedHashMap."""
+    """Methods of a table with one shard per device: a mixin for HashMap and BoundedHashMap."""
 
     _table: _core.ShardedHashMap  # type: ignore[assignment]
     _policy: Policy
@@ -47,49 +47,49 @@ class ShardedTable(MapTable[ArrayT]):
         return self
 
     def remove(self, keys: ArrayLike) -> ArrayT:
-        """`erase`, under its name in tables over several devices."""
+        """Removes keys: another name of `erase`."""
         return self.erase(keys)
 
     def get_size(self, device: DeviceLike = None) -> int:
-        """How many keys there are on one device, or on all."""
+        """The number of keys on one device, or on all if `device` is None."""
         return self._table.size(self._shard(device))
 
     def dump_to_cpu(self, device: DeviceLike = None) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
-        """(keys, values) of one device, or of all, at one moment; ascending by index."""
+        """Copies of (keys, values) of one device, or of all, ascending by buffer index."""
         return self._give_items(self._table.items(self._shard(device)))
 
     dump_to_device = dump_to_cpu
     dump_to_gpu = dump_to_cpu
 
     def shard_of(self, keys: ArrayLike) -> ArrayT:
-        """int32 [N]: the shard that each key belongs to, whether the table holds the key or not."""
+        """int32 [N]: the shard that each key belongs to, also for keys not in the table."""
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.shard_of(rows))
 
     def stream_event_resource_create(self, device: DeviceLike) -> StreamEventResource:
-        """A resource for one of the table's devices. CPU devices need none, and no call takes one."""
+        """A resource for one of the table's devices. CPU devices need none; no method takes one."""
         if device is None:
             raise TypeError(f"device: expected one of {self.device}, got None")
         name = self.devices[self._shard(device) or 0]
         return StreamEventResource(int(name.partition(":")[2]))
 
     def stream_event_resource_destroy(self, s_e_resource: StreamEventResource) -> None:
-        """Ends the use of a resource. A second call is no error."""
+        """Destroys a resource. A second call does nothing."""
         if not isinstance(s_e_resource, StreamEventResource):
             raise TypeError(
-                f"s_e_resource: expected one of stream_event_resource_create(), "
+                f"s_e_resource: expected a result of stream_event_resource_create(), "
                 f"got {type(s_e_resource).__name__}"
             )
         s_e_resource.device_id = -1
 
-    # Each device has buffers of its own.
+    # Each device has its own buffers.
 
     def key_tensor(self, device: DeviceLike = None) -> ArrayT:
-        """One device's key buffer. `device` may be left out if there is only one."""
+        """A view of one device's key buffer. `device` is optional if there is only one."""
         return self._give(self._table.key_tensor(self._one_shard(device)))
 
     def value_tensor(self, value_buffer_id: int = 0, device: DeviceLike = None) -> ArrayT:
-        """One device's value buffer. `device` may be left out if there is only one."""
+        """A view of one device's value buffer. `device` is optional if there is only one."""
         column = integer(value_buffer_id, "value_buffer_id", None)
         if not 0 <= column < len(self._values):
             raise IndexError(
@@ -99,11 +99,11 @@ class ShardedTable(MapTable[ArrayT]):
         return self._give(self._table.value_tensor(self._one_shard(device), column))
 
     def value_tensors(self, device: DeviceLike = None) -> list[ArrayT]:
-        """One device's value buffers, one per column."""
+        """Views of one device's value buffers, one per column."""
         return [self.value_tensor(column, device) for column in range(len(self._values))]
 
     def compact(self) -> list[ArrayT]:  # type: ignore[override]
-        """HashMap.compact on each shard: a list of int32 [capacity of the shard]."""
+        """HashMap.compact on each shard. Returns a list of int32 [capacity of the shard]."""
         return [self._give(moved) for moved in self._table.compact()]
 
     # Devices.
@@ -115,7 +115,7 @@ class ShardedTable(MapTable[ArrayT]):
 
     @property
     def device(self) -> str:
-        """The shards' devices, in one string."""
+        """The shards' devices as one string, separated by commas."""
         return ", ".join(self.devices)
 
     @property
@@ -129,7 +129,7 @@ class ShardedTable(MapTable[ArrayT]):
         return all(name.startswith("cpu") for name in self.devices)
 
     def to(self, device: DeviceLike, copy: bool = False) -> Self:
-        """The table on other devices, one name or several; itself if it is there already."""
+        """The table on one device or on several; itself if they do not change, unless `copy`."""
         several = device if isinstance(device, (list, tuple)) else [device]
         names = device_names(several, "device")
         if not names:
@@ -142,11 +142,11 @@ class ShardedTable(MapTable[ArrayT]):
         return self._with_policy(table, self._framework, self._policy)
 
     def cpu(self) -> Self:
-        """The table on the CPU: itself if it is there already."""
+        """The table itself: in this build all devices are on the CPU."""
         return self
 
     def clone(self) -> Self:
-        """An independent copy, buffer indices included."""
+        """An independent copy with the same buffer indices."""
         return self._with_policy(self._table.clone(), self._framework, self._policy)
 
     __copy__ = clone
@@ -158,9 +158,9 @@ class ShardedTable(MapTable[ArrayT]):
     # Files.
 
     def save(self, file_name: str | os.PathLike[str]) -> str:
-        """Writes one ".thash" file with all shards. If that fails, the old file stays as it was.
+        """Writes one ".thash" file with all shards and returns its name.
 
-        Returns the name of the file.
+        If that fails, an existing file does not change.
         """
         return _files.save_native(self._table, file_name, self._suffix)
 
@@ -173,11 +173,12 @@ class ShardedTable(MapTable[ArrayT]):
         *,
         max_bytes: int | None = None,
     ) -> Self:
-        """Reads a file that `save`, or HashMap's `save`, wrote, onto any devices.
+        """Reads a file of `save`, or of HashMap's `save`, onto any devices.
 
-        Without `devices` the shards go to "cpu:0", "cpu:1" and so on, as many as were saved. Indices
-        stay the same if the number of devices and the policy do; otherwise each key moves to the
-        shard where it belongs. `max_bytes` is HashMap's, for all shards together.
+        Without `devices` the shards go to "cpu:0", "cpu:1", ..., as many as were saved. If the
+        number of devices and the policy are the same, buffer indices stay the same; otherwise each
+        key moves to the shard where it belongs. `max_bytes` is as in HashMap.load, for all shards
+        together.
         """
         path = _files.native_source(file_name, cls._suffix)
         names = [] if devices is None else device_names(devices)
@@ -199,7 +200,7 @@ class ShardedTable(MapTable[ArrayT]):
         shard = self._shard(device)
         if shard is None and len(self.devices) > 1:
             raise ValueError(
-                f"device: expected one of {self.device}: each has buffers of its own; "
+                f"device: expected one of {self.device}, got None: each has its own buffers; "
                 f"get(keys) reads from all"
             )
         return shard or 0

@@ -1,4 +1,4 @@
-"""What every table has: the methods that need keys only."""
+"""The common base of all tables: the methods that need only keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, Element,
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# Called without the framework in between: it is on the path of every batch of NumPy's.
+# Every NumPy batch uses it, so skip the lookup of the framework.
 _GIVE_NUMPY: Any = to_numpy
 
 
@@ -32,7 +32,7 @@ class Table(Generic[ArrayT]):
     _suffix: ClassVar[str] = ".thash"
     _default_framework: ClassVar[str] = "numpy"
 
-    # The core's tables share their methods and no base class: a subclass may hold another one.
+    # The core's tables have the same methods but no common base; a subclass may hold another table.
     _table: _core.HashMap
     _framework: Framework
     _key: Element
@@ -45,7 +45,7 @@ class Table(Generic[ArrayT]):
         device: DeviceLike,
         seed: int | None = None,
     ) -> None:
-        """Parses the arguments, and makes the core's table."""
+        """Parses the arguments and makes the core's table."""
         homes: set[str | None] = set()
 
         def element(dtype: DtypeLike, shape: ShapeLike, prefix: str) -> Element:
@@ -63,11 +63,11 @@ class Table(Generic[ArrayT]):
     def _make(
         self, rows: int, key: Element, values: list[Element], device: Any, seed: int | None
     ) -> Any:
-        """The core's table."""
+        """Makes the core's table."""
         return _core.HashMap(rows, key, values, usable_device(device), seed)
 
     def _hold(self, table: Any, home: Framework) -> None:
-        """Becomes the table of the core's `table`; views and listings are in the framework `home`."""
+        """Wraps the core's `table`. Views and listings use the framework `home`."""
         self._table = table
         self._framework = home
         dtype, shape = table.key_element
@@ -84,7 +84,7 @@ class Table(Generic[ArrayT]):
     def _take(
         self, array: ArrayLike, element: Element, argument: str
     ) -> tuple[Any, Callable[[_core.Tensor], ArrayT]]:
-        """(what the core reads, what makes the results); lists take the element's dtype."""
+        """(array for the core, function that makes the results). Lists get the element's dtype."""
         if type(array) is np.ndarray:
             return array, _GIVE_NUMPY
         dtype, shape = element
@@ -95,13 +95,13 @@ class Table(Generic[ArrayT]):
             return taken[0], give
         if is_number(array):
             raise ValueError(
-                f"{argument}: expected a batch of rows, got the number {array}; write [{array}]"
+                f"{argument}: expected a batch of rows, got the number {array}; pass [{array}]"
             )
         exact = element is self._key  # rounding could make two keys equal
         return rows_of(array, dtype, shape, argument, exact), give
 
     def find(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
-        """Where each key lives: (int32 [N] buffer indices, -1 if missing; bool [N] found).
+        """Finds keys. Returns (int32 [N] buffer indices, -1 if missing; bool [N] found).
 
         >>> import tensorhash
         >>> s = tensorhash.HashSet(10, "int64", ())
@@ -115,14 +115,14 @@ class Table(Generic[ArrayT]):
         return give(indices), give(found)
 
     def contains(self, keys: ArrayLike) -> ArrayT:
-        """bool [N]: which keys are there."""
+        """bool [N]: which keys are in the table."""
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.contains(rows))
 
     def erase(self, keys: ArrayLike) -> ArrayT:
-        """Removes keys; other entries stay in place.
+        """Removes keys. Other entries keep their buffer indices.
 
-        bool [N]: which rows removed a key. Of equal keys the first row does.
+        Returns bool [N]: which rows removed a key. Of equal keys, the first row does.
         """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.erase(rows))
@@ -141,15 +141,15 @@ class Table(Generic[ArrayT]):
         return row.reshape(1, *shape)
 
     def _give(self, tensor: _core.Tensor) -> ArrayT:
-        """The tensor as an array in the framework of the table's dtypes."""
+        """Converts a core tensor to an array in the framework of the table's dtypes."""
         give: Callable[[_core.Tensor], Any] = self._framework.give
         given: ArrayT = give(tensor)
         return given
 
-    # Listings: all ascend by buffer index, in the framework of the table's dtypes.
+    # Listings: ascending by buffer index, in the framework of the table's dtypes.
 
     def keys(self) -> ArrayT:
-        """A copy of the live keys, [size, *key_element_shape]."""
+        """A copy of all keys, [size, *key_element_shape]."""
         return self._give(self._table.keys())
 
     def active_buf_indices(self) -> ArrayT:
@@ -157,9 +157,10 @@ class Table(Generic[ArrayT]):
         return self._give(self._table.active_buf_indices())
 
     def key_tensor(self) -> ArrayT:
-        """The key buffer itself, [capacity, *key_element_shape], to be read at buffer indices.
+        """A view of the key buffer, [capacity, *key_element_shape]; do not write to it.
 
-        A view taken before growth or compact() keeps the old memory: safe, no longer the table's.
+        Index it with buffer indices. After growth or compact() an old view is still safe to read,
+        but no longer shows the table.
         """
         return self._give(self._table.key_tensor())
 
@@ -169,28 +170,28 @@ class Table(Generic[ArrayT]):
         return rows
 
     def size(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return self._table.size()
 
     def __len__(self) -> int:
         return self._table.size()
 
     def capacity(self) -> int:
-        """Rows of the buffers: this many distinct keys fit before the table grows."""
+        """The number of buffer rows: how many keys fit before the table grows."""
         return self._table.capacity()
 
     def memory_usage(self) -> dict[str, int]:
-        """Bytes held: "keys", "values", "index", "bookkeeping" and their "total"."""
+        """Memory in bytes of "keys", "values", "index" and "bookkeeping", and the "total"."""
         return self._table.memory_usage()
 
     def validate(self) -> None:
-        """RuntimeError unless the table is consistent."""
+        """Checks the whole table; RuntimeError if it is not consistent."""
         self._table.validate()
 
     # Storage.
 
     def reserve(self, capacity: int) -> None:
-        """Makes room for `capacity` keys. Never shrinks, never moves an entry."""
+        """Makes room for `capacity` keys. Never shrinks the table, never moves an entry."""
         self._table.reserve(integer(capacity, "capacity"))
 
     def clear(self) -> None:
@@ -198,14 +199,14 @@ class Table(Generic[ArrayT]):
         self._table.clear()
 
     def compact(self) -> ArrayT:
-        """Moves the entries to 0..size-1; int32 [capacity]: old index -> new, -1 for none.
+        """Moves all entries to the buffer indices 0..size-1. No other method moves entries.
 
-        The one call that moves entries.
+        Returns int32 [capacity]: the new index of each old index, -1 if it had no entry.
         """
         return self._give(self._table.compact())
 
     def clone(self) -> Self:
-        """An independent copy, buffer indices included."""
+        """An independent copy with the same buffer indices."""
         return self._of(self._table.clone(), self._framework)
 
     __copy__ = clone
@@ -217,61 +218,62 @@ class Table(Generic[ArrayT]):
         return _restore, (type(self), self._framework.name, self._payload(protocol))
 
     def _payload(self, protocol: Any) -> pickle.PickleBuffer | bytes:
-        """The whole table for pickle, which writes a buffer without a copy from protocol 5 on."""
+        """The whole table as bytes. From protocol 5 on, pickle writes a buffer without a copy."""
         image: Any = np.asarray(self._table.to_bytes())
         return pickle.PickleBuffer(image) if int(protocol) >= 5 else bytes(image.tobytes())
 
     @classmethod
     def _from_bytes(cls, payload: Any) -> Any:
-        """The core's table that to_bytes() wrote."""
+        """The core's table from the bytes of to_bytes()."""
         return _core.HashMap.from_bytes(payload)
 
     # Devices.
 
     @property
     def device(self) -> str:
-        """Where the table lives, "cpu:0"."""
+        """The table's device, such as "cpu:0"."""
         return self._table.device
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it lives on the CPU."""
+        """Whether the table is on the CPU."""
         return str(self.device).lower().startswith("cpu")
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it lives on a CUDA device."""
+        """Whether the table is on a CUDA device."""
         return not self.is_cpu
 
     def to(self, device: DeviceLike, copy: bool = False) -> Self:
-        """The table on another device; itself if it is there already and `copy` is False."""
-        usable_device(device)  # this build has one device: usable means here
+        """The table on another device; itself if it is already there and `copy` is False."""
+        usable_device(device)  # raises unless it is the CPU, where the table already is
         return self.clone() if copy else self
 
     def cpu(self) -> Self:
-        """The table on the CPU: itself if it is there already."""
+        """The table on the CPU; itself if it is already there."""
         return self.to("cpu")
 
     def cuda(self, device_id: int = 0) -> Self:
-        """The table on a CUDA device."""
+        """The table on a CUDA device; RuntimeError if this build has none."""
         return self.to(f"cuda:{integer(device_id, 'device_id')}")
 
     # Files.
 
     def save(self, file_name: str | os.PathLike[str]) -> str:
-        """Writes a file. If that fails, a file that was there before stays as it was.
+        """Writes the table to a file and returns the file's name.
 
-        ".thash" is the native format, ".npz" Open3D's. Any other name gets a suffix: ".thash" in
-        tensorhash, ".npz" in tensorhash.core. Returns the name of the file.
+        ".thash" is the native format, ".npz" is Open3D's. Any other name gets a suffix: ".thash" in
+        tensorhash, ".npz" in tensorhash.core. If the save fails, an existing file does not change.
         """
         return _files.save(self._table, file_name, self._suffix)
 
     @classmethod
     def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
-        """Reads what `save` wrote, indices included; ValueError says what is wrong with a file.
+        """Reads a file of `save`, including the buffer indices.
 
-        Files need not be trusted: neither the arrays nor the table take more than `max_bytes`, by
-        default 64 MiB plus 32 bytes for each byte of the file. A larger capacity is not restored.
+        ValueError says what is wrong with a file. Untrusted files are safe: neither the arrays nor
+        the table take more than `max_bytes`, by default 64 MiB plus 32 bytes per byte of the file.
+        A capacity that would need more is not restored.
         """
         table = _files.load(file_name, cls._suffix, max_bytes)
         cls._require_kind(table, file_name)

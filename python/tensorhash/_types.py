@@ -1,4 +1,4 @@
-"""Types in the signatures of the package: arrays, dtypes, shapes."""
+"""Types for the signatures of the package: arrays, dtypes, shapes."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
 
-#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a column
-#: or frame of pandas, polars or Arrow without nulls; a tuple of 1-D arrays, one per column; a list.
+#: An array of NumPy, torch, JAX, TensorFlow or tensorhash.core; anything with `__dlpack__`; a
+#: column or frame of pandas, polars or Arrow without nulls; a tuple of 1-D arrays, one per column;
+#: a list.
 ArrayLike: TypeAlias = Any
-#: "int64", np.int64, torch.int64, tensorhash.core.int64.
+#: "int64", np.int64, torch.int64 or tensorhash.core.int64.
 DtypeLike: TypeAlias = Any
 #: 3, (3,), [3] or ().
 ShapeLike: TypeAlias = Any
-#: A device by name, as a Device, or as torch's device.
+#: A device name, a Device or a torch.device.
 DeviceLike: TypeAlias = Any
 
 #: (dtype, element shape) of keys or of a value column.
 Element: TypeAlias = tuple[str, tuple[int, ...]]
 
-#: An array of NumPy's own class. NumPy has no other way to write "of some dtype".
+#: np.ndarray of any dtype.
 NumPyArray: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 class Array(Protocol):
     """An array of NumPy, torch, JAX, TensorFlow or tensorhash.core.
 
-    Results come in the framework of the arrays that went in, which a type checker cannot follow.
-    These are the members that the frameworks share. NumPy's functions take an `Array` as it is.
+    Results use the framework of the arguments, which a type checker cannot follow. These are the
+    members that all frameworks share. NumPy's functions accept an `Array`.
     """
 
     @property
     def shape(self) -> Sequence[int]:
-        """The extents."""
+        """The size of each dimension."""
 
     @property
     def dtype(self) -> object:
-        """The framework's dtype of the elements."""
+        """The dtype of the elements, the framework's own."""
 
     @property
     def ndim(self) -> int:
@@ -47,7 +48,7 @@ class Array(Protocol):
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Array]: ...
     def __getitem__(self, index: Any, /) -> Array: ...
-    def __setitem__(self, index: Any, value: Any, /) -> None: ...  # JAX and TensorFlow refuse this
+    def __setitem__(self, index: Any, value: Any, /) -> None: ...  # not in JAX or TensorFlow
     def __array__(self) -> NumPyArray: ...
 
     def __int__(self) -> int: ...
@@ -80,12 +81,12 @@ class Array(Protocol):
 
 
 if TYPE_CHECKING:
-    # The checker's own module: at run time the package needs NumPy alone.
+    # Only for type checkers: at run time the package needs nothing but NumPy.
     from typing_extensions import TypeVar
 
     ArrayT = TypeVar("ArrayT", default=Array)
 else:
     from typing import TypeVar
 
-    #: What a table returns. `HashMap[torch.Tensor]` in an annotation says that keys are torch's.
+    #: The array class of a table's results, such as torch.Tensor in `HashMap[torch.Tensor]`.
     ArrayT = TypeVar("ArrayT")

@@ -1,4 +1,4 @@
-"""BoundedHashMap: a hash table with a maximum number of keys. It returns what it evicts."""
+"""BoundedHashMap: a hash table with a maximum number of keys, which returns what it evicts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SCORES: Element = ("int64", ())
 
 
 class Evicted(NamedTuple):
-    """Entries that left a table, in the order in which they left, with their last values."""
+    """Evicted entries with their last values, in the order of eviction."""
 
     keys: Array
-    #: One array, or a tuple of one per value column.
+    #: One array, or a tuple with one array per value column.
     values: Array | tuple[Array, ...]
-    #: int64: the caller's scores; with eviction="lru" the clock of the last use.
+    #: int64: the caller's scores, or with eviction="lru" the clock at the last use.
     scores: Array
 
 
 class BoundedHashMap(MapTable[ArrayT]):
-    """A hash table of at most `max_capacity` keys; it returns the entries that it evicts.
+    """A hash table of at most `max_capacity` keys, which returns the entries that it evicts.
 
     >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
     >>> _ = cache.insert([7, 8], [0.5, 1.5])
@@ -41,11 +41,11 @@ class BoundedHashMap(MapTable[ArrayT]):
     >>> evicted.keys, evicted.values
     (array([8]), array([1.5], dtype=float32))
 
-    A batch acts as if its rows were applied one by one, in order. A row uses its key, and adds it
-    if it is new; if the table is full, one entry leaves. With eviction="lru" the entry with the
-    oldest last use leaves. With "score" the one with the smallest score leaves, which may be the
-    new row itself; of equal scores the one with the oldest last use. Scores are int64 and come
-    with the keys. Buffers are made once, for `max_capacity` keys.
+    A batch acts as if its rows were applied one by one, in order. Each row uses its key, and adds
+    it if it is new. If the table is full, a new key evicts one entry. With eviction="lru" that is
+    the least recently used entry. With "score" it is the entry with the smallest score, which may
+    be the new row itself; of equal scores, the least recently used. Scores are int64, one per key.
+    The buffers are allocated once, for `max_capacity` keys.
     """
 
     _table: _core.BoundedHashMap  # type: ignore[assignment]
@@ -83,13 +83,13 @@ class BoundedHashMap(MapTable[ArrayT]):
 
     @classmethod
     def from_items(cls, keys: ArrayLike, values: ArrayLike | Sequence[ArrayLike] = ()) -> NoReturn:
-        """Refused: a bounded table needs a `max_capacity`. Make one with its dtypes, then insert."""
+        """Always raises: a bounded table needs a `max_capacity`. Use the constructor and insert."""
         raise TypeError(
-            "from_items: a bounded table has a max_capacity and returns what it evicts; "
-            "make it with its dtypes, then insert"
+            "from_items: a bounded table needs a max_capacity and returns what it evicts; "
+            "construct it with its dtypes, then insert"
         )
 
-    # Batches: HashMap's verbs, with scores as an argument and evicted rows as a result.
+    # Batches: HashMap's methods, with scores as an argument and evicted entries as a result.
 
     def insert(
         self,
@@ -99,10 +99,11 @@ class BoundedHashMap(MapTable[ArrayT]):
         scores: ArrayLike = None,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """Adds the keys that are new and uses the others.
+        """Adds new keys with their values; other keys count as used.
 
-        Returns (int32 [N] where each key is now, -1 if it has left again; bool [N] the row added
-        it; the evicted entries). Pass `scores`, int64 [N], if and only if the table evicts by score.
+        Returns (int32 [N] buffer index after the batch, -1 if evicted again; bool [N] whether the
+        row added its key; the evicted entries). Pass `scores`, int64 [N], if and only if the table
+        evicts by score.
         """
         return self._join(keys, values, list_values, ["first"], scores)
 
@@ -126,13 +127,13 @@ class BoundedHashMap(MapTable[ArrayT]):
         scores: ArrayLike = None,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """HashMap's `accumulate`: joins each row with what is stored. Returns as `insert`."""
+        """Combines each row with the stored values, as HashMap.accumulate. Returns as `insert`."""
         return self._join(keys, values, list_values, words(reduce), scores)
 
     def activate(
         self, keys: ArrayLike, *, scores: ArrayLike = None
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """Adds the keys that are new, values zero, and uses the others. Returns as `insert`."""
+        """Adds new keys with zeros as values; others count as used. Returns as `insert`."""
         rows, give = self._take(keys, self._key, "keys")
         return self._give_result(self._table.activate(rows, self._take_scores(scores)), give)
 
@@ -144,9 +145,9 @@ class BoundedHashMap(MapTable[ArrayT]):
         touch: bool = False,
         scores: ArrayLike = None,
     ) -> ArrayT | tuple[ArrayT, ...]:
-        """HashMap's `get`. With touch=True it is a writer: it uses the keys that are there.
+        """The values of each key, as HashMap.get. With touch=True, found keys count as used.
 
-        Then `scores`, if given, become their scores.
+        With touch=True it is a writer, and `scores`, if given, become the scores of the found keys.
         """
         rows, give = self._take(keys, self._key, "keys")
         defaults = self._take_defaults(default)
@@ -177,46 +178,48 @@ class BoundedHashMap(MapTable[ArrayT]):
         give: Callable[[_core.Tensor], Any],
     ) -> tuple[ArrayT, ArrayT, Evicted]:
         indices, mask, (keys, values, scores) = result
-        left = Evicted(give(keys), one_or_tuple(values, give), give(scores))
-        return give(indices), give(mask), left
+        evicted = Evicted(give(keys), one_or_tuple(values, give), give(scores))
+        return give(indices), give(mask), evicted
 
-    # The bound.
-
+    # Limits and eviction.
     @property
     def max_capacity(self) -> int:
-        """The most keys it holds; also its `capacity()`."""
+        """The maximum number of keys; equal to `capacity()`."""
         return self._table.capacity()
 
     @property
     def eviction(self) -> str:
-        """ "lru" or "score"."""
+        """How entries are chosen for eviction: "lru" or "score"."""
         return self._table.eviction
 
     @property
     def clock(self) -> int:
-        """How many batches so far could change the table: all but reads."""
+        """The number of batches so far that may have changed the table: all but reads."""
         return self._table.clock()
 
     def scores(self) -> ArrayT:
-        """int64 [size]: what decides on the next eviction, in the order of `keys()`."""
+        """int64 [size]: the score of each key, in the order of `keys()`. The lowest leaves first.
+
+        With eviction="lru" a score is the clock at the last use.
+        """
         return self._give(self._table.scores())
 
     # Storage.
 
     def reserve(self, capacity: int) -> None:
-        """Does nothing: the buffers have room. ValueError for more than `max_capacity`."""
+        """Does nothing: the buffers have a fixed size. ValueError for more than `max_capacity`."""
         if not 0 <= integer(capacity, "capacity", None) <= self.max_capacity:
             raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
     def save(self, file_name: str | os.PathLike[str]) -> str:
-        """HashMap's `save`, with clock and scores; ".thash" files only."""
+        """Writes the table with clock and scores to a ".thash" file, and returns its name."""
         return _files.save_native(self._table, file_name, self._suffix)
 
     @classmethod
     def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
-        """Reads what `save` wrote; the loaded table evicts as the saved one would have.
+        """Reads a file of `save`. The loaded table evicts as the saved one would have.
 
-        HashMap's `load`, but a `max_capacity` that takes more than `max_bytes` is a ValueError.
+        As HashMap.load, but a `max_capacity` that needs more than `max_bytes` is a ValueError.
         """
         path = _files.native_source(file_name, cls._suffix)
         table = _core.BoundedHashMap.load(os.fsencode(path), parse_max_bytes(max_bytes))

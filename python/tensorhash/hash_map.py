@@ -1,4 +1,4 @@
-"""HashMap: a batch of keys and values in, a batch of buffer indices out."""
+"""HashMap: a batched, parallel hash table from keys to values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HashMap(MapTable[ArrayT]):
-    """A parallel hash table: keys and values are rows of dense arrays.
+    """A batched, parallel hash table. Keys and values are rows of dense arrays.
 
     >>> m = HashMap(10, "int64", (1,), "float32", (2,))
     >>> indices, inserted = m.insert([[100], [200], [100]], [[1, 2], [3, 4], [5, 6]])
@@ -30,11 +30,13 @@ class HashMap(MapTable[ArrayT]):
 
     Several value columns: ``value_dtypes=("uint8", "float32"), value_element_shapes=((3,), (1,))``.
     A batch acts as if its rows were applied one by one, in order, on any number of threads.
-    Batch results come in the framework of the keys given (lists: the table's); views and listings
-    in the framework of the dtypes: torch's give torch tensors, strings and NumPy's NumPy arrays.
-    No result depends on `seed`, which decides where keys lie inside the index. Without one each
-    table draws its own, so that senders of keys cannot choose ones that collide.
-    In annotations, `HashMap[torch.Tensor]` says which arrays the results are.
+
+    Batch results use the framework of the keys, or the table's for lists. Views and listings use
+    the framework of the table's dtypes: torch dtypes give torch tensors, strings and NumPy dtypes
+    give NumPy arrays. In annotations, `HashMap[torch.Tensor]` names the class of the results.
+
+    `seed` decides where keys lie inside the index; no result depends on it. By default it is
+    random, so that an attacker cannot choose keys that collide.
     """
 
     _without_values = "use HashSet"
@@ -59,7 +61,7 @@ class HashMap(MapTable[ArrayT]):
 
     @classmethod
     def from_items(cls, keys: ArrayLike, values: ArrayLike | Sequence[ArrayLike] = ()) -> Self:
-        """A map of keys[i] -> values[i] with the arrays' dtypes; the first of equal keys wins.
+        """A map of keys[i] -> values[i] with the arrays' dtypes; of equal keys the first row wins.
 
         `values` is one array, or a tuple or list of arrays, one per column.
 
@@ -71,7 +73,7 @@ class HashMap(MapTable[ArrayT]):
 
     @classmethod
     def _free_items(cls, keys: ArrayLike, values: Any) -> tuple[Any, list[Any], Framework]:
-        """(keys, columns, framework of the table to be) of arrays that set the dtypes."""
+        """(keys, columns, framework of the new table), with the dtypes of the given arrays."""
         rows, source = _free_array(keys, "keys")
         if isinstance(values, (list, tuple)) and all(_is_column(v, values) for v in values):
             columns = [_free_array(v, f"values[{i}]")[0] for i, v in enumerate(values)]
@@ -87,9 +89,9 @@ class HashMap(MapTable[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """Adds the keys that are new, with their values; of equal keys the first row wins.
+        """Adds new keys with their values; of equal keys the first row wins.
 
-        Returns (int32 [N] buffer indices, right for every row; bool [N] newly inserted).
+        Returns (int32 [N] buffer indices, valid for every row; bool [N] newly inserted).
         `values` is one array, or a list or tuple of arrays, one per column.
         """
         rows, give = self._take(keys, self._key, "keys")
@@ -118,10 +120,10 @@ class HashMap(MapTable[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """Joins each row with what is stored: "sum", "min", "max", "first" or "last".
+        """Combines each row with the stored value by "sum", "min", "max", "first" or "last".
 
-        `reduce` is one for all columns or one each. New keys start from their first row; float sums
-        add in row order. Returns as `insert`.
+        `reduce` is one word for all columns, or one per column. New keys start with their first
+        row; float sums add in row order. Returns as `insert`.
 
         >>> m = HashMap(10, "int64", (), "int64", ())
         >>> _ = m.accumulate([7, 8, 7], [1, 1, 1])
@@ -134,30 +136,30 @@ class HashMap(MapTable[ArrayT]):
         return give(indices), give(inserted)
 
     def activate(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
-        """Adds the keys that are new, values zero, to be written later. Returns as `insert`."""
+        """Adds new keys with zeros as values, to be written later. Returns as `insert`."""
         rows, give = self._take(keys, self._key, "keys")
         indices, inserted = self._table.activate(rows)
         return give(indices), give(inserted)
 
     def get(self, keys: ArrayLike, default: Any = None) -> ArrayT | tuple[ArrayT, ...]:
-        """The values of each key, [N, *value_element_shape]; a tuple if there are several columns.
+        """The values of each key, [N, *value_element_shape]; a tuple for several columns.
 
-        Missing keys give zeros, or `default`: a number, a row, or one row per key; for several
-        columns a tuple of these.
+        Missing keys give zeros, or `default`: a number, one row, or one row per key. For several
+        columns `default` is a tuple of these.
         """
         rows, give = self._take(keys, self._key, "keys")
         return one_or_tuple(self._table.get(rows, self._take_defaults(default)), give)
 
 
 def _is_column(value: Any, values: Any) -> bool:
-    """In `from_items`: a list of lists is one array; a tuple of lists is several columns."""
+    """Whether `value` is a column. A tuple of lists holds columns; a list of lists is one array."""
     if isinstance(value, (list, tuple, range)):
         return isinstance(values, tuple)
     return not is_number(value)
 
 
 def _free_array(array: Any, argument: str) -> tuple[Any, str]:
-    """(what the core reads, name of its framework) of an array that sets the dtype itself."""
+    """(array for the core, name of its framework), in the array's own dtype."""
     taken = take_array(array, None, argument)
     if taken is None:
         return natural_array(array, argument), "list"

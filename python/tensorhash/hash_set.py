@@ -1,4 +1,4 @@
-"""HashSet: a batch of keys in, a batch of buffer indices out."""
+"""HashSet: a batched, parallel hash set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, ShapeLik
 
 
 class HashSet(Table[ArrayT]):
-    """A parallel hash set: keys are rows of a dense array.
+    """A batched, parallel hash set. Keys are rows of a dense array.
 
     >>> s = HashSet(10, "int32", (3,))
     >>> indices, inserted = s.insert([[0, 0, 1], [2, 0, 0], [0, 0, 1]])
@@ -32,9 +32,9 @@ class HashSet(Table[ArrayT]):
         self._create(init_capacity, (key_dtype, key_element_shape), [], device, seed)
 
     def insert(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
-        """Adds the keys that are new.
+        """Adds new keys.
 
-        Returns (int32 [N] buffer indices, right for every row; bool [N] newly inserted).
+        Returns (int32 [N] buffer indices, valid for every row; bool [N] newly inserted).
         """
         rows, give = self._take(keys, self._key, "keys")
         indices, inserted = self._table.insert(rows, ())

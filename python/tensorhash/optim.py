@@ -24,14 +24,14 @@ __all__ = ["SGD", "Adagrad", "Adam", "Optimizer"]
 
 
 class ValueColumns(TypedDict):
-    """The arguments of HashMap that describe several value columns."""
+    """Keyword arguments of HashMap for several value columns."""
 
     value_dtypes: list[object]
     value_element_shapes: list[tuple[int, ...]]
 
 
 class Optimizer:
-    """What SGD, Adagrad and Adam share. `lr` and the others may be set between updates."""
+    """The base of SGD, Adagrad and Adam. Settings such as `lr` may change between updates."""
 
     def _settings(self) -> tuple[float, ...]:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
@@ -40,9 +40,9 @@ class Optimizer:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
 
     def columns(self, dtype: DtypeLike, shape: ShapeLike) -> ValueColumns:
-        """The value columns of a table for weights of this dtype and element shape.
+        """Keyword arguments of HashMap for weights of this dtype and element shape.
 
-        Arguments for HashMap: the weights first, then the state, which starts as zeros.
+        The first column holds the weights, the others the state, which starts at zero.
         """
         name, _ = parse_dtype(dtype, "dtype")
         specs = self._core().columns((name, parse_shape(shape, "shape")))
@@ -52,10 +52,10 @@ class Optimizer:
         }
 
     def values(self, weights: ArrayLike) -> list[Array]:
-        """The value columns to insert for these weights, [N, *shape]: the weights, then fresh state."""
+        """The value columns to insert for weights [N, *shape]: the weights, then zero state."""
         taken = take_array(weights, None, "weights")
         if taken is None:
-            raise TypeError("weights: expected an array, which has a dtype, got a list or a number")
+            raise TypeError("weights: expected an array with a dtype, got a list or a number")
         rows = _core.Tensor.wrap(taken[0], "weights")
         shape = tuple(rows.shape)
         if not shape:
@@ -69,9 +69,9 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """torch.optim.SGD: plain, momentum or Nesterov steps.
+    """Stochastic gradient descent as torch.optim.SGD: plain, with momentum, or Nesterov.
 
-    Columns: weights; with momentum also its buffer.
+    Columns: weights, and with momentum the momentum buffer.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class SGD(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
+    """Adagrad as torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Adagrad(Optimizer):
 
 
 class Adam(Optimizer):
-    """torch.optim.Adam, with a step count for each key; with decoupled decay, AdamW.
+    """Adam as torch.optim.Adam, with one step count per key; AdamW with `decoupled_weight_decay`.
 
     Columns: weights, first moment, second moment, int64 step count.
     """
@@ -165,7 +165,7 @@ class Adam(Optimizer):
 
 
 def require_optimizer(optimizer: Any) -> None:
-    """TypeError unless it is an optimizer of this module."""
+    """TypeError unless `optimizer` is one of this module."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             f"optimizer: expected tensorhash.optim.SGD, Adagrad or Adam, "

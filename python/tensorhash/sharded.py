@@ -1,4 +1,4 @@
-"""ShardedHashMap: one table over several devices; each device holds a part of the keys."""
+"""ShardedHashMap: one table over several devices. Each device holds a part of the keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Policy", "ShardedHashMap", "StreamEventResource"]
 
 
 class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
-    """A HashMap cut into shards, one per device, that act as one table.
+    """A HashMap split into shards, one per device, that act as one table.
 
     >>> m = ShardedHashMap(10, "int64", (), "float32", (), devices=["cpu:0", "cpu:1"], policy="mod")
     >>> indices, inserted = m.insert([7, 8, 7], [0.5, 1.5, 2.5])
@@ -28,10 +28,11 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
     (array([ 1.5, -1. ], dtype=float32), 1)
 
     It has HashMap's methods and contract: a batch acts as if its rows were applied in order, and a
-    call that raises changes no shard. Buffer indices are int64. `policy` decides which shard a key
-    belongs to: "hash" spreads any keys evenly; "mod" takes integer keys modulo the number of
-    shards; a function must always give equal keys the same shard, and sees float keys without -0
-    and with one NaN. `ShardedBoundedHashMap` has a `max_capacity`.
+    call that raises changes no shard. Buffer indices are int64: shard << 32 | index in the shard.
+    `policy` decides which shard a key belongs to. "hash" spreads any keys evenly. "mod" takes
+    integer keys modulo the number of shards. A function must always give equal keys the same shard;
+    in float keys it sees 0 for -0, and only one kind of NaN. For a table with a `max_capacity`, see
+    `ShardedBoundedHashMap`.
     """
 
     _bounded = False
@@ -71,7 +72,7 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         devices: Sequence[DeviceLike],
         policy: Policy = "hash",
     ) -> Self:
-        """HashMap.from_items, on these devices."""
+        """A map of keys[i] -> values[i] on these devices, as HashMap.from_items."""
         rows, columns, home = cls._free_items(keys, values)
         names = device_names(devices)
         table = _core.ShardedHashMap.from_items(rows, columns, names, core_policy(policy))
@@ -84,9 +85,9 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> ArrayT:
-        """Overwrites the values of keys that are there; the last of equal keys wins.
+        """Overwrites the values of existing keys; of equal keys the last row wins.
 
-        bool [N]: which keys were there. Rows with other keys do nothing.
+        Returns bool [N]: which keys were there. Rows with other keys change nothing.
         """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.assign(rows, self._take_values(values, list_values, rows)))
@@ -99,9 +100,9 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """`insert` of keys that all belong to one device; ValueError names a row that does not.
+        """`insert` for keys that all belong to `device`; ValueError names a row that does not.
 
-        If `device` is None, each key goes to the device where it belongs.
+        If `device` is None, each key goes to the device that it belongs to.
         """
         shard = self._shard(device)
         if shard is None:

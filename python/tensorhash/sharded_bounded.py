@@ -1,4 +1,4 @@
-"""ShardedBoundedHashMap: a bounded table over several devices, each with its share of the bound."""
+"""ShardedBoundedHashMap: a bounded table over several devices, each with a share of the limit."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from tensorhash.bounded import BoundedHashMap
 
 
 class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
-    """A table of at most `max_capacity` keys over several devices; it returns what it evicts.
+    """A table of at most `max_capacity` keys over several devices, which returns what it evicts.
 
     >>> cache = ShardedBoundedHashMap(
     ...     4, "int64", (), "float32", (), devices=["cpu:0", "cpu:1"], policy="mod"
     ... )
     >>> _ = cache.insert([0, 2, 1], [0.0, 2.0, 1.0])
-    >>> indices, inserted, evicted = cache.insert([4], [4.0])  # the even shard has its two
+    >>> indices, inserted, evicted = cache.insert([4], [4.0])  # the shard of even keys is full
     >>> evicted.keys, len(cache)
     (array([0]), 3)
 
-    Each shard holds an equal share of `max_capacity`; if it does not divide, the first shards hold
-    one more. A shard without room for a new key evicts one of its own, by BoundedHashMap's rules,
-    even if other shards have room. Evicted entries come in the order of the rows that evicted them.
-    The rest is as in BoundedHashMap and ShardedHashMap. `load` needs as many devices as were saved.
+    Each shard holds an equal share of `max_capacity`; the first shards hold one more if it does not
+    divide evenly. A full shard evicts one of its own entries for a new key, by BoundedHashMap's
+    rules, even if other shards have room. Evicted entries are in the order of the rows that evicted
+    them. The rest is as in BoundedHashMap and ShardedHashMap. `load` needs as many devices as were
+    saved.
     """
 
     _table: _core.ShardedHashMap  # type: ignore[assignment]
@@ -63,14 +64,20 @@ class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
         policy = core_policy(self._policy)
         return _core.ShardedHashMap.bounded(rows, key, values, self._how, names, policy, seed)
 
-    # ShardedHashMap returns no evicted entries from these.
+    # In ShardedHashMap these return no evicted entries.
 
     def set(self, keys: Any, values: Any = None, *, list_values: Any = None) -> NoReturn:
-        """Refused: `insert_or_assign` overwrites, and returns what it evicts."""
-        raise ValueError("set: not for a bounded table; insert_or_assign returns what it evicts")
+        """Always raises: use `insert_or_assign`, which overwrites and returns what it evicts."""
+        raise ValueError(
+            "set: not supported by a bounded table; "
+            "use insert_or_assign, which returns what it evicts"
+        )
 
     def insert_from_cpu(
         self, device: Any, keys: Any, values: Any = None, *, list_values: Any = None
     ) -> NoReturn:
-        """Refused: `insert` sends each key where it belongs, and returns what it evicts."""
-        raise ValueError("insert_from_cpu: not for a bounded table; insert returns what it evicts")
+        """Always raises: use `insert`, which routes each key and returns what it evicts."""
+        raise ValueError(
+            "insert_from_cpu: not supported by a bounded table; "
+            "use insert, which returns what it evicts"
+        )

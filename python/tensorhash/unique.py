@@ -1,4 +1,4 @@
-"""Distinct rows of an array."""
+"""unique(): the distinct rows of an array."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def unique(
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of `array` along axis 0, in order of first occurrence.
 
-    A frame, or a tuple of 1-D arrays, is read by columns. On request also, int64 and in this order:
-    the first row of each distinct row, the distinct row of each row, and how often each occurs.
-    Results come in the framework of the array.
+    On request returns a tuple with these int64 arrays after the rows, in this order: the index of
+    the first occurrence of each distinct row, the distinct row of each row of `array`, and the
+    count of each distinct row. A frame, or a tuple of 1-D arrays, is read as columns. Results use
+    the framework of the array.
 
     >>> unique([7, 3, 7], return_inverse=True, return_counts=True)
     (array([7, 3]), array([0, 1, 0]), array([2, 1]))
@@ -54,7 +55,7 @@ def unique(
 def distinct(
     rows: Any, source: Framework, index: bool, inverse: bool, counts: bool
 ) -> Array | tuple[Array, ...]:
-    """`unique` of what the core reads; results are in the framework `source`."""
+    """`unique` of an array for the core, with results in the framework `source`."""
     wanted = bool(index), bool(inverse), bool(counts)
     parts: list[Array] = [source.give(tensor) for tensor in _core.unique(rows, *wanted)]
     return tuple(parts) if any(wanted) else parts[0]

@@ -52,7 +52,7 @@ public:
     /// Sets the number of columns of a store that has none.
     virtual void set_columns(std::uint32_t columns) = 0;
 
-    /// Appends one or more rows. Throws ValueError that names `argument` if a number is out of
+    /// Appends one or more rows. Throws a ValueError that names `argument` if a number is out of
     /// range, TableFull if a store of fixed capacity has no room.
     virtual void insert(CoordRows const& rows, std::string_view argument) = 0;
     /// Appends the rows base[n] + offsets[k] that are new, offset by offset. Neither is empty.

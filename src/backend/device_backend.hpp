@@ -17,8 +17,8 @@ namespace tensorhash::backend {
 class TableBackend;
 class CoordsBackend;
 
-/// A queue of work on a device. Null is the device's own. On the CPU a call is done when it
-/// returns, so the CPU has no other stream.
+/// A queue of work on a device. A null handle is the device's default stream. On the CPU a call is
+/// done when it returns, so the CPU has no other stream.
 struct Stream {
     void* handle = nullptr;
 };
@@ -42,16 +42,16 @@ public:
     virtual void copy(void* to, Device to_device, void const* from, Device from_device,
                       std::size_t bytes) = 0;
 
-    /// The end of the work that `stream` has so far.
+    /// Marks the end of the work that `stream` has so far.
     virtual Event record(Stream stream) = 0;
-    /// Later work of `stream` begins after `event`.
+    /// Makes later work of `stream` wait for `event`.
     virtual void wait(Stream stream, Event const& event) = 0;
     /// Returns when the work of `stream` is done.
     virtual void synchronize(Stream stream) = 0;
 
     virtual std::unique_ptr<TableBackend> make_table(TableSpec const& spec, Device device) = 0;
     virtual CoordsBackend const& coords() = 0;
-    /// The bytes that a new table takes; the largest number if that overflows.
+    /// The bytes that a new table takes; UINT64_MAX if the sum overflows.
     virtual std::uint64_t memory_for(TableSpec const& spec) const = 0;
     /// The distinct rows of an array of at least one element per row.
     virtual Unique unique(KeyRows rows, Element const& element, UniqueParts parts) = 0;

@@ -57,7 +57,7 @@ bool blocks_take(KernelMapRequest const& request) noexcept {
 }
 
 void check_blocks_take(KernelMapRequest const& request) {
-    std::string const end = "; use the strategy merge or the fastest";
+    std::string const end = "; use the strategy merge or the default";
     if (request.axes > kMostBlockAxes) {
         throw ValueError("kernel_size: the blocks path takes 2 or 3 axes, got " +
                          std::to_string(request.axes) + end);

@@ -48,14 +48,16 @@ struct KernelMapPairs {
     std::int64_t fine_probes = 0;
 };
 
-/// Can the hierarchical path run this kernel? It must be odd, centered, of 3 axes and dilation 1.
+/// Can the hierarchical path run this kernel? It must be odd and centered, with 3 axes and
+/// dilation 1.
 bool hierarchical_takes(KernelMapRequest const& request) noexcept;
-/// Throws ValueError that names the argument and the axis if it cannot.
+/// If it cannot, throws a ValueError that names the argument and the axis.
 void check_hierarchical_takes(KernelMapRequest const& request);
 
-/// Can the blocks path run this kernel? At most three axes, at most 16 wide, dilation 1.
+/// Can the blocks path run this kernel? It must have at most 3 axes, each at most 16 wide, and
+/// dilation 1.
 bool blocks_take(KernelMapRequest const& request) noexcept;
-/// Throws ValueError that names the argument and the axis if it cannot.
+/// If it cannot, throws a ValueError that names the argument and the axis.
 void check_blocks_take(KernelMapRequest const& request);
 
 /// Throws ValueError unless half of the groups mirror the other half. Needs `equal`.

@@ -7,8 +7,8 @@
 
 namespace tensorhash::backend {
 
-/// The back end for devices of this type. Throws DeviceError that names `argument` if none is
-/// loaded.
+/// The back end for devices of this type. If none is loaded, throws a DeviceError that names
+/// `argument`.
 DeviceBackend& backend_for(Device device, std::string_view argument);
 
 /// The CPU's back end, which is always there. src/table/ defines it.

@@ -16,7 +16,7 @@ namespace tensorhash::backend {
 struct TableSizes {
     std::uint64_t entries = 0;
     std::uint64_t capacity = 0;
-    std::uint32_t top = 0;  // the table has given out buffer indices below this
+    std::uint32_t top = 0;  // the next fresh buffer index: live and free ones are below it
 };
 
 /// The content of a table in host memory. Files hold the same.

@@ -79,8 +79,8 @@ th_status th_map_validate(th_map const* map) {
     return guarded([&] { open(map).validate(); });
 }
 
-th_status th_map_upsert(th_map* map, void const* keys, int64_t rows, void const* const* values,
-                        th_reduce const* reduce, int32_t* indices, uint8_t* mask) {
+th_status th_map_accumulate(th_map* map, void const* keys, int64_t rows, void const* const* values,
+                            th_reduce const* reduce, int32_t* indices, uint8_t* mask) {
     return guarded([&] {
         HashMap& table = open(map);
         auto const& elements = table.value_elements();

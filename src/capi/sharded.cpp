@@ -117,9 +117,9 @@ th_status th_sharded_shard_of(th_sharded const* map, void const* keys, int64_t r
     });
 }
 
-th_status th_sharded_upsert(th_sharded* map, void const* keys, int64_t rows,
-                            void const* const* values, th_reduce const* reduce, int64_t* indices,
-                            uint8_t* mask) {
+th_status th_sharded_accumulate(th_sharded* map, void const* keys, int64_t rows,
+                                void const* const* values, th_reduce const* reduce,
+                                int64_t* indices, uint8_t* mask) {
     return guarded([&] {
         ShardedHashMap& table = open(map);
         auto const& elements = table.value_elements();

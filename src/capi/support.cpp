@@ -8,7 +8,7 @@ thread_local std::string last_error;
 
 constexpr std::int32_t kMaxRank = 63;
 
-/// ValueError unless `given` is a value of an enum with the values 0 to `last`.
+/// Throws ValueError unless `given` is a value of an enum with the values 0 to `last`.
 void require_choice(int given, int last, char const* argument) {
     if (given < 0 || given > last) {
         throw ValueError(std::string(argument) + ": expected 0 to " + std::to_string(last) +

@@ -78,8 +78,8 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     answer_as_claimed(rows, begin, end);
     std::uint64_t others = 0;
     std::size_t expect_hits_below = begin;  // rows below this are expected to be in the table
-    auto const work = [&](std::size_t row, std::uint64_t hash, Walk walk) TH_INLINED {
-        Claim const c = claim(index, hash, batch, row, walk);
+    auto const work = [&](std::size_t row, std::uint64_t hash, ProbeRange range) TH_INLINED {
+        Claim const c = claim(index, hash, batch, row, range);
         if (c.claimed == Claimed::Beyond) {
             return false;
         }
@@ -106,9 +106,9 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     // Captures `work` by copy: by reference, GCC would keep all its captures in memory in loops
     // with a CAS.
     auto const step = [work](std::size_t row, std::uint64_t hash)
-                          TH_INLINED { return work(row, hash, Walk::Home); };
+                          TH_INLINED { return work(row, hash, ProbeRange::Home); };
     auto const finish = [work](std::size_t row, std::uint64_t hash)
-                            TH_INLINED { work(row, hash, Walk::All); };
+                            TH_INLINED { work(row, hash, ProbeRange::All); };
     pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     count.claimed = end - begin - others;
     return count;
@@ -194,8 +194,9 @@ void place_live(IndexView const& view, LiveRange const& range) {
     std::size_t count = 0;
     auto const hash_at = [&](std::size_t i) { return index.hash(view.key_buffer, buf_indices[i]); };
     auto const half_way = [](std::size_t, std::uint64_t) {};
-    auto const step = [&](std::size_t i, std::uint64_t hash)
-                          TH_INLINED { return place(index, hash, buf_indices[i], Walk::Home); };
+    auto const step = [&](std::size_t i, std::uint64_t hash) TH_INLINED {
+        return place(index, hash, buf_indices[i], ProbeRange::Home);
+    };
     auto const finish = [&](std::size_t i, std::uint64_t hash) {
         place(index, hash, buf_indices[i]);
     };

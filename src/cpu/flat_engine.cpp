@@ -187,7 +187,7 @@ inline __attribute__((always_inline)) void find_all(FlatView const& shared, Flat
             return flat_find(table, key, start);
         };
         find_blocks(table, count, out, keys_of, row_by_row(find));
-    } else if (window == FlatWindow::Line) {
+    } else if (window == FlatWindow::Bucket) {
         find_blocks(table, count, out, keys_of, bucket_by_bucket(table));
     } else {
         auto const find = [&](std::uint64_t key, std::uint32_t start) {

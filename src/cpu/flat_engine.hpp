@@ -24,7 +24,7 @@ struct FlatRows {
 };
 
 /// How many buckets a lookup reads at a time. Tables with double hashing go slot by slot.
-enum class FlatWindow : unsigned char { Line, FourLines };
+enum class FlatWindow : unsigned char { Bucket, FourBuckets };
 
 struct FlatLoops {
     /// Packs rows [begin, end) into keys[i - begin]; kEmptyKey if a number is out of range. Returns

@@ -1,4 +1,5 @@
-// Fills an index from a smaller one, bucket by bucket: memory access is sequential, not random.
+// Fills an index from one that is not larger, bucket by bucket, so that memory access is
+// sequential.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -46,7 +47,7 @@ private:
     std::array<Entry, 4096> entries_;
 };
 
-/// Returns false if the bucket is full. Then it also marks that the entry probed past.
+/// Returns false if the bucket is full, and then marks overflow for the class of the entry.
 bool put(Buckets<NarrowBucket> const& buckets, std::uint64_t at, Entry const& entry) noexcept {
     NarrowBucket& bucket = buckets.data[at];
     for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {

@@ -40,10 +40,10 @@ public:
     /// out[i] = the row of keys[i], or -1; step::kEmptyKey gives -1. Runs on all threads; inside a
     /// task, on the calling thread.
     void find_keys(std::uint64_t const* keys, std::size_t count, std::int32_t* out,
-                   cpu::FlatWindow window = cpu::FlatWindow::Line) const;
+                   cpu::FlatWindow window = cpu::FlatWindow::Bucket) const;
     /// The same for rows of 1 to 4 integers; rows out of range give -1.
     void find_rows(cpu::FlatRows const& rows, std::size_t count, std::int32_t* out,
-                   cpu::FlatWindow window = cpu::FlatWindow::Line) const;
+                   cpu::FlatWindow window = cpu::FlatWindow::Bucket) const;
 
     /// The slots, for custom loops (step/flat.hpp). Valid until the next change.
     step::FlatView const& view() const noexcept { return view_; }

@@ -227,7 +227,7 @@ void require_within(std::uint64_t bytes, std::uint64_t limit) {
     if (bytes > limit) {
         throw FormatError("a table of " + std::to_string(bytes) +
                           " bytes, more than max_bytes=" + std::to_string(limit) +
-                          "; if you trust its writer, give max_bytes=" + std::to_string(bytes));
+                          "; if you trust its writer, pass max_bytes=" + std::to_string(bytes));
     }
 }
 

@@ -29,16 +29,16 @@ std::string text(std::string_view view) { return std::string(view); }
     }
     rows += want.empty() ? ",)" : ")";
     throw ValueError(text(argument) + ": expected shape " + rows +
-                     ", or N rows of as many elements, got " + to_string(got));
+                     ", or N rows with the same number of elements, got " + to_string(got));
 }
 
 Tensor with_true_bools(Tensor const& tensor) {
     if (tensor.dtype() != Dtype::Bool ||
-        has_true_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {
+        are_canonical_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {
         return tensor;
     }
     Tensor truth = tensor.clone();
-    make_true_bools(static_cast<unsigned char*>(truth.data()), truth.bytes());
+    canonicalize_bools(static_cast<unsigned char*>(truth.data()), truth.bytes());
     return truth;
 }
 
@@ -185,8 +185,8 @@ void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
 
 void check_column(std::size_t column, std::size_t columns, char const* argument) {
     if (column >= columns) {
-        throw IndexError(std::string(argument) + ": expected less than the table's " +
-                         std::to_string(columns) + " value columns, got " + std::to_string(column));
+        throw IndexError(std::string(argument) + ": expected less than " + std::to_string(columns) +
+                         ", the number of value columns, got " + std::to_string(column));
     }
 }
 

@@ -66,8 +66,8 @@ void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns);
 /// Throws IndexError that names `argument` unless the table has this value column.
 void check_column(std::size_t column, std::size_t columns, char const* argument);
 
-/// Checks the scores of a batch. A table that evicts by use takes none; one that evicts by score
-/// needs them if `required`.
+/// Checks the scores of a batch. An LRU table takes none. A table that evicts by score needs them
+/// if `required`.
 std::optional<CheckedBatch> check_scores(Tensor const& scores, Eviction eviction, std::size_t rows,
                                          bool required);
 

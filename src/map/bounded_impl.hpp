@@ -18,7 +18,7 @@ struct BoundedHashMap::Impl {
           ledger(std::move(l)) {}
 
     Element const key;
-    std::vector<Element> const values;  // the caller's; the table has two hidden columns more
+    std::vector<Element> const values;  // the caller's; the table has two more, hidden columns
     table::Table table;
     table::Ledger ledger;
     mutable runtime::ReadWriteLock lock;

@@ -34,7 +34,7 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
     CheckedBatch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
-    batch.tensor = batch.tensor.clone();  // the caller's may change after the check
+    batch.tensor = batch.tensor.clone();  // the caller's array may change after the check
     map::check_column(column, impl_->values.size(), "column");
     map::FillRows rows{};
     if (missing.dtype() != Dtype::Undefined) {
@@ -95,7 +95,7 @@ void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
         rows.push_back(column.data());
     }
     map::ScratchAnswers answers(batch.keys.rows);
-    // Fills a new table and swaps it in: failures change nothing, readers wait only for the swap.
+    // Fills a new table and swaps it in: a failure changes nothing, readers wait only for the swap.
     std::unique_ptr<backend::TableBackend> made = [&] {
         Reading const guard(impl_->lock);
         return impl_->table->make_empty();

@@ -47,14 +47,15 @@ public:
            std::size_t rows)
         : defaults_(elements, defaults, rows), out_(empty_rows(elements, rows)) {}
 
-    /// Gathers every column. With several tables, each passes the places of its own rows.
+    /// Gathers every column. With several tables, call it once per table; `rows.places` says where
+    /// the table's rows go in the result.
     template <class AnyTable>
     void gather(AnyTable const& table, backend::Gather const& rows) {
         for (std::size_t i = 0; i < out_.size(); ++i) {
             defaults_.gather(table, i, rows, out_[i].data());
         }
     }
-    /// The result, once all tables have gathered.
+    /// The result. Call it after the last gather().
     std::vector<Tensor> take() { return std::move(out_); }
 
 private:

@@ -210,7 +210,7 @@ void commit(unsigned char* data, std::size_t bytes) {
     });
 }
 
-/// Can one mremap move pages that several calls mapped (Linux 6.17 and newer)? Tried on two pages.
+/// Can one mremap move pages that several calls mapped (Linux 6.17 and newer)? Tries it out once.
 bool moves_across_seams() {
     static bool const does = [] {
         std::size_t const page = kPages;

@@ -36,8 +36,8 @@ inline constexpr std::size_t kMaxDevices = 64;
 
 /// Runs task i on the threads of devices[i], all at once. Returns when all are done. Divides
 /// `num_threads()` among the devices: inside a task it is the device's share, and nested parallel
-/// work stays on that device. With no more threads than devices, each task has one thread and
-/// they take turns. Rethrows the exception of the first device that has one.
+/// work stays on that device. With no more threads than devices, each task has one thread, and the
+/// tasks take turns. Rethrows one exception; tasks that had not started by then may not run.
 void run_on_devices(std::span<int const> devices, TaskRef task);
 
 /// How rows are cut into tasks. The cut never shows in results, so it may depend on the number of

@@ -2,6 +2,7 @@
 // threads. They are in runtime because they need only chunks, and every layer above may use them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -48,14 +49,15 @@ void scan_groups(std::span<Count> counts, std::size_t groups) noexcept {
 
 /// Selects some items of every chunk of rows, in row order. count(begin, end) returns how many
 /// items the rows have; allocate(total) makes room for all; write(begin, end, place) writes the
-/// items of the rows from `place` on. The passes over the chunks run on all threads.
+/// items of the rows from `place` on. The passes over the chunks run on all threads. Allocates
+/// nothing itself.
 template <class CountRows, class Allocate, class Write>
 void select(Chunks const& chunks, CountRows&& count, Allocate&& allocate, Write&& write) {
-    std::vector<std::size_t> places(chunks.count);
+    std::array<std::size_t, kMaxChunks> places;
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         places[chunk] = count(begin, end);
     });
-    allocate(scan(places));
+    allocate(scan(std::span(places).first(chunks.count)));
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         write(begin, end, places[chunk]);
     });

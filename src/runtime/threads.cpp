@@ -1,5 +1,5 @@
 // The thread pools, one per CPU device: started on first use, asleep when idle, rebuilt in a forked
-// child.
+// child. Over 400 lines, because the pool's states are shared by all of its functions.
 #include "tensorhash/threads.hpp"
 
 #include <pthread.h>
@@ -27,9 +27,9 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// To sleep and wake takes about 50 microseconds, as long as ten thousand lookups. The next part of
-// a batch often comes sooner, so waiters spin before they sleep: about 100 microseconds on x86-64,
-// or 20 if there are more threads than processors and spinning would slow down other threads.
+// Sleeping and waking takes about 50 microseconds, as long as ten thousand lookups. The next part
+// of a batch often comes sooner, so waiters spin before they sleep: about 100 microseconds on
+// x86-64, or 20 if there are more threads than processors, because spinning slows the others down.
 constexpr int kSpins = 2500;
 constexpr int kCrowdedSpins = 500;
 
@@ -152,7 +152,7 @@ private:
             try {
                 std::thread([this] { serve(); }).detach();
             } catch (std::exception const&) {
-                return;  // no more threads to be had: fewer do the same work
+                return;  // the system has no more threads: fewer do the same work
             }
         }
     }
@@ -258,8 +258,8 @@ std::atomic<int>& thread_setting() {
     return setting;
 }
 
-/// More threads than processors? Its statics already exist: every caller of run_tasks has read the
-/// setting.
+/// More threads than processors? Cannot throw: run_tasks has read the setting before, so the
+/// statics exist.
 bool is_crowded() noexcept {
     return thread_setting().load(std::memory_order_relaxed) > machine_threads();
 }

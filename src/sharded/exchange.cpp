@@ -22,25 +22,16 @@ void ShardedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& def
                               std::vector<void*> const& out, bool* found) const {
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Defaults const missing(impl_->values, defaults, batch.rows);
-    auto const routed = impl_->route(batch);
-    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
-    sharded::RowOrder const order(*routed);
-    Grouped answers(*routed);
-    Reading guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        backend::TableBackend const& here = *impl_->tables[shard];
-        Answers const at = answers.of(shard);
-        here.find(impl_->part(rows, *routed, shard), at);
-        backend::Gather const gather{at.indices, routed->rows(shard), {}, order.of(shard)};
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            if (out[i] != nullptr) {
-                missing.gather(here, i, gather, out[i]);
+    Tensor const mask =
+        impl_->gather_found(batch, [&](backend::TableBackend const& shard, backend::Gather rows) {
+            for (std::size_t i = 0; i < out.size(); ++i) {
+                if (out[i] != nullptr) {
+                    missing.gather(shard, i, rows, out[i]);
+                }
             }
-        }
-    });
-    guard.unlock();
+        });
     if (found != nullptr && batch.rows > 0) {
-        std::memcpy(found, answers.mask().data(), batch.rows);
+        std::memcpy(found, mask.data(), batch.rows);
     }
 }
 

@@ -1,11 +1,13 @@
-// find over shards, one block of neighbouring rows at a time. Readers need no exclusive shard: each
-// thread groups a block by shard in its cache, looks it up in every shard and writes the answers.
-// No pass over the whole batch and no scratch of its size.
+// find over shards, one block of consecutive rows at a time. Any thread may read any shard: each
+// groups a block by shard in its cache, looks it up in every shard and writes the answers. With the
+// built-in hash there is no pass over the whole batch and no scratch of its size.
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "cpu/shard_hash.hpp"
+#include "runtime/scan.hpp"
 #include "sharded/impl.hpp"
 #include "table/rows.hpp"
 
@@ -36,11 +38,9 @@ void group(BlockScratch& block, Bytes keys, std::size_t key_bytes, std::size_t r
            std::size_t shards) {
     std::array<std::uint32_t, runtime::kMaxDevices + 1> next{};
     for (std::size_t row = 0; row < rows; ++row) {
-        ++next[static_cast<std::size_t>(block.shard[row]) + 1];
+        ++next[static_cast<std::size_t>(block.shard[row])];
     }
-    for (std::size_t s = 0; s < shards; ++s) {
-        next[s + 1] += next[s];
-    }
+    runtime::scan(std::span(next).first(shards + 1));
     block.begins = next;
     unsigned char* const to = block.keys.data();
     table::with_width(key_bytes, [&](auto width) {

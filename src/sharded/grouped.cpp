@@ -1,4 +1,4 @@
-// Rows to the shards and answers back to the caller's order, each in one pass over the rows.
+// Copies rows to the shards and answers back to the caller's order, each in one pass over the rows.
 #include "sharded/grouped.hpp"
 
 namespace tensorhash::sharded {

@@ -23,7 +23,7 @@ public:
         : routed_(routed), indices_(routed.rows() * sizeof(std::uint32_t)),
           mask_(routed.shards() == 1 ? 0 : routed.rows()),
           out_{{}, Tensor::empty(with_rows(routed.rows(), {}), Dtype::Bool)} {}
-    /// With memory for located() too.
+    /// Also allocates memory for located().
     static Grouped with_indices(Routed const& routed);
 
     Answers of(std::size_t shard) noexcept {

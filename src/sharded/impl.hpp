@@ -163,6 +163,24 @@ struct ShardedHashMap::Impl {
                   std::vector<Element> const& elements,
                   std::function<table::Candidates(std::size_t)> const& part,
                   sharded::Grouped& answers);
+    /// Finds the keys and calls `gather` with each shard's table and what to read from it, on
+    /// several threads at once. Returns which rows were found: bool [N].
+    template <class GatherShard>
+    Tensor gather_found(map::CheckedBatch const& keys, GatherShard&& gather) const {
+        auto const routed = route(keys);
+        sharded::GroupedColumn const rows(*routed, keys, key.bytes());
+        sharded::RowOrder const order(*routed);
+        sharded::Grouped answers(*routed);
+        map::Reading guard(lock);
+        each_shard([&](std::size_t shard) {
+            backend::Answers const found = answers.of(shard);
+            tables[shard]->find(part(rows, *routed, shard), found);
+            gather(*tables[shard],
+                   backend::Gather{found.indices, routed->rows(shard), {}, order.of(shard)});
+        });
+        guard.unlock();
+        return answers.mask();
+    }
     ShardedLocated find(map::CheckedBatch const& keys) const;
     void require_found(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                        sharded::Grouped& answers) const;

@@ -218,7 +218,7 @@ void ShardedHashMap::validate() const {
         for (std::int32_t const at : owner.as<std::int32_t>()) {
             if (at != static_cast<std::int32_t>(shard)) {
                 throw CorruptTable("table: shard " + std::to_string(shard) +
-                                   " holds a key that its policy gives to shard " +
+                                   " holds a key that the policy assigns to shard " +
                                    std::to_string(at));
             }
         }

@@ -58,7 +58,7 @@ std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
     if (shards == 1 || capacity.rows == 0) {
         return static_cast<std::uint64_t>(capacity.rows);
     }
-    // Five standard deviations: with evenly spread keys, one shard in millions gets more.
+    // Five standard deviations: if keys spread at random, one shard in millions gets more.
     double const mean = static_cast<double>(capacity.rows) / static_cast<double>(shards);
     return std::min(table::kMaxEntries,
                     static_cast<std::uint64_t>(std::ceil(mean + 5 * std::sqrt(mean))));
@@ -129,7 +129,8 @@ CheckedBatch ShardedHashMap::Impl::own(CheckedBatch batch) const {
     if (tables.size() > 1) {
         batch.tensor = batch.tensor.clone();
         if (key.dtype == Dtype::Bool) {  // they may have changed since they were checked
-            make_true_bools(static_cast<unsigned char*>(batch.tensor.data()), batch.tensor.bytes());
+            canonicalize_bools(static_cast<unsigned char*>(batch.tensor.data()),
+                               batch.tensor.bytes());
         }
     }
     return batch;
@@ -276,19 +277,11 @@ ShardedHashMap::ValuesAndMask ShardedHashMap::get_with_mask(
     Tensor const& keys, std::vector<Tensor> const& defaults) const {
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Values values(impl_->values, defaults, batch.rows);
-    auto const routed = impl_->route(batch);
-    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
-    sharded::RowOrder const order(*routed);
-    Grouped answers(*routed);
-    Reading guard(impl_->lock);
-    impl_->each_shard([&](std::size_t shard) {
-        backend::TableBackend const& here = *impl_->tables[shard];
-        Answers const found = answers.of(shard);
-        here.find(impl_->part(rows, *routed, shard), found);
-        values.gather(here, {found.indices, routed->rows(shard), {}, order.of(shard)});
-    });
-    guard.unlock();
-    return {values.take(), answers.mask()};
+    Tensor mask =
+        impl_->gather_found(batch, [&](backend::TableBackend const& shard, backend::Gather rows) {
+            values.gather(shard, rows);
+        });
+    return {values.take(), std::move(mask)};
 }
 
 Tensor ShardedHashMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {

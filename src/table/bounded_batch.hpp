@@ -76,8 +76,7 @@ private:
     std::int64_t lowest_;
 };
 
-/// Rows to be admitted. `values`, `elements` and `reduce` cover all columns, including the hidden
-/// ones.
+/// Rows to admit. `values`, `elements` and `reduce` cover all columns, including the hidden ones.
 struct Candidates {
     Element const& key;
     std::vector<Element> const& elements;
@@ -109,7 +108,7 @@ struct Admission {
     Replacing replacing;
 };
 
-/// Uninitialized results for `rows` evicted entries.
+/// Uninitialised results for `rows` evicted entries.
 Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows);
 
 /// In two steps like Table's changes, for a caller that changes several tables or none. A prepare

@@ -1,10 +1,10 @@
 // The live entries: list, copy out, show as tensors, compact.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 #include "tensor/shapes.hpp"
@@ -59,27 +59,25 @@ void Table::list_all(std::int32_t* out) const {
         return;
     }
     runtime::Chunks const chunks = runtime::cut(top_, 1 << 16);
-    std::array<std::uint64_t, runtime::kMaxChunks + 1> at;
-    at[0] = 0;
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::uint64_t count = 0;
-        for (std::size_t word = begin / 64; word < (end + 63) / 64; ++word) {
-            count += static_cast<std::uint64_t>(std::popcount(live_[word]));
-        }
-        at[chunk + 1] = count;
-    });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        at[chunk + 1] += at[chunk];
-    }
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::int32_t* next = out + at[chunk];
-        for (std::size_t word = begin / 64; word < (end + 63) / 64; ++word) {
-            for (std::uint64_t bits = live_[word]; bits != 0; bits &= bits - 1) {
-                *next++ = static_cast<std::int32_t>(
-                    word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+    runtime::select(
+        chunks,
+        [&](std::size_t begin, std::size_t end) {
+            std::size_t count = 0;
+            for (std::size_t word = begin / 64; word < (end + 63) / 64; ++word) {
+                count += static_cast<std::size_t>(std::popcount(live_[word]));
             }
-        }
-    });
+            return count;
+        },
+        [](std::size_t) {},
+        [&](std::size_t begin, std::size_t end, std::size_t place) {
+            std::int32_t* next = out + place;
+            for (std::size_t word = begin / 64; word < (end + 63) / 64; ++word) {
+                for (std::uint64_t bits = live_[word]; bits != 0; bits &= bits - 1) {
+                    *next++ = static_cast<std::int32_t>(
+                        word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+                }
+            }
+        });
 }
 
 void Table::gather(std::size_t column, backend::Gather const& rows, void* out) const {

@@ -1,10 +1,11 @@
-// Erase: locates the entries without writing, then releases their slots in row order.
+// Erase: locates the entries without writing, releases their slots, then pushes the freed indices
+// in row order.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <utility>
 
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 #include "table/table.hpp"
 
 namespace tensorhash::table {
@@ -29,28 +30,26 @@ void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
     index_.locate(key_buffer(), batch, rows);
     runtime::Chunks const chunks = runtime::cut(rows, runtime::kGrain);
     // Rows that erase the same entry are rare; clearing the live bits tells whether there are any.
-    bool const twice = clear_live(batch, chunks);
-    std::uint64_t const erased = index_.release(key_buffer(), batch, rows, twice);
+    bool const has_repeats = clear_live(batch, chunks);
+    std::uint64_t const erased = index_.release(key_buffer(), batch, rows, has_repeats);
     if (erased == 0) {
         return;
     }
-    std::array<std::uint64_t, runtime::kMaxChunks + 1> at;
-    at[0] = free_.size();
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        at[chunk + 1] = static_cast<std::uint64_t>(std::count(mask + begin, mask + end, 1));
-    });
-    for (std::size_t chunk = 0; chunk < chunks.count; ++chunk) {
-        at[chunk + 1] += at[chunk];
-    }
-    free_.resize(free_.size() + erased);
-    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        std::uint64_t next = at[chunk];
-        for (std::size_t row = begin; row < end; ++row) {
-            if (mask[row] != 0) {
-                free_[next++] = buf_indices[row];
+    std::size_t const held = free_.size();
+    runtime::select(
+        chunks,
+        [&](std::size_t begin, std::size_t end) {
+            return static_cast<std::size_t>(std::count(mask + begin, mask + end, 1));
+        },
+        [&](std::size_t count) { free_.resize(held + count); },
+        [&](std::size_t begin, std::size_t end, std::size_t place) {
+            std::size_t next = held + place;
+            for (std::size_t row = begin; row < end; ++row) {
+                if (mask[row] != 0) {
+                    free_[next++] = buf_indices[row];
+                }
             }
-        }
-    });
+        });
 }
 
 /// Clears the live bits of the located entries; true if an entry was located twice.

@@ -10,7 +10,7 @@
 namespace tensorhash::table {
 namespace {
 
-// From this capacity on, a table that doubles takes all entries that its buckets serve.
+// From this capacity on, a table that doubles grows to all the entries that its buckets serve.
 constexpr std::uint64_t kRoundedFrom = std::uint64_t{1} << 18;
 
 }  // namespace
@@ -50,9 +50,9 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-/// The index has a power of two of buckets. A large table takes all entries that they serve;
-/// otherwise the next doubling may end just above and double the buckets for little gain. The
-/// largest index serves more than capacity_of() says, hence the max.
+/// The number of buckets is a power of two. A large table grows to all the entries that they serve.
+/// Otherwise the next doubling could end just above that and double the buckets for little gain.
+/// The largest index serves more than capacity_of() says, hence the max.
 std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed) {
     if (needed <= capacity) {
         return capacity;

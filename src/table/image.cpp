@@ -42,7 +42,7 @@ void Table::fill(Column& column, Element const& element, Bytes rows,
                      image.rows);
     }
     if (element.dtype == Dtype::Bool) {
-        make_true_bools(column.block->data(), image.top * column.row_bytes);
+        canonicalize_bools(column.block->data(), image.top * column.row_bytes);
     }
 }
 

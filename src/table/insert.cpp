@@ -1,5 +1,5 @@
-// Insert: claims first, room second, buffer indices last. Nothing of the table changes before room
-// is there.
+// Insert: claims first, room second, buffer indices last. If there is no room, the claims are
+// released and no entry has changed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -81,7 +81,7 @@ void Table::copy_keys(unsigned char* to, Bytes keys, std::size_t rows) const noe
     std::size_t const bytes = rows * keys_.row_bytes;
     runtime::copy_bytes(to, keys, bytes);
     if (key_.dtype == Dtype::Bool) {
-        make_true_bools(to, bytes);  // they may have changed since they were checked
+        canonicalize_bools(to, bytes);  // they may have changed since they were checked
     }
 }
 
@@ -97,7 +97,7 @@ cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows,
     if (rows <= index_.room()) {
         return index_.claim(key_buffer(), batch, 0, rows);
     }
-    // More rows than room. Most keys may be present already: look before growing.
+    // More rows than room. Most keys may already be present: look them up before growing.
     std::uint64_t missing = rows;
     if (size() > 0) {
         index_.find(key_buffer(), batch, rows);

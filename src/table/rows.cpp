@@ -29,7 +29,8 @@ void prefetch_row(unsigned char const* row, std::size_t bytes) {
 }
 
 // Results from this size on leave the cache before they are read. Streaming stores bypass the cache
-// and avoid the read that an ordinary store begins with. 64 MB of 64-byte rows: 11 ms, not 16.
+// and avoid the read that an ordinary store begins with. 64 MB of 64-byte rows take 11 ms instead
+// of 16.
 constexpr std::size_t kStreamedFrom = std::size_t{16} << 20;
 constexpr std::size_t kStreamedRow = 64;
 

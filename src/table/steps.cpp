@@ -11,7 +11,7 @@
 namespace tensorhash::table {
 namespace {
 
-/// Gradient plus decay. Without decay the weight is not read, since 0 * inf is NaN.
+/// Gradient plus decay. Without decay the weight is left out, because 0 * inf is NaN.
 template <class T>
 T decayed(T gradient, T weight, T decay) {
     return decay == T(0) ? gradient : gradient + decay * weight;

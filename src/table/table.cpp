@@ -146,7 +146,7 @@ void Table::validate_index() const {
         if (!is_live(index)) {
             continue;
         }
-        if (bool_keys && !has_true_bools(keys_.row(index), keys_.row_bytes)) {
+        if (bool_keys && !are_canonical_bools(keys_.row(index), keys_.row_bytes)) {
             throw CorruptTable("table: the bool key at index " + std::to_string(index) +
                                " has a byte other than 0 and 1");
         }

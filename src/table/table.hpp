@@ -24,8 +24,8 @@ using index::BucketIndex;
 using index::ProbeLengths;
 
 /// The capacity that a table grows to if it needs `needed` rows: that many or twice `capacity`, the
-/// larger. A large table that doubles takes all entries that its index serves. Never more than
-/// kMaxEntries, even if more are needed.
+/// larger. A large table that doubles grows to all the entries that its buckets serve. Never more
+/// than kMaxEntries, even if more are needed.
 std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed);
 
 using backend::Answers;
@@ -145,8 +145,8 @@ public:
                     std::span<Reduce const> reduce, Answers out,
                     KeySource source = KeySource::Caller);
     void erase(Bytes keys, std::size_t rows, unsigned char* mask);
-    /// Overwrites the values of keys that are present; of equal keys the last row wins. Answers as
-    /// find() does.
+    /// Overwrites the values of keys that are present; of equal keys the last row wins. Same
+    /// results as find().
     void assign(Bytes keys, std::size_t rows, backend::ValueRows const& values, Answers out);
 
     // The same in two steps, for a caller that changes several tables or none. A prepare_ that
@@ -240,7 +240,7 @@ private:
     Column keys_;
     std::vector<Column> values_;
     BucketIndex index_;
-    std::uint32_t top_ = 0;            // indices from here on were not used since the last clear
+    std::uint32_t top_ = 0;            // the next fresh index: live and free ones are below it
     std::vector<std::uint32_t> free_;  // the free stack: erased indices below top_
     std::vector<std::uint64_t> live_;  // one bit per index
 };

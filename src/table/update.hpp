@@ -11,7 +11,7 @@ namespace tensorhash::table {
 /// The gradients of a batch, ready to apply: everything that can fail is done.
 class Steps {
 public:
-    /// `keys` and `gradients` must outlive this; gradients are aligned to their dtype.
+    /// `gradients` must outlive this and be aligned to their dtype.
     Steps(Table const& table, backend::KeyRows keys, Element const& gradient, Bytes gradients,
           DuplicateKeys duplicates);
     /// Steps the entries at `indices`, one per row of the batch; skips -1.
@@ -37,7 +37,7 @@ struct Updating {
     std::optional<Insertion> insertion;
 };
 
-// In two steps, as Table's changes.
+// In two steps, like Table's changes.
 Updating prepare_update(Table& table, backend::Update const& batch);
 void cancel(Table& table, Updating& updating) noexcept;
 void finish_update(Table& table, backend::Update const& batch, Updating&& updating) noexcept;

@@ -16,8 +16,8 @@ struct Rank {
     friend auto operator<=>(Rank const&, Rank const&) = default;
 };
 
-/// The lowest-ranked entries, sorted, and a heap of entries that ranked low since. When both are
-/// empty, a scan of the table collects an eighth of it or more, so that evictions stay cheap in
+/// The lowest-ranked entries, sorted, and a heap of entries that got a low rank later. When both
+/// are empty, a scan of the table collects an eighth of it or more, so that evictions stay cheap in
 /// large tables. An entry with an outdated rank is skipped when it comes up.
 class Victims {
 public:
@@ -54,14 +54,14 @@ public:
             ++next_;
         }
     }
-    /// To be called when an entry gets a new rank.
+    /// Call this when an entry gets a new rank.
     void add(Rank rank, std::uint32_t buf_index) {
         if (rank < bound_) {
             added_.push_back({rank, buf_index});
             std::push_heap(added_.begin(), added_.end(), above);
         }
     }
-    /// To be called when entries got new ranks without add(); this is the lowest new score.
+    /// Call this when entries got new ranks without add().
     void changed(std::int64_t lowest_score) noexcept {
         if (lowest_score <= bound_.score) {
             forget();
@@ -107,7 +107,7 @@ private:
     std::vector<Item> sorted_;
     std::size_t next_ = 0;     // items of sorted_ before this are used up
     std::vector<Item> added_;  // a heap
-    Rank bound_ = kNothing;    // all entries that rank up to here are in one of the two
+    Rank bound_ = kNothing;    // every entry that ranks up to here is in one of the two
 };
 
 }  // namespace tensorhash::table

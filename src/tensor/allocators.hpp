@@ -18,7 +18,7 @@ struct Allocation {
     std::shared_ptr<void> owner;
 };
 
-/// Memory of one device type. On return, work is done or is in order on the caller's stream.
+/// Memory of one device type. On return, the work is done or queued on the caller's stream.
 /// Allocators live as long as the process.
 class Allocator {
 public:

@@ -8,12 +8,12 @@
 namespace tensorhash {
 
 /// Are all bytes 0 or 1?
-inline bool has_true_bools(unsigned char const* bytes, std::size_t count) noexcept {
+inline bool are_canonical_bools(unsigned char const* bytes, std::size_t count) noexcept {
     return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte <= 1; });
 }
 
 /// Sets every nonzero byte to 1.
-inline void make_true_bools(unsigned char* bytes, std::size_t count) noexcept {
+inline void canonicalize_bools(unsigned char* bytes, std::size_t count) noexcept {
     std::transform(bytes, bytes + count, bytes,
                    [](unsigned char byte) { return static_cast<unsigned char>(byte != 0); });
 }

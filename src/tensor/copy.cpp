@@ -8,13 +8,12 @@
 namespace tensorhash {
 namespace {
 
-/// A dimension that is dense inside its outer neighbour is merged with it: fewer loops, longer
-/// copies.
 struct Layout {
     Shape shape;
     Shape strides;
 };
 
+/// Merges each dimension that is dense inside its outer neighbour: fewer loops, longer copies.
 Layout merged(Shape const& shape, Shape const& strides) {
     Layout out;
     for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/tensor.hpp"
 
@@ -80,17 +81,18 @@ Shape from_dlpack_shape(DLTensor const& dl, Dtype dtype) {
 
 /// Strides in bytes. Throws ValueError if one does not fit in 64 bits.
 Shape from_dlpack_strides(DLTensor const& dl, Shape const& shape, Dtype dtype) {
+    if (dl.strides == nullptr) {
+        return contiguous_strides(shape, dtype);
+    }
     Shape strides(shape.size());
     auto const bytes = static_cast<std::int64_t>(byte_size(dtype));
-    std::int64_t step = 1;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-        std::int64_t const stride = dl.strides != nullptr ? dl.strides[i] : step;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        std::int64_t const stride = dl.strides[i];
         if (__builtin_mul_overflow(stride, bytes, &strides[i])) {
             throw ValueError("dlpack: expected byte strides that fit in 64 bits, got a stride of " +
                              std::to_string(stride) + " elements in dimension " +
                              std::to_string(i));
         }
-        step *= shape[i];
     }
     return strides;
 }

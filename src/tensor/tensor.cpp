@@ -8,21 +8,11 @@
 #include <string>
 
 #include "tensor/allocators.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
 namespace {
-
-Shape contiguous_strides(Shape const& shape, Dtype dtype) {
-    Shape strides(shape.size());
-    // Unsigned: if one dimension is 0, the others may be huge, and their product may wrap.
-    std::uint64_t step = byte_size(dtype);
-    for (std::size_t i = shape.size(); i-- > 0;) {
-        strides[i] = static_cast<std::int64_t>(step);
-        step *= static_cast<std::uint64_t>(shape[i]);
-    }
-    return strides;
-}
 
 /// Throws ValueError if the size in bytes does not fit in int64, the type of strides.
 void require_addressable(Shape const& shape, Dtype dtype) {

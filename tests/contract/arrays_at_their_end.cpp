@@ -1,4 +1,4 @@
-// A batch is read to its last byte and no further: arrays that end where unreadable memory begins.
+// A call reads a batch to its last byte and no further: these arrays end at unreadable memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace {
 using tensorhash::BoundedHashMap;
 using tensorhash::Eviction;
 
-/// A copy of a tensor whose last byte is the last of readable memory.
+/// A copy of a tensor that ends at the last readable byte.
 class AtTheEnd {
 public:
     explicit AtTheEnd(Tensor const& like) {
@@ -47,7 +47,7 @@ TEST_P(ArraysAtTheirEnd, keys_and_values_are_read_to_their_last_byte_and_no_furt
         Ids const ids = random_ids(rows, 2 * rows, rows);
         AtTheEnd const keys(make_keys(key(), ids));
         AtTheEnd const values(make_finite_values({Dtype::Float32, {3}}, rows, 1));
-        HashMap map(Capacity{0}, key(), {{Dtype::Float32, {3}}});
+        HashMap map = make_map(Capacity{0}, key(), {{Dtype::Float32, {3}}});
         map.insert(keys, {values});
         map.insert_or_assign(keys, {values});
         map.accumulate(keys, {values}, {Reduce::Sum});
@@ -62,7 +62,8 @@ TEST_P(ArraysAtTheirEnd, keys_and_values_are_read_to_their_last_byte_and_no_furt
 TH_OVER_KINDS(ArraysAtTheirEnd, sample_kinds());
 
 TEST(ScoresAtTheirEnd, scores_are_read_to_their_last_byte_and_no_further) {
-    // 131073 and 261632 rows: blocks of scratch are rounded up by more than their slack.
+    // For 131073 and 261632 rows, the scratch block for the scores is larger than the scores. A
+    // copy that fills the whole block would read past the array.
     for (std::size_t rows :
          {std::size_t{1}, std::size_t{1001}, std::size_t{131073}, std::size_t{261632}}) {
         std::vector<std::int64_t> ascending(rows);

@@ -1,5 +1,5 @@
-// Bounded tables against an oracle that takes one row after the other: who leaves, when, and what
-// is said of it.
+// Bounded tables against an oracle that takes one row after the other: which entry leaves, when,
+// and what the call reports.
 #include <cstdio>
 
 #include "support/bounded_oracle.hpp"
@@ -126,10 +126,10 @@ TEST_P(Bounded, a_batch_larger_than_the_capacity_acts_row_by_row) {
     Admitted got = pair.accumulate(sequence(100), Reduce::First, 1);
     pair.check();
     EXPECT_EQ(pair.table.size(), 10);
-    EXPECT_EQ(got.evicted.keys.size(), 90) << "nothing is lost unreported";
+    EXPECT_EQ(got.evicted.keys.size(), 90) << "every key that left is reported";
 }
 
-TEST_P(Bounded, clones_files_and_compact_go_on_as_the_table_would) {
+TEST_P(Bounded, clones_and_loaded_tables_behave_like_the_original_and_compact_keeps_it_valid) {
     Pair pair(50, eviction(), {Dtype::Float64, {2}});
     for (std::uint64_t round = 0; round < 4; ++round)
         pair.accumulate(random_ids(70, 90, round), Reduce::Last, round);

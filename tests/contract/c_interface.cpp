@@ -1,5 +1,5 @@
-// The C interface: the same table behind codes and pointers. Every verb against the oracle, every
-// error as a code with a sentence, nothing thrown across the border.
+// The C interface: the same table behind status codes and pointers. Every operation is checked
+// against the oracle; every error is a code with a message; no exception escapes.
 #include "tensorhash/c.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace th_test {
 namespace {
 
-/// A map of int32 x 3 keys with a float64 and an int64 x 2 column, by the C calls only.
+/// A map with int32 x 3 keys, a float64 column and an int64 x 2 column, used through C calls only.
 class CMap {
 public:
     explicit CMap(std::int64_t capacity = 0) {
@@ -47,7 +47,7 @@ TEST(CInterface, the_versions_agree) {
     EXPECT_STREQ(th_version(), TENSORHASH_VERSION);
 }
 
-TEST(CInterface, every_verb_does_what_the_oracle_does) {
+TEST(CInterface, every_operation_does_what_the_oracle_does) {
     CMap c;
     Oracle oracle(0, CMap::key(), CMap::columns());
     for (std::uint64_t round = 0; round < 4; ++round) {
@@ -67,8 +67,8 @@ TEST(CInterface, every_verb_does_what_the_oracle_does) {
             expect_same(answer, oracle.insert(rows, value_rows));
         } else {
             th_reduce how[] = {TH_SUM, TH_MAX};
-            EXPECT_EQ(th_map_upsert(c.map, keys.data(), 500, values, how, answer.indices.data(),
-                                    answer.mask.data()),
+            EXPECT_EQ(th_map_accumulate(c.map, keys.data(), 500, values, how, answer.indices.data(),
+                                        answer.mask.data()),
                       TH_OK);
             expect_same(answer, oracle.accumulate(rows, value_rows, {Reduce::Sum, Reduce::Max}));
         }
@@ -169,7 +169,7 @@ TEST(CInterface, errors_are_codes_with_a_sentence) {
     void const* values[] = {&first, second};
     th_reduce wrong[] = {TH_SUM, static_cast<th_reduce>(5)};
     EXPECT_EQ(
-        th_map_upsert(c.map, keys, 1, values, wrong, answer.indices.data(), answer.mask.data()),
+        th_map_accumulate(c.map, keys, 1, values, wrong, answer.indices.data(), answer.mask.data()),
         TH_VALUE_ERROR);
     std::int64_t size = -1;
     EXPECT_EQ(th_map_size(c.map, &size), TH_OK);

@@ -1,5 +1,5 @@
-// The C interface's calls that work in the caller's memory: values with a mask, export in chunks,
-// replacing everything.
+// Calls of the C interface that use the caller's memory: values with a mask, export in chunks,
+// replace.
 #include <cstring>
 #include <map>
 #include <random>
@@ -11,7 +11,7 @@
 namespace th_test {
 namespace {
 
-/// int64 keys, float32 x 2 values, by the C calls only; what it holds is also in `oracle`.
+/// A map of int64 keys to float32 x 2 values, used through C calls only; `oracle` holds the same.
 class Pairs {
 public:
     using Value = std::array<float, 2>;
@@ -28,8 +28,8 @@ public:
     void set(std::vector<std::int64_t> const& keys, std::vector<Value> const& rows) {
         void const* const values[] = {rows.data()};
         th_reduce const last = TH_LAST;
-        EXPECT_EQ(th_map_upsert(map, keys.data(), static_cast<std::int64_t>(keys.size()), values,
-                                &last, nullptr, nullptr),
+        EXPECT_EQ(th_map_accumulate(map, keys.data(), static_cast<std::int64_t>(keys.size()),
+                                    values, &last, nullptr, nullptr),
                   TH_OK)
             << th_last_error();
         for (std::size_t i = 0; i < keys.size(); ++i) oracle[keys[i]] = rows[i];
@@ -53,7 +53,7 @@ public:
     std::map<std::int64_t, Value> oracle;
 };
 
-/// Room in vectors, with a guard row behind them that nobody may touch.
+/// Output arrays with a guard row at the end that must stay untouched.
 struct Room {
     std::vector<std::int64_t> keys;
     std::vector<Pairs::Value> values;
@@ -157,7 +157,7 @@ TEST(CInterface, an_export_of_nothing_asks_for_no_rows_and_refusals_are_errors) 
     EXPECT_EQ(th_map_export(pairs.map, -1, 10, Room::make, &room, &next), TH_VALUE_ERROR);
     EXPECT_EQ(th_map_export(pairs.map, 0, 0, Room::make, &room, &next), TH_VALUE_ERROR);
     EXPECT_EQ(th_map_export(pairs.map, 0, 10, nullptr, nullptr, &next), TH_VALUE_ERROR);
-    // The lock was given back each time: a writer gets in.
+    // Each call released the lock: a writer gets in.
     pairs.set({12345}, {{1, 1}});
     EXPECT_EQ(th_map_validate(pairs.map), TH_OK);
 }
@@ -185,7 +185,7 @@ TEST(CInterface, replace_leaves_these_rows_and_no_others) {
     EXPECT_EQ(size, 0);
 }
 
-TEST(CInterface, memory_is_what_the_buffers_hold_at_least) {
+TEST(CInterface, memory_is_at_least_what_the_buffers_hold) {
     Pairs pairs;
     std::int64_t before = -1;
     EXPECT_EQ(th_map_memory(pairs.map, &before), TH_OK);
@@ -215,7 +215,7 @@ TEST(CMemory, is_taken_given_back_and_released) {
     th_memory_give({nullptr, 0});
 }
 
-TEST(CMemory, refuses_what_cannot_be) {
+TEST(CMemory, refuses_impossible_sizes) {
     th_memory memory{nullptr, 5};
     EXPECT_EQ(th_memory_take(-1, &memory), TH_VALUE_ERROR);
     EXPECT_STREQ(th_last_error(), "bytes: expected at least 0, got -1");

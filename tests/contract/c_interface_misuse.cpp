@@ -1,5 +1,5 @@
-// The C interface against careless callers: null arguments, negative counts and absurd ranks are
-// codes with a sentence, never a crash, and change nothing.
+// The C interface against careless callers: null arguments, negative counts and absurd ranks give a
+// status code and a message, never a crash, and change nothing.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
-/// One entry, 7 -> 0.5, in either map.
+/// A plain and a sharded map, each with one entry: 7 -> 0.5.
 class CInterfaceMisuse : public testing::Test {
 protected:
     void SetUp() override {
@@ -25,7 +25,7 @@ protected:
                   TH_OK)
             << th_last_error();
         ASSERT_EQ(th_map_insert(map, &key, 1, columns, nullptr, nullptr), TH_OK);
-        ASSERT_EQ(th_sharded_upsert(shards, &key, 1, columns, &last, nullptr, nullptr), TH_OK);
+        ASSERT_EQ(th_sharded_accumulate(shards, &key, 1, columns, &last, nullptr, nullptr), TH_OK);
     }
     void TearDown() override {
         std::int64_t size = -1;
@@ -38,7 +38,7 @@ protected:
         th_map_destroy(map);
         th_sharded_destroy(shards);
     }
-    /// The call failed as a value error whose sentence names the argument.
+    /// The call failed with a value error, and the message names the argument.
     static void expect_named(th_status status, std::string const& argument) {
         EXPECT_EQ(status, TH_VALUE_ERROR) << argument;
         EXPECT_EQ(std::string(th_last_error()).rfind(argument + ":", 0), 0u) << th_last_error();
@@ -56,7 +56,7 @@ protected:
 int no_room(void*, std::int64_t, th_room*) { return 0; }
 int no_sharded_room(void*, std::int64_t, th_sharded_room*) { return 0; }
 
-TEST_F(CInterfaceMisuse, a_null_map_is_an_error_of_every_call) {
+TEST_F(CInterfaceMisuse, a_null_map_is_an_error_in_every_call) {
     std::int64_t number = 0;
     float row = 0;
     void* out[] = {&row};
@@ -65,7 +65,7 @@ TEST_F(CInterfaceMisuse, a_null_map_is_an_error_of_every_call) {
     expect_named(th_map_reserve(nullptr, 1), "map");
     expect_named(th_map_clear(nullptr), "map");
     expect_named(th_map_validate(nullptr), "map");
-    expect_named(th_map_upsert(nullptr, &key, 1, columns, &last, nullptr, nullptr), "map");
+    expect_named(th_map_accumulate(nullptr, &key, 1, columns, &last, nullptr, nullptr), "map");
     expect_named(th_map_insert(nullptr, &key, 1, columns, nullptr, nullptr), "map");
     expect_named(th_map_activate(nullptr, &key, 1, nullptr, nullptr), "map");
     expect_named(th_map_find(nullptr, &key, 1, nullptr, nullptr), "map");
@@ -83,7 +83,7 @@ TEST_F(CInterfaceMisuse, a_null_map_is_an_error_of_every_call) {
     th_map_destroy(nullptr);
 }
 
-TEST_F(CInterfaceMisuse, a_null_sharded_map_is_an_error_of_every_call) {
+TEST_F(CInterfaceMisuse, a_null_sharded_map_is_an_error_in_every_call) {
     std::int64_t number = 0;
     std::int32_t shard = 0;
     float row = 0;
@@ -94,7 +94,7 @@ TEST_F(CInterfaceMisuse, a_null_sharded_map_is_an_error_of_every_call) {
     expect_named(th_sharded_validate(nullptr), "map");
     expect_named(th_sharded_memory(nullptr, &number), "map");
     expect_named(th_sharded_shard_of(nullptr, &key, 1, &shard), "map");
-    expect_named(th_sharded_upsert(nullptr, &key, 1, columns, &last, nullptr, nullptr), "map");
+    expect_named(th_sharded_accumulate(nullptr, &key, 1, columns, &last, nullptr, nullptr), "map");
     expect_named(th_sharded_insert_into(nullptr, 0, &key, 1, columns, nullptr, nullptr), "map");
     expect_named(th_sharded_activate(nullptr, &key, 1, nullptr, nullptr), "map");
     expect_named(th_sharded_find(nullptr, &key, 1, nullptr, nullptr), "map");
@@ -120,7 +120,7 @@ TEST_F(CInterfaceMisuse, other_null_arguments_are_named) {
     expect_named(th_map_find(map, nullptr, 1, nullptr, nullptr), "keys");
     expect_named(th_map_insert(map, &key, 1, nullptr, nullptr, nullptr), "values");
     expect_named(th_map_insert(map, &key, 1, no_column, nullptr, nullptr), "values");
-    expect_named(th_map_upsert(map, &key, 1, columns, nullptr, nullptr, nullptr), "reduce");
+    expect_named(th_map_accumulate(map, &key, 1, columns, nullptr, nullptr, nullptr), "reduce");
     expect_named(th_map_update(map, &key, 1, nullptr, &sgd, TH_SKIP, TH_IN_ORDER, nullptr),
                  "gradients");
     expect_named(th_map_update(map, &key, 1, &row, nullptr, TH_SKIP, TH_IN_ORDER, nullptr),
@@ -195,7 +195,7 @@ TEST_F(CInterfaceMisuse, negative_counts_are_named) {
 TEST_F(CInterfaceMisuse, absurd_counts_and_ranks_are_refused) {
     th_map* made = nullptr;
     std::int64_t const ones[] = {1, 1, 1, 1};
-    // The shape is not read where the rank cannot be.
+    // If the rank is impossible, the shape is not read.
     EXPECT_EQ(th_map_create(0, {5, 64, ones}, nullptr, 0, &made), TH_TYPE_ERROR);
     EXPECT_NE(std::string(th_last_error()).find("rank of 0 to 63"), std::string::npos);
     EXPECT_EQ(
@@ -219,7 +219,7 @@ TEST_F(CInterfaceMisuse, absurd_counts_and_ranks_are_refused) {
 TEST_F(CInterfaceMisuse, choices_that_do_not_exist_are_refused) {
     float row = 0;
     auto const reduce = static_cast<th_reduce>(7);
-    expect_named(th_map_upsert(map, &key, 1, columns, &reduce, nullptr, nullptr), "reduce");
+    expect_named(th_map_accumulate(map, &key, 1, columns, &reduce, nullptr, nullptr), "reduce");
     expect_named(
         th_map_update(map, &key, 1, &row, &sgd, static_cast<th_missing>(3), TH_IN_ORDER, nullptr),
         "missing");

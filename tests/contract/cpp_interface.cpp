@@ -1,5 +1,5 @@
-// What a C++ user meets: code that would be wrong does not compile, errors speak C++, listings copy
-// what was asked for.
+// The C++ interface for users: wrong code does not compile, errors give C++ advice, listings copy
+// only what was requested.
 #include <complex>
 #include <string>
 #include <type_traits>
@@ -31,7 +31,7 @@ TEST(CppInterface, a_temporary_has_no_span_that_would_outlive_it) {
     static_assert(!writable_as<Tensor, std::int32_t>);
     static_assert(!readable_as<decltype((std::declval<Located>().indices)), std::int32_t>,
                   "for (auto i : map.find(keys).indices.as<std::int32_t>()) must not compile");
-    // The way to write it.
+    // The right way to write it.
     HashMap map = int64_map();
     auto const found = map.find(int64_keys({1, 2}));
     for (std::int32_t const index : found.indices.as<std::int32_t>()) EXPECT_EQ(index, -1);
@@ -47,7 +47,7 @@ TEST(CppInterface, tensors_are_made_of_types_that_have_a_dtype) {
 
 TEST(CppInterface, errors_do_not_advise_python) {
     using namespace tensorhash;
-    HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}});
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}});
     BoundedHashMap bounded(Capacity{4}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}}, Eviction::Lru);
     ShardedHashMap sharded(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {}}},
                            {Device{Device::Type::Cpu, 0}});
@@ -74,7 +74,7 @@ TEST(CppInterface, errors_do_not_advise_python) {
               "missing to skip or insert");
 }
 
-TEST(CppInterface, an_error_of_a_dtype_says_which_argument_and_which_dtype) {
+TEST(CppInterface, a_dtype_error_names_the_argument_and_the_dtype) {
     HashMap map = int64_map();
     try {
         map.find(Tensor::from<float>({1}));
@@ -86,7 +86,7 @@ TEST(CppInterface, an_error_of_a_dtype_says_which_argument_and_which_dtype) {
 }
 
 #if !TH_TEST_SANITIZED
-/// 256 keys with 256 KiB each: a copy of the values would not fit.
+/// 256 keys with values of 256 KiB each: a copy of the values would not fit.
 template <class Map>
 void expect_keys_without_values(Map const& map) {
     tensorhash::release_memory();
@@ -102,7 +102,7 @@ TEST(CppInterface, keys_are_listed_without_copying_values) {
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
     Tensor const keys = Tensor::from(numbers);
     Element const key{Dtype::Int64, {}}, value{Dtype::Float64, {32768}};
-    HashMap map(Capacity{256}, key, {value});
+    HashMap map = make_map(Capacity{256}, key, {value});
     map.activate(keys);
     expect_keys_without_values(map);
     tensorhash::BoundedHashMap bounded(Capacity{256}, key, {value}, tensorhash::Eviction::Lru);

@@ -1,5 +1,5 @@
-// DLPack in and out (users' input T42): memory changes hands without a copy, strides and read-only
-// flags are kept, deleters run exactly once, a refused tensor stays the producer's.
+// DLPack import and export: no copies, strides and read-only flags are kept, deleters run exactly
+// once, and the producer keeps a tensor that was refused.
 #include "tensorhash/dlpack.hpp"
 
 #include <limits>
@@ -10,7 +10,7 @@
 namespace th_test {
 namespace {
 
-/// A producer of both kinds that counts how often its deleter ran.
+/// A producer of either struct that counts the calls of its deleter.
 template <class Managed>
 struct Producer {
     std::vector<std::int64_t> memory;
@@ -55,6 +55,12 @@ TYPED_TEST(Dlpack, import_shares_the_memory_and_deletes_once) {
     EXPECT_EQ(producer.deleted, 1);
 }
 
+TYPED_TEST(Dlpack, an_empty_array_may_have_dimensions_with_an_overflowing_product) {
+    Shape const shape{0, std::int64_t{1} << 40, std::int64_t{1} << 40};
+    Producer<TypeParam> producer({}, shape, {});
+    EXPECT_EQ(Tensor::from_dlpack(&producer.managed).shape(), shape);
+}
+
 TYPED_TEST(Dlpack, import_keeps_strides_and_the_byte_offset) {
     Producer<TypeParam> producer({0, 1, 2, 3, 4, 5, 6, 7}, {3, 2}, {-2, 1});
     producer.managed.dl_tensor.byte_offset = 4 * 8;
@@ -62,7 +68,7 @@ TYPED_TEST(Dlpack, import_keeps_strides_and_the_byte_offset) {
     EXPECT_EQ(tensor.byte_strides(), (Shape{-16, 8}));
     EXPECT_EQ(to_vector<std::int64_t>(tensor.contiguous()),
               (std::vector<std::int64_t>{4, 5, 2, 3, 0, 1}));
-    HashMap map(Capacity{0}, {Dtype::Int64, {2}}, {});
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {2}}, {});
     map.activate(tensor);
     EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{4, 5, 2, 3, 0, 1}));
 }
@@ -96,7 +102,7 @@ TYPED_TEST(Dlpack, null_memory_with_elements_is_refused_and_stays_the_producers)
     EXPECT_EQ(Tensor::from_dlpack(&empty.managed).size(), 0);
 }
 
-TYPED_TEST(Dlpack, shapes_and_strides_that_cannot_be_are_refused) {
+TYPED_TEST(Dlpack, impossible_shapes_and_strides_are_refused) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
     auto refused = [](auto change) {
         Producer<TypeParam> producer({1, 2, 3, 4}, {2, 2}, {2, 1});
@@ -112,7 +118,7 @@ TYPED_TEST(Dlpack, shapes_and_strides_that_cannot_be_are_refused) {
     refused([](DLTensor& dl) { dl.strides[1] = -kMost; });
 }
 
-TEST(Tensors, borrowed_memory_is_there_if_there_are_elements) {
+TEST(Tensors, null_memory_is_borrowed_only_without_elements) {
     void* const none = nullptr;
     EXPECT_EQ(message_of<tensorhash::ValueError>(
                   [&] { (void)Tensor::borrow(none, {2, 3}, Dtype::Int32); }),
@@ -130,7 +136,7 @@ TYPED_TEST(Dlpack, a_refused_tensor_stays_the_producers) {
     refused({5, 64, 1});        // complex
     refused({kDLInt, 64, 2});   // two lanes
     refused({kDLInt, 4, 1});    // four bits
-    refused({kDLFloat, 8, 1});  // a small float
+    refused({kDLFloat, 8, 1});  // a float8
     Producer<TypeParam> elsewhere({1}, {1}, {});
     elsewhere.managed.dl_tensor.device.device_type = static_cast<DLDeviceType>(7);
     EXPECT_THROW(Tensor::from_dlpack(&elsewhere.managed), tensorhash::DeviceError);

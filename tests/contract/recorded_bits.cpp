@@ -1,6 +1,5 @@
-// Distances, reductions and optimizer steps, bit for bit as an x86-64 machine gave them:
-// recorded_bits.inc has its numbers. Another compiler, instruction set or processor must come to
-// the same.
+// Distances, reductions and optimizer steps must have the bits recorded on x86-64 in
+// recorded_bits.inc, with any compiler, instruction set and processor.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -22,7 +21,7 @@ namespace {
 
 namespace coords = tensorhash::coords;
 
-/// A digest of all bytes of some tensors, and a few of their words to look at when it differs.
+/// A digest of all bytes of some tensors, and a few words to print when the digest differs.
 struct Bits {
     std::uint64_t digest = 0xcbf29ce484222325u;
     std::array<std::uint64_t, 3> words{};
@@ -65,8 +64,8 @@ std::uint64_t random_word(std::uint64_t seed, std::uint64_t i) {
     return x ^ x >> 31;
 }
 
-/// Numbers between -8 and 8 that float holds exactly; made of integers, so that no arithmetic of
-/// floats is involved.
+/// Numbers between -8 and 8 that float represents exactly, made from integers without float
+/// arithmetic.
 Tensor floats(Dtype dtype, Shape const& shape, std::uint64_t seed) {
     Tensor out = Tensor::empty(shape, dtype);
     for (std::int64_t i = 0; i < out.size(); ++i) {
@@ -129,7 +128,7 @@ TEST_P(RecordedBits, reductions) {
     for (Dtype dtype : float_dtypes)
         for (auto const& [word, reduce] :
              {std::pair{"sum ", Reduce::Sum}, {"min ", Reduce::Min}, {"max ", Reduce::Max}}) {
-            HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{dtype, {5}}});
+            HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}}, {{dtype, {5}}});
             map.accumulate(keys, {floats(dtype, {20000, 5}, 4)}, {reduce});
             expect_recorded(word + std::string(name(dtype)), Bits{}.add(map.items().values[0]));
         }
@@ -157,12 +156,12 @@ TEST_P(RecordedBits, optimizer_steps) {
         {"adam ", Adam{.lr = 0.1, .weight_decay = 0.01}},
         {"adamw ", Adam{.lr = 0.1, .weight_decay = 0.01, .decoupled_weight_decay = true}},
     };
-    constexpr std::int64_t rows = 12000;  // about 40 steps a key: powers of the betas up to there
+    constexpr std::int64_t rows = 12000;  // about 40 steps per key, so powers of the betas up to 40
     Tensor const keys = some_keys(rows, 300, 6);
     for (auto const& [word, optimizer] : optimizers)
         for (Dtype dtype : float_dtypes) {
-            HashMap map(Capacity{0}, {Dtype::Int64, {}},
-                        optimizer_columns(optimizer, {dtype, {7}}));
+            HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}},
+                                   optimizer_columns(optimizer, {dtype, {7}}));
             map.update(keys, floats(dtype, {rows, 7}, 7), optimizer,
                        {.missing = Missing::Insert, .initial = floats(dtype, {rows, 7}, 8)});
             Bits bits;

@@ -1,4 +1,4 @@
-// Inputs that broke other libraries: entries that take the place of others, and sums over many
+// Inputs that broke other libraries: entries that reuse the place of others, and sums over many
 // equal keys.
 #include <map>
 
@@ -18,7 +18,7 @@ BoundedHashMap bounded(std::int64_t capacity, Eviction eviction) {
     return BoundedHashMap(Capacity{capacity}, {Dtype::Int64, {}}, {{Dtype::Int64, {}}}, eviction);
 }
 
-TEST(RecycledEntries, a_place_taken_over_keeps_no_old_score) {
+TEST(RecycledEntries, a_recycled_entry_keeps_no_old_score) {
     BoundedHashMap table = bounded(3, Eviction::Score);
     table.insert(int64s({1, 2, 3}), {int64s({1, 2, 3})}, int64s({1000, 5, 6}));
     table.erase(int64s({1}));
@@ -32,7 +32,7 @@ TEST(RecycledEntries, a_place_taken_over_keeps_no_old_score) {
     table.validate();
 }
 
-TEST(RecycledEntries, a_place_taken_over_keeps_no_old_use) {
+TEST(RecycledEntries, a_recycled_entry_keeps_no_old_use) {
     BoundedHashMap table = bounded(3, Eviction::Lru);
     table.insert(int64s({1, 2, 3}), {int64s({1, 2, 3})});
     for (int i = 0; i < 5; ++i) table.get_and_touch(int64s({1}));
@@ -63,8 +63,8 @@ TEST(RecycledEntries, a_cleared_or_compacted_table_forgets_scores_and_uses) {
     }
 }
 
-// Every value is its key's, whatever place the key has now: a table that took a slot for a row, or
-// an old place for a new one, would mix them up.
+// Each value is computed from its key. A table that confused slots with rows, or old entries with
+// new ones, would mix them up.
 TEST(RecycledEntries, a_bounded_table_never_mixes_up_slots_and_rows) {
     for (Eviction eviction : {Eviction::Lru, Eviction::Score}) {
         for (int threads : thread_counts) {
@@ -116,14 +116,14 @@ void sums_are_exact(T (*value)(std::size_t row)) {
     std::vector<T> values(kRows);
     std::map<std::int64_t, T> want;
     for (std::size_t row = 0; row < kRows; ++row) {
-        // Long runs of one key, then keys that take turns.
+        // Long runs of one key, then alternating keys.
         keys[row] = static_cast<std::int64_t>(row < kRows / 2 ? 1 : row % kKeys);
         values[row] = value(row);
         want[keys[row]] = static_cast<T>(want[keys[row]] + values[row]);
     }
     for (int threads : thread_counts) {
         Threads const scope(threads);
-        HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{tensorhash::dtype_of<T>, {}}});
+        HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}}, {{tensorhash::dtype_of<T>, {}}});
         map.accumulate(int64s(keys), {Tensor::from(values)}, {tensorhash::Reduce::Sum});
         for (auto const& [key, sum] : want)
             EXPECT_EQ(to_vector<T>(map.get(int64s({key}))[0])[0], sum) << threads << " threads";
@@ -131,14 +131,14 @@ void sums_are_exact(T (*value)(std::size_t row)) {
 }
 
 TEST(GroupedSums, of_integers_are_exact_with_many_equal_keys) {
-    // Sums beyond 2^53, where doubles skip numbers.
+    // Sums beyond 2^53, where double skips integers.
     sums_are_exact<std::int64_t>([](std::size_t row) {
         return (std::int64_t{1} << 44) +
                static_cast<std::int64_t>(row % 7) * (row % 2 == 0 ? 1 : -1);
     });
     sums_are_exact<std::uint64_t>(
         [](std::size_t row) { return (std::uint64_t{1} << 45) + row % 5; });
-    // Sums beyond 2^24, where floats do.
+    // Sums beyond 2^24, where float skips integers.
     sums_are_exact<std::int32_t>(
         [](std::size_t row) { return static_cast<std::int32_t>(row % 1000); });
     sums_are_exact<std::uint32_t>(

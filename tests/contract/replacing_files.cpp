@@ -1,5 +1,5 @@
-// Saving over files: names that cannot be files, links, modes, what a killed save left, and a disk
-// that reports errors.
+// Saving over files: invalid names, links, modes, leftovers of a killed save, and disks that report
+// errors.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -15,9 +15,10 @@
 namespace th_test {
 namespace {
 
-/// Not 0: fsync of a folder fails with this error.
+/// If not 0, fsync of a folder fails with this error.
 std::atomic<int> folder_error{0};
-/// There is no /proc, and so no files without a name, as on many network file systems.
+/// Pretends that /proc is missing: then files need temporary names, as on many network file
+/// systems.
 std::atomic<bool> no_proc{false};
 
 struct FailingFolders {
@@ -28,7 +29,7 @@ struct FailingFolders {
 }  // namespace
 }  // namespace th_test
 
-// These two stand before the C library's: the tests link the library's objects.
+// These replace the C library's functions: the tests link the library's objects.
 extern "C" int fsync(int fd) {
     struct stat info{};
     if (int error = th_test::folder_error;
@@ -51,7 +52,7 @@ using tensorhash::FormatError;
 using tensorhash::SystemError;
 using tensorhash::ValueError;
 
-/// With files that have no name until they are complete, and with temporary names.
+/// Runs with files that have no name until they are complete, and with temporary names.
 class ReplacingFiles : public ::testing::TestWithParam<bool> {
 protected:
     ReplacingFiles() { no_proc = GetParam(); }
@@ -125,7 +126,7 @@ TEST_P(ReplacingFiles, links_are_followed_and_stay) {
     EXPECT_THROW(one_key().save(folder / "loop"), SystemError);
 }
 
-TEST_P(ReplacingFiles, what_a_killed_save_left_is_removed_and_what_a_running_one_writes_is_not) {
+TEST_P(ReplacingFiles, a_save_removes_what_a_killed_save_left_but_not_what_a_running_save_writes) {
     Folder folder;
     std::string const stale = folder / ".t.0123456789abcdef.tmp";
     std::string const running = folder / ".t.fedcba9876543210.tmp";
@@ -146,7 +147,7 @@ TEST_P(ReplacingFiles, what_a_killed_save_left_is_removed_and_what_a_running_one
     EXPECT_FALSE(std::filesystem::exists(running));
 }
 
-TEST_P(ReplacingFiles, two_replacements_of_one_name_do_not_meet) {
+TEST_P(ReplacingFiles, two_replacements_of_one_file_do_not_disturb_each_other) {
     Folder folder;
     FileReplacement first(folder / "t"), second(folder / "t");
     if (GetParam()) {
@@ -161,7 +162,7 @@ TEST_P(ReplacingFiles, two_replacements_of_one_name_do_not_meet) {
     EXPECT_EQ(folder.files(), 1);
 }
 
-TEST_P(ReplacingFiles, what_is_not_committed_vanishes) {
+TEST_P(ReplacingFiles, an_uncommitted_file_vanishes) {
     Folder folder;
     write_file(folder / "t", "old");
     {
@@ -188,11 +189,11 @@ TEST_P(ReplacingFiles, a_folder_that_cannot_be_synced_is_an_error) {
         }
     }
     EXPECT_EQ(folder.files(), 1) << "the new file, and nothing temporary";
-    FailingFolders none(EINVAL);  // a file system that has no such thing
+    FailingFolders none(EINVAL);  // a file system that does not support it
     one_key().save(folder / "t");
 }
 
-TEST_P(ReplacingFiles, long_names_have_room_for_a_temporary_one) {
+TEST_P(ReplacingFiles, the_longest_names_can_be_saved) {
     Folder folder;
     std::string const name = folder / std::string(255, 'x');
     one_key().save(name);

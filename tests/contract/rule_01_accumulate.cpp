@@ -1,5 +1,5 @@
-// Contract rule 1 for accumulate: every dtype and every way to join, in row order, bit for bit,
-// against a loop that does one row after the other.
+// Contract rule 1 for accumulate: every dtype and every reduction, applied in row order, bit for
+// bit, against a loop that takes one row after the other.
 #include <cmath>
 
 #include "support/fixtures.hpp"
@@ -10,7 +10,7 @@ namespace {
 constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min,
                                    Reduce::Max};
 
-/// Under sanitizers one dtype of each width and each way to add.
+/// Under sanitizers: one dtype of each width and one of each way to add.
 std::vector<Dtype> value_dtypes() {
     if (!runs_in_full())
         return {Dtype::Bool, Dtype::UInt16, Dtype::Int64, Dtype::BFloat16, Dtype::Float32};
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, Rule01Accumulate,
                                     "_threads" + std::to_string(std::get<1>(at.param));
                          });
 
-TEST(Rule01AccumulateColumns, one_reduce_a_column) {
+TEST(Rule01AccumulateColumns, each_column_has_its_own_reduce) {
     for (int n : looped_thread_counts()) {
         Threads threads(n);
         Twin twin(0, {Dtype::Int64, {1}},
@@ -104,10 +104,10 @@ TEST(Rule01AccumulateColumns, follows_erase_and_reuse) {
     accumulate_twice(twin, {Reduce::Sum}, 5000, 1200);
 }
 
-/// What is in the table after 1 and `second` met under `how`.
+/// The stored value after inserting `first` and accumulating `second` with `how`.
 template <class T>
 T joined(T first, T second, Reduce how) {
-    HashMap map(Capacity{4}, {Dtype::Int64, {1}}, {{tensorhash::dtype_of<T>, {}}});
+    HashMap map = make_map(Capacity{4}, {Dtype::Int64, {1}}, {{tensorhash::dtype_of<T>, {}}});
     map.accumulate(int64_keys({1, 1}), {Tensor::from(std::vector<T>{first, second})}, {how});
     return map.get(int64_keys({1}))[0].template as<T>()[0];
 }
@@ -129,7 +129,7 @@ TEST(Rule01AccumulateColumns, half_precision_nan_and_infinity) {
             std::uint16_t nan = half ? 0x7e01 : 0x7fc1, one = half ? 0x3c00 : 0x3f80,
                           inf = half ? 0x7c00 : 0x7f80;
             std::uint16_t rows[] = {nan, one, one, nan, inf, one};
-            HashMap map(Capacity{4}, {Dtype::Int64, {1}}, {{dtype, {}}});
+            HashMap map = make_map(Capacity{4}, {Dtype::Int64, {1}}, {{dtype, {}}});
             map.accumulate(int64_keys({1, 1, 2, 2, 3, 3}), {Tensor::borrow(rows, {6}, dtype)},
                            {how});
             Tensor out = map.get(int64_keys({1, 2, 3}))[0];

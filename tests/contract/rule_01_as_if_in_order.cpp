@@ -1,6 +1,5 @@
-// Contract rule 1: a batch gives what its rows give one by one, in order, on any number of threads.
-// Every key width and type against the oracle, in small batches; the sample kinds again in large
-// ones.
+// Contract rule 1: a batch gives the same result as its rows one by one, on any number of threads.
+// Small batches cover every key width and type; large ones cover the sample kinds.
 #include <algorithm>
 
 #include "support/fixtures.hpp"
@@ -75,11 +74,12 @@ TEST_P(Rule01, one_row_at_a_time_ends_in_the_same_bytes_as_one_batch) {
     EXPECT_TRUE(same_bytes(whole.table.to_bytes(), single.table.to_bytes()));
 }
 
-TEST_P(Rule01Large, rows_that_the_buffers_have_room_for_end_where_others_do) {
+TEST_P(Rule01Large, batches_that_fit_the_free_buffer_rows_follow_the_oracle) {
     Twin twin = this->twin(3 * many_rows);
     twin.insert(sequence(many_rows / 2), 1);
     twin.erase(random_ids(many_rows / 4, many_rows, 25));
-    twin.insert(random_ids(many_rows, many_rows, 26), 2);  // new, there, repeated and recycled
+    // New, existing and repeated keys; some new ones reuse erased entries.
+    twin.insert(random_ids(many_rows, many_rows, 26), 2);
     twin.activate(random_ids(many_rows, many_rows, 27));
     twin.find(random_ids(many_rows, 2 * many_rows, 28));
     twin.check();
@@ -99,7 +99,7 @@ TEST_P(Rule01Large, insert_of_a_large_batch_with_many_duplicates) {
     twin.check();
 }
 
-TEST_P(Rule01Large, insert_of_distinct_new_keys_numbers_them_by_row) {
+TEST_P(Rule01Large, distinct_new_keys_get_indices_in_row_order) {
     Twin twin = this->twin(many_rows);
     Located located = twin.insert(sequence(many_rows));
     twin.erase(sequence(many_rows / 2, 1000));
@@ -128,10 +128,10 @@ TEST_P(Rule01Large, insert_or_assign_of_a_large_batch) {
 TH_OVER_KINDS(Rule01, all_kinds());
 TH_OVER_KINDS(Rule01Large, sample_kinds());
 
-/// The same program on a given number of threads, down to the bytes of the saved table.
+/// Runs the same program on `n` threads; returns the bytes of the saved table.
 std::string bytes_after_churn(int n, KeyKind const& kind) {
     Threads threads(n);
-    HashMap table(Capacity{10}, kind.element, {{Dtype::Float64, {2}}});
+    HashMap table = make_map(Capacity{10}, kind.element, {{Dtype::Float64, {2}}});
     for (std::uint64_t round = 0; round < 3; ++round) {
         Ids ids = random_ids(many_rows, many_rows / 2, 60 + round);
         table.insert(make_keys(kind.element, ids),
@@ -176,7 +176,7 @@ TEST(Rule01Threads, unique_gives_first_occurrences_in_row_order) {
         }
 }
 
-TEST(Rule01Threads, unique_makes_what_is_asked_for_and_nothing_else) {
+TEST(Rule01Threads, unique_returns_only_the_requested_arrays) {
     Tensor rows = int64_keys({5, 6, 5, 7, 7, 7});
     for (int asked = 0; asked < 8; ++asked) {
         tensorhash::Unique got =
@@ -192,8 +192,8 @@ TEST(Rule01Threads, unique_makes_what_is_asked_for_and_nothing_else) {
     }
 }
 
-TEST(Rule01Threads, unique_of_rows_that_mislead_its_sample) {
-    // Every 12th row, which is what a sample sees, is one of few; the others are all different.
+TEST(Rule01Threads, unique_is_right_for_rows_that_mislead_its_sample) {
+    // A sample reads every 12th row. Those rows hold 50 keys; all other rows are distinct.
     constexpr std::size_t rows = std::size_t{12} << 13;
     std::vector<std::int64_t> keys(rows);
     for (std::size_t i = 0; i < rows; ++i)
@@ -214,7 +214,7 @@ TEST(Rule01Threads, unique_of_rows_that_mislead_its_sample) {
     }
 }
 
-TEST(Rule01Threads, T16_a_key_in_the_table_and_twice_in_the_batch) {
+TEST(Rule01Threads, a_key_in_the_table_and_twice_in_the_batch) {
     HashMap first = int64_map();
     first.insert(int64_keys({7}), {int64_keys({1})});
     EXPECT_EQ(indices_of(first.insert(int64_keys({7, 8, 7, 8}), {int64_keys({2, 3, 4, 5})})),

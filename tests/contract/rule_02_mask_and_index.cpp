@@ -1,5 +1,5 @@
-// Contract rule 2: the mask says what happened to a row, the index says where its key lives, for
-// every row; listings ascend by buffer index.
+// Contract rule 2: the mask says what happened to a row, the index says where its key lives. Both
+// are right for every row. Listings ascend by buffer index.
 #include "support/fixtures.hpp"
 
 namespace th_test {
@@ -22,7 +22,7 @@ TEST_P(Rule02, the_index_of_every_row_leads_to_its_key) {
     }
 }
 
-TEST_P(Rule02, find_says_minus_one_and_false_for_what_is_not_there) {
+TEST_P(Rule02, find_gives_minus_one_and_false_for_absent_keys) {
     Twin twin = this->twin(0);
     twin.find(sequence(50));
     twin.insert(sequence(200));
@@ -87,7 +87,7 @@ TEST_P(Rule02Large, find_get_and_listings_of_a_large_table) {
 
 TH_OVER_KINDS(Rule02Large, sample_kinds());
 
-TEST(Rule02Erase, T20_erase_says_true_once_a_key) {
+TEST(Rule02Erase, erase_is_true_once_per_key) {
     HashMap map = int64_map(4);
     map.insert(int64_keys({1, 2, 3, 4}), {int64_keys({1, 2, 3, 4})});
     EXPECT_EQ(mask_of(map.erase(int64_keys({3, 3, 999}))), (std::vector<std::uint8_t>{1, 0, 0}));
@@ -98,7 +98,7 @@ TEST(Rule02Erase, T20_erase_says_true_once_a_key) {
     map.validate();
 }
 
-TEST(Rule02Erase, T18_a_table_with_everything_erased_answers_and_fills_again) {
+TEST(Rule02Erase, a_table_with_everything_erased_answers_and_fills_again) {
     Twin twin(0, {Dtype::Int64, {1}}, {});
     for (int round = 0; round < 3; ++round) {
         twin.insert(sequence(5000));
@@ -120,7 +120,7 @@ TEST(Rule02Erase, erase_of_one_key_in_a_large_batch_is_true_at_its_first_row) {
 }
 
 TEST(Rule02Sets, a_set_is_a_map_without_columns) {
-    HashSet set(Capacity{2}, {Dtype::Int32, {3}});
+    HashSet set = make_set(Capacity{2}, {Dtype::Int32, {3}});
     Tensor keys = make_keys({Dtype::Int32, {3}}, {1, 2, 1, 3});
     EXPECT_EQ(indices_of(set.insert(keys)), (std::vector<std::int32_t>{0, 1, 0, 2}));
     EXPECT_EQ(set.size(), 3);
@@ -131,7 +131,7 @@ TEST(Rule02Sets, a_set_is_a_map_without_columns) {
 }
 
 TEST(Rule02Sets, a_map_without_columns_has_no_values) {
-    HashMap map(Capacity{2}, {Dtype::Int64, {}}, {});
+    HashMap map = make_map(Capacity{2}, {Dtype::Int64, {}}, {});
     map.activate(Tensor::from(std::vector<std::int64_t>{1, 2, 3}));
     EXPECT_TRUE(map.value_tensors().empty());
     EXPECT_TRUE(map.get(Tensor::from(std::vector<std::int64_t>{1})).empty());

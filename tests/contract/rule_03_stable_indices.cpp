@@ -1,5 +1,5 @@
-// Contract rule 3: growth, reserve and erasing others never move an entry; capacity counts distinct
-// keys; views taken before growth stay safe; compact() alone moves, and returns the map.
+// Contract rule 3: growth, reserve and erasing other keys never move an entry; only compact() does.
+// Capacity counts distinct keys. Views taken before growth stay safe to use.
 #include "support/collisions.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Rule03 : public OverKinds {};
 
-TEST_P(Rule03, T19_growth_from_capacity_0_1_and_4_loses_nothing) {
+TEST_P(Rule03, growth_from_capacity_0_1_and_4_loses_nothing) {
     for (std::int64_t capacity : {0, 1, 4}) {
         Twin twin = this->twin(capacity);
         twin.find(sequence(10));
@@ -23,7 +23,7 @@ TEST_P(Rule03, T19_growth_from_capacity_0_1_and_4_loses_nothing) {
     }
 }
 
-TEST_P(Rule03, T21_indices_and_values_stay_through_reserve_and_growth) {
+TEST_P(Rule03, indices_and_values_stay_through_reserve_and_growth) {
     Twin twin = this->twin(10);
     Tensor keys = twin.keys(sequence(100));
     std::vector<std::int32_t> before = indices_of(twin.insert(keys, twin.columns(100, 1)));
@@ -34,7 +34,7 @@ TEST_P(Rule03, T21_indices_and_values_stay_through_reserve_and_growth) {
     twin.check();
 }
 
-TEST_P(Rule03, erasing_others_moves_nobody) {
+TEST_P(Rule03, erasing_other_keys_moves_no_entry) {
     Twin twin = this->twin(0);
     twin.insert(sequence(400));
     twin.find(sequence(100));
@@ -77,7 +77,7 @@ TH_OVER_KINDS(Rule03, all_kinds());
 
 std::vector<Element> one_int64() { return {{Dtype::Int64, {1}}}; }
 
-TEST(Rule03Capacity, T13_copies_of_one_key_count_once) {
+TEST(Rule03Capacity, copies_of_one_key_count_once) {
     constexpr std::size_t copies = 1000000;
     std::vector<std::int64_t> numbers(copies);
     for (std::size_t i = 0; i < copies; ++i) numbers[i] = static_cast<std::int64_t>(i);
@@ -137,26 +137,26 @@ TEST(Rule03Capacity, growth_is_to_twice_the_capacity_or_what_is_needed) {
     map.validate();
 }
 
-TEST(Rule03Capacity, doubling_a_large_table_fills_the_lines_of_its_index) {
+TEST(Rule03Capacity, doubling_a_large_table_fills_the_buckets_of_its_index) {
     for (Element const& key : {Element{Dtype::Int64, {1}}, Element{Dtype::Int32, {3}}}) {
-        HashSet set(Capacity{200'000}, key);
+        HashSet set = make_set(Capacity{200'000}, key);
         std::size_t const index = set.memory_usage().index;
         set.insert(make_keys(key, sequence(200'001)));
         EXPECT_GE(set.capacity(), 400'000);
         EXPECT_LE(set.memory_usage().index, 2 * index + 4096);
-        // Lines are a power of two: one entry more would need twice as many.
+        // The bucket count is a power of two: one more entry would double it.
         std::size_t const grown = set.memory_usage().index;
-        HashSet more(Capacity{set.capacity() + 1}, key);
+        HashSet more = make_set(Capacity{set.capacity() + 1}, key);
         EXPECT_GT(more.memory_usage().index, grown + grown / 2);
         set.validate();
     }
 }
 
-TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_index) {
+TEST(Rule03Capacity, indices_stay_when_crowded_buckets_are_spread_over_a_larger_index) {
     for (int threads : looped_thread_counts()) {
         Threads scope(threads);
-        // One home line for all: they run over every cut between threads, and 6000 are more than
-        // are put off to the end.
+        // All keys share one home bucket, so their run crosses every boundary between threads. 6000
+        // keys overflow the list of deferred entries.
         for (std::size_t rows : {300u, 6000u}) {
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
             twin.insert(same_home_keys(rows, 24), {});
@@ -174,7 +174,7 @@ TEST(Rule03Capacity, indices_stay_when_crowded_lines_are_spread_over_a_larger_in
     }
 }
 
-TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_much_larger) {
+TEST(Rule03Capacity, indices_stay_when_a_batch_makes_the_index_several_times_larger) {
     for (int threads : looped_thread_counts()) {
         Threads scope(threads);
         for (std::size_t more : {40'000u, 100'000u, 300'000u}) {
@@ -186,8 +186,8 @@ TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_muc
                                     static_cast<std::int64_t>(step::unmix(1, test_secret))}),
                         {});
             twin.erase(sequence(5000, 3000));
-            twin.insert(sequence(more, 20'000),
-                        2);  // its memory held the index of the table before
+            // The new index may reuse memory that held an earlier one.
+            twin.insert(sequence(more, 20'000), 2);
             twin.table.validate();
             twin.find(same_home_keys(300, 24));
             twin.find(sequence(more + 30'000));
@@ -195,14 +195,13 @@ TEST(Rule03Capacity, indices_stay_when_an_index_is_spread_by_a_batch_however_muc
     }
 }
 
-TEST(Rule03Capacity, what_memory_held_before_never_shows_in_an_index_that_grows) {
+TEST(Rule03Capacity, old_bytes_in_memory_never_show_in_a_growing_index) {
     for (Element const& key : {Element{Dtype::Int64, {1}}, Element{Dtype::Int32, {3}}}) {
         Ids const ids = sequence(40'000);
-        HashSet const set(Capacity{49'152}, key);  // an index of a megabyte or less
+        HashSet const set(Capacity{49'152}, key);  // its index takes at most a megabyte
         tensorhash::release_memory();
         {
-            // A block a quarter larger, full of ones, and given back: the copy's index may lie
-            // there.
+            // Free a block of ones, a quarter larger than the index. The clone may reuse it.
             Tensor used = Tensor::empty({1'310'720}, Dtype::UInt8);
             std::memset(used.data(), 0xff, used.bytes());
         }
@@ -246,8 +245,9 @@ TEST(Rule03Capacity, churn_at_constant_size_grows_neither_buffers_nor_index) {
     }
 }
 
-TEST(Rule03Capacity, memory_usage_counts_what_is_held) {
-    HashMap map(Capacity{1000}, {Dtype::Int32, {3}}, {{Dtype::Float64, {4}}, {Dtype::Int8, {}}});
+TEST(Rule03Capacity, memory_usage_counts_all_buffers) {
+    HashMap map =
+        make_map(Capacity{1000}, {Dtype::Int32, {3}}, {{Dtype::Float64, {4}}, {Dtype::Int8, {}}});
     tensorhash::MemoryUsage usage = map.memory_usage();
     EXPECT_GE(usage.keys, 12000u);
     EXPECT_GE(usage.values, 33000u);
@@ -284,8 +284,7 @@ TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
     EXPECT_EQ(to_vector<std::int64_t>(keys), (std::vector<std::int64_t>{10, 20, 30, 40}));
 }
 
-/// Keys 0, 1, 2 … with values of the same number; large enough that buffers are mapped and grow
-/// where they are.
+/// Keys 0, 1, 2 … with equal values; large enough that buffers are mapped and grow in place.
 HashMap large_map(std::int64_t capacity, std::int64_t rows) {
     HashMap map = int64_map(capacity);
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows));
@@ -294,7 +293,7 @@ HashMap large_map(std::int64_t capacity, std::int64_t rows) {
     return map;
 }
 
-/// Every key is at its index, every value as it was, and what is nobody's reads as zeros.
+/// Every key is at its index, every value is unchanged, and unused rows read as zeros.
 void expect_numbers(HashMap const& map, std::int64_t rows) {
     map.validate();
     std::vector<std::int64_t> const keys = to_vector<std::int64_t>(map.key_tensor());
@@ -361,8 +360,8 @@ TEST(Rule03Views, views_outlive_the_table_and_survive_compact) {
 
 TEST(Rule03Views, buffers_are_aligned_and_keys_read_only) {
     for (std::int64_t capacity : {1, 3, 1000, 100000}) {
-        HashMap map(Capacity{capacity}, {Dtype::Int8, {3}},
-                    {{Dtype::Int8, {}}, {Dtype::Float16, {5}}});
+        HashMap map = make_map(Capacity{capacity}, {Dtype::Int8, {3}},
+                               {{Dtype::Int8, {}}, {Dtype::Float16, {5}}});
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map.key_tensor().data()) % 64, 0u);
         for (Tensor const& view : map.value_tensors()) {
             EXPECT_EQ(reinterpret_cast<std::uintptr_t>(view.data()) % 64, 0u);

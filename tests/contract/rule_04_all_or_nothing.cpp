@@ -1,5 +1,5 @@
-// Contract rule 4: arguments are checked before anything changes; a call that throws leaves the
-// table as it was, capacity, free stack and bytes included.
+// Contract rule 4: arguments are checked before anything changes. A call that throws leaves the
+// table as it was, including capacity, free stack and bytes.
 #include <functional>
 
 #include "support/fixtures.hpp"
@@ -17,7 +17,7 @@ enum class Kind { Type, Value, Index, Device };
 struct BadCall {
     std::string name;
     Kind kind;
-    std::string says;  // a word that the message must hold: the argument's name
+    std::string says;  // the argument's name, which the message must contain
     std::function<void(HashMap&)> call;
 };
 
@@ -37,7 +37,7 @@ Tensor on_cuda(Shape shape, Dtype dtype) {
                           {tensorhash::Device::Type::Cuda, 0});
 }
 
-/// The bad keys, given to each verb that takes keys.
+/// Bad keys, passed to each operation that takes keys.
 std::vector<BadCall> bad_keys() {
     struct Bad {
         std::string name;
@@ -76,7 +76,7 @@ std::vector<BadCall> bad_keys() {
     return out;
 }
 
-/// The bad values, given to each verb that takes values.
+/// Bad values, passed to each operation that takes values.
 std::vector<BadCall> bad_values() {
     struct Bad {
         std::string name;
@@ -114,7 +114,7 @@ std::vector<BadCall> bad_values() {
     return out;
 }
 
-/// What is left: counts, columns, reductions and defaults.
+/// Bad counts, columns, reductions and defaults.
 std::vector<BadCall> other_bad_calls() {
     return {
         {"accumulate_no_reduce", Kind::Value, "reduce",
@@ -150,7 +150,8 @@ std::vector<BadCall> all_bad_calls() {
 class Rule04 : public ::testing::TestWithParam<BadCall> {};
 
 HashMap used_table() {
-    HashMap map(Capacity{8}, {Dtype::Int64, {2}}, {{Dtype::Float64, {3}}, {Dtype::Int64, {}}});
+    HashMap map =
+        make_map(Capacity{8}, {Dtype::Int64, {2}}, {{Dtype::Float64, {3}}, {Dtype::Int64, {}}});
     map.insert(make_keys(map.key_element(), sequence(20)),
                make_columns(map.value_elements(), 20, 1));
     map.erase(make_keys(map.key_element(), sequence(7, 5)));
@@ -192,7 +193,7 @@ TEST(Rule04Messages, a_shape_error_says_what_was_expected_and_what_came) {
     EXPECT_NE(text.find("2"), std::string::npos) << text;
 }
 
-TEST(Rule04Construct, a_table_that_cannot_be_is_refused) {
+TEST(Rule04Construct, impossible_tables_are_refused) {
     Element key{Dtype::Int64, {1}};
     EXPECT_THROW(HashMap(Capacity{-1}, key, {}), ValueError);
     EXPECT_THROW(HashMap(Capacity{1ll << 31}, key, {}), ValueError);
@@ -222,7 +223,7 @@ TEST(Rule04Construct, thread_counts_out_of_range_are_refused) {
     EXPECT_EQ(tensorhash::num_threads(), before);
 }
 
-TEST(Rule04Construct, T23_a_refused_batch_does_not_grow_the_table) {
+TEST(Rule04Construct, a_refused_batch_does_not_grow_the_table) {
     HashMap map = int64_map(4);
     EXPECT_THROW(map.insert(ints({100000, 1}), {ints({99999, 1})}), ValueError);
     EXPECT_EQ(map.capacity(), 4);

@@ -1,5 +1,5 @@
 // Contract rule 5: strides, dtype, shape and device are honoured or refused; no key value is
-// reserved. Refusals are in rule_04; here are the inputs that must simply be right.
+// reserved. rule_04 tests what is refused; this file tests what must be accepted and right.
 #include <cmath>
 
 #include "support/collisions.hpp"
@@ -14,8 +14,8 @@ struct Layout {
     Tensor tensor;
 };
 
-/// Lays the elements of `packed` out by `strides` (in elements, `origin` the first) in memory of
-/// `span` elements.
+/// Copies `packed` into memory of `span` elements, with these strides and the first element at
+/// `origin` (all in elements).
 Tensor laid_out(Tensor const& packed, Shape const& strides, std::int64_t origin, std::int64_t span,
                 std::size_t byte_offset = 0) {
     auto size = static_cast<std::int64_t>(byte_size(packed.dtype()));
@@ -38,7 +38,7 @@ Tensor laid_out(Tensor const& packed, Shape const& strides, std::int64_t origin,
     return Tensor::borrow_strided(base, packed.shape(), byte_strides, packed.dtype(), true, memory);
 }
 
-/// C order with every dimension `gap` times as far apart as it need be.
+/// C order, with all strides multiplied by `gap`.
 Shape spread_strides(Shape const& shape, std::int64_t gap) {
     Shape strides(shape.size());
     std::int64_t step = gap;
@@ -84,7 +84,7 @@ std::vector<Layout> layouts_of(Tensor const& packed) {
 
 class Rule05 : public OverKinds {};
 
-TEST_P(Rule05, T7_any_layout_gives_what_the_packed_rows_give) {
+TEST_P(Rule05, any_layout_gives_what_the_packed_rows_give) {
     Twin plain = this->twin(0);
     Ids ids = random_ids(500, 300, 1);
     Tensor keys = plain.keys(ids);
@@ -94,7 +94,7 @@ TEST_P(Rule05, T7_any_layout_gives_what_the_packed_rows_give) {
     std::vector<Layout> value_layouts = layouts_of(values[1]);
     std::size_t which = 0;
     for (Layout const& layout : layouts_of(keys)) {
-        HashMap table(Capacity{0}, key(), columns());
+        HashMap table = make_map(Capacity{0}, key(), columns());
         table.insert(layout.tensor, {values[0], value_layouts[which++].tensor});
         EXPECT_TRUE(same_bytes(table.to_bytes(), want)) << layout.name;
         EXPECT_EQ(indices_of(table.find(layout.tensor)), indices_of(plain.table.find(keys)))
@@ -104,7 +104,7 @@ TEST_P(Rule05, T7_any_layout_gives_what_the_packed_rows_give) {
     }
 }
 
-TEST_P(Rule05, T7_a_row_broadcast_by_a_zero_stride) {
+TEST_P(Rule05, a_row_broadcast_by_a_zero_stride) {
     Twin twin = this->twin(0);
     Tensor row = twin.keys({12345});
     Shape strides = row.byte_strides();
@@ -151,7 +151,7 @@ TEST_P(Rule05, no_key_value_is_reserved) {
 
 TH_OVER_KINDS(Rule05, all_kinds());
 
-TEST(Rule05Keys, T1_the_sentinels_of_others_are_ordinary_keys) {
+TEST(Rule05Keys, sentinels_of_other_libraries_are_ordinary_keys) {
     std::vector<std::int64_t> keys = {-1, -2, 0, INT64_MIN, INT64_MAX};
     HashMap map = int64_map();
     EXPECT_EQ(indices_of(map.insert(int64_keys(keys), {int64_keys({1, 2, 3, 4, 5})})),
@@ -163,7 +163,7 @@ TEST(Rule05Keys, T1_the_sentinels_of_others_are_ordinary_keys) {
     map.validate();
 }
 
-TEST(Rule05Keys, T7_a_column_of_a_matrix_and_a_transposed_matrix) {
+TEST(Rule05Keys, a_column_of_a_matrix_and_a_transposed_matrix) {
     std::vector<std::int64_t> numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     HashMap map = int64_map();
     map.insert(Tensor::borrow_strided(numbers.data(), {6, 1}, {16, 8}, Dtype::Int64, true),
@@ -171,12 +171,12 @@ TEST(Rule05Keys, T7_a_column_of_a_matrix_and_a_transposed_matrix) {
     EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{0, 2, 4, 6, 8, 10}));
     EXPECT_EQ(to_vector<std::int64_t>(map.items().values[0]),
               (std::vector<std::int64_t>{11, 9, 7, 5, 3, 1}));
-    HashMap pairs(Capacity{0}, {Dtype::Int64, {2}}, {});
+    HashMap pairs = make_map(Capacity{0}, {Dtype::Int64, {2}}, {});
     pairs.activate(Tensor::borrow_strided(numbers.data(), {3, 2}, {8, 24}, Dtype::Int64, true));
     EXPECT_EQ(to_vector<std::int64_t>(pairs.keys()), (std::vector<std::int64_t>{0, 3, 1, 4, 2, 5}));
 }
 
-TEST(Rule05Keys, T11_inputs_are_never_written) {
+TEST(Rule05Keys, inputs_are_never_written) {
     std::vector<std::int64_t> keys = {3, 1, 3};
     std::vector<std::int64_t> const before = keys;
     Tensor borrowed = Tensor::borrow(static_cast<void const*>(keys.data()), {3, 1}, Dtype::Int64);
@@ -194,7 +194,7 @@ void float_keys_compare_canonically() {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     T odd_nan = std::bit_cast<T>(
         static_cast<Bits>(std::bit_cast<Bits>(nan) | (Bits(1) << (8 * sizeof(T) - 1)) | 5));
-    HashMap map(Capacity{0}, {tensorhash::dtype_of<T>, {}}, {{Dtype::Int64, {}}});
+    HashMap map = make_map(Capacity{0}, {tensorhash::dtype_of<T>, {}}, {{Dtype::Int64, {}}});
     Tensor keys = Tensor::from(std::vector<T>{T(-0.0), T(0.0), nan, odd_nan, T(1)});
     EXPECT_EQ(indices_of(map.activate(keys)), (std::vector<std::int32_t>{0, 0, 1, 1, 2}));
     Tensor stored = map.keys();
@@ -205,20 +205,20 @@ void float_keys_compare_canonically() {
               (std::vector<std::uint8_t>{1, 1, 0}));
     EXPECT_EQ(map.size(), 1);
     map.validate();
-    HashMap wide(Capacity{0}, {tensorhash::dtype_of<T>, {3}}, {});
+    HashMap wide = make_map(Capacity{0}, {tensorhash::dtype_of<T>, {3}}, {});
     Tensor rows = Tensor::from(std::vector<T>{0, nan, 1, T(-0.0), odd_nan, 1, 0, nan, 2}, {3, 3});
     EXPECT_EQ(indices_of(wide.activate(rows)), (std::vector<std::int32_t>{0, 0, 1}));
     HashMap again = HashMap::from_bytes(wide.to_bytes());
     EXPECT_EQ(indices_of(again.find(rows)), (std::vector<std::int32_t>{0, 0, 1}));
 }
 
-TEST(Rule05Keys, T4_float32_keys_compare_canonically) { float_keys_compare_canonically<float>(); }
-TEST(Rule05Keys, T4_float64_keys_compare_canonically) { float_keys_compare_canonically<double>(); }
+TEST(Rule05Keys, float32_keys_compare_canonically) { float_keys_compare_canonically<float>(); }
+TEST(Rule05Keys, float64_keys_compare_canonically) { float_keys_compare_canonically<double>(); }
 
-TEST(Rule05Keys, T4_denormals_and_infinities_are_themselves) {
+TEST(Rule05Keys, denormals_and_infinities_are_distinct_keys) {
     double tiny = std::numeric_limits<double>::denorm_min(),
            inf = std::numeric_limits<double>::infinity();
-    HashMap map(Capacity{0}, {Dtype::Float64, {}}, {});
+    HashMap map = make_map(Capacity{0}, {Dtype::Float64, {}}, {});
     map.activate(Tensor::from(std::vector<double>{tiny, -tiny, 0.0, inf, -inf}));
     EXPECT_EQ(map.size(), 5);
 }
@@ -231,12 +231,12 @@ TEST(Rule05Shapes, rows_of_the_right_number_of_elements_are_accepted_in_any_shap
     EXPECT_EQ(indices_of(map.find(Tensor::from(numbers, {6, 1, 1}))),
               (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}));
     map.insert_or_assign(Tensor::from(numbers, {6, 1}), {Tensor::from(numbers)});
-    HashMap six(Capacity{0}, {Dtype::Int64, {2, 3}}, {});
+    HashMap six = make_map(Capacity{0}, {Dtype::Int64, {2, 3}}, {});
     six.activate(Tensor::from(numbers, {1, 6}));
     six.activate(Tensor::from(numbers, {1, 3, 2}));
     EXPECT_EQ(six.size(), 1);
     EXPECT_EQ(six.keys().shape(), (Shape{1, 2, 3}));
-    HashMap scalar(Capacity{0}, {Dtype::Int64, {}}, {});
+    HashMap scalar = make_map(Capacity{0}, {Dtype::Int64, {}}, {});
     scalar.activate(Tensor::from(numbers, {6, 1}));
     EXPECT_EQ(scalar.keys().shape(), (Shape{6}));
 }
@@ -263,17 +263,17 @@ TEST(Rule05Shapes, a_tables_own_views_are_legal_arguments) {
     map.validate();
 }
 
-/// A table of two int64 columns with a hole, and room for more.
+/// A table with two int64 columns, erased entries and room for more.
 HashMap table_with_a_hole() {
-    HashMap map(Capacity{8}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1}}, {Dtype::Int64, {1}}});
+    HashMap map =
+        make_map(Capacity{8}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1}}, {Dtype::Int64, {1}}});
     map.insert(int64_keys({1, 2, 3, 4}), {int64_keys({5, 6, 7, 8}), int64_keys({50, 60, 70, 80})});
     map.erase(int64_keys({2, 3}));
     return map;
 }
 
-TEST(Rule05Views, a_view_of_the_keys_as_keys_acts_as_a_copy_of_it_would) {
-    // Rows 1 and 2 are erased keys: activating the view brings them back, each at the other's
-    // place.
+TEST(Rule05Views, a_view_of_the_keys_as_keys_acts_like_a_copy) {
+    // Rows 1 and 2 hold erased keys. Activating the view brings them back with swapped indices.
     HashMap given_view = table_with_a_hole(), given_copy = table_with_a_hole();
     Tensor copy = given_copy.key_tensor().clone();
     EXPECT_EQ(indices_of(given_view.activate(given_view.key_tensor())),
@@ -282,7 +282,7 @@ TEST(Rule05Views, a_view_of_the_keys_as_keys_acts_as_a_copy_of_it_would) {
     given_view.validate();
 }
 
-TEST(Rule05Views, views_of_the_columns_as_values_act_as_copies_of_them_would) {
+TEST(Rule05Views, views_of_the_columns_as_values_act_like_copies) {
     for (int how = 0; how < 3; ++how) {
         auto apply = [how](HashMap& map, Tensor const& keys, std::vector<Tensor> const& values) {
             if (how == 0) map.insert(keys, values);
@@ -291,7 +291,7 @@ TEST(Rule05Views, views_of_the_columns_as_values_act_as_copies_of_them_would) {
         };
         HashMap given_view = table_with_a_hole(), given_copy = table_with_a_hole();
         Tensor keys = int64_keys({4, 1, 9, 4, 10, 9, 11, 1});
-        // The columns change places, then the keys become values.
+        // Swap the columns, then use the keys as values.
         apply(given_copy, keys,
               {given_copy.value_tensor(1).clone(), given_copy.value_tensor(0).clone()});
         apply(given_view, keys, {given_view.value_tensor(1), given_view.value_tensor(0)});
@@ -304,7 +304,7 @@ TEST(Rule05Views, views_of_the_columns_as_values_act_as_copies_of_them_would) {
     }
 }
 
-TEST(Rule05Views, a_view_of_a_column_as_keys_acts_as_a_copy_of_it_would) {
+TEST(Rule05Views, a_view_of_a_column_as_keys_acts_like_a_copy) {
     HashMap given_view = table_with_a_hole(), given_copy = table_with_a_hole();
     std::vector<Tensor> values = {given_copy.value_tensor(1).clone(),
                                   given_copy.value_tensor(0).clone()};

@@ -7,7 +7,7 @@ namespace {
 
 class Rule06 : public OverKinds {};
 
-/// Every operation with no rows, on a table that may hold something; nothing may change.
+/// Calls every operation with no rows; the table must not change.
 void try_every_operation(Twin& twin) {
     std::string before = bytes_of(twin.table.to_bytes());
     Ids none;
@@ -43,7 +43,7 @@ TEST_P(Rule06, zero_rows_go_into_every_operation_of_a_full_table) {
     try_every_operation(twin);
 }
 
-TEST_P(Rule06, an_empty_table_lists_nothing_of_the_right_shape) {
+TEST_P(Rule06, an_empty_table_lists_zero_rows_of_the_right_shape) {
     Twin twin = this->twin(0);
     EXPECT_EQ(twin.table.keys().shape(), rows_shape(0, key()));
     EXPECT_EQ(twin.table.keys().dtype(), key().dtype);

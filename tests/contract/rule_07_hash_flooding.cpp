@@ -1,6 +1,5 @@
-// Contract rule 7 against keys that were chosen to collide: whoever does not know a table's seed
-// cannot make its probes longer than random keys do. Told by the buckets that a probe walks, not by
-// a clock.
+// Contract rule 7 against keys chosen to collide: without a table's seed, an attacker cannot make
+// its probes longer than those of random keys. Counts probed buckets; no clock is involved.
 #include "coords/tables/coord_index.hpp"
 #include "support/collisions.hpp"
 #include "support/coords.hpp"
@@ -18,15 +17,15 @@ constexpr std::size_t rows_made = 20000;
 constexpr std::uint64_t their_seed = 42;
 constexpr std::uint64_t our_seeds[] = {0, 1, 43, 0x9e3779b97f4a7c15u, ~std::uint64_t{0}};
 
-/// The buckets that lookups of these keys walk, in a table that holds them all.
+/// Probe lengths of lookups of these keys, in a table that holds them all.
 ProbeLengths probe_lengths(Tensor const& keys, std::uint64_t seed) {
     Element const key{keys.dtype(), Shape(keys.shape().begin() + 1, keys.shape().end())};
     auto const rows = static_cast<std::size_t>(keys.shape()[0]);
     Table table(key, {}, rows, seed);
-    std::vector<std::uint32_t> numbers(rows);
+    std::vector<std::uint32_t> buf_indices(rows);
     std::vector<unsigned char> mask(rows);
     auto const* bytes = static_cast<unsigned char const*>(keys.data());
-    table.activate(bytes, rows, {numbers.data(), mask.data()});
+    table.activate(bytes, rows, {buf_indices.data(), mask.data()});
     EXPECT_EQ(table.size(), rows) << "the keys of this test are distinct";
     return table.probe_lengths(bytes, rows);
 }
@@ -77,8 +76,8 @@ TEST(Rule07Flooding, wide_keys_crafted_for_another_seed_are_ordinary_keys) {
     }
 }
 
-/// Keys of `width` bytes over one base: row i flips `flip` in word w if bit w of i is set, and
-/// `cancel` in the word after.
+/// Keys of `width` bytes that share one base. If bit w of row i is set, word w is flipped by `flip`
+/// and the next word by `cancel`.
 Tensor flipped_keys(std::size_t width, std::uint64_t flip, std::uint64_t cancel) {
     std::size_t const places = width / 8 - 1;
     std::size_t const rows = std::size_t{1} << std::min<std::size_t>(places, 15);
@@ -96,20 +95,20 @@ Tensor flipped_keys(std::size_t width, std::uint64_t flip, std::uint64_t cancel)
 TEST(Rule07Flooding, differences_between_words_do_not_cancel_under_any_seed) {
     constexpr std::uint64_t top = std::uint64_t{1} << 63;
     for (std::size_t width : {64u, 128u}) {
-        // What fold_in let through when it was a shift, a public multiplication and another shift.
+        // An earlier fold_in (shift, public multiplication, shift) let this pair cancel.
         expect_ordinary(flipped_keys(width, 0x8000000080000000u, top | top >> 29), "both halves");
-        // The top bit passes any multiplication; the second one then meets it in the middle of the
+        // A flipped top bit survives any multiplication; the rotation moves it to the middle of the
         // word.
         for (std::uint64_t cancel : {top, top >> 31, top >> 32, std::uint64_t{1}, top | top >> 32})
             expect_ordinary(flipped_keys(width, top, cancel), "top bit");
-        // As if the second multiplier were the published one.
+        // This would cancel if the second multiplier were the published one.
         expect_ordinary(flipped_keys(width, top, step::HashSecret{}.second << 31), "published");
     }
 }
 
-TEST(Rule07Flooding, differences_that_pass_the_first_multiplication_do_not_make_narrow_keys_meet) {
-    // Chosen so that all bits but the top ones are equal once the first shift is done, whatever the
-    // start.
+TEST(Rule07Flooding,
+     differences_that_survive_the_first_multiplication_do_not_make_narrow_keys_collide) {
+    // After the first shift these keys differ only in their top bits, whatever the start value.
     expect_ordinary(words(1 << 15, [](std::uint64_t i) { return i << 49; }), "top bits");
     expect_ordinary(words(1 << 15,
                           [](std::uint64_t i) {
@@ -125,7 +124,7 @@ TEST(Rule07Flooding, differences_that_pass_the_first_multiplication_do_not_make_
                     "middle bits behind the shift");
 }
 
-/// Packed keys that share a slot in tables of this secret, as rows of coordinates.
+/// Rows of coordinates; their packed keys share one slot in tables with this secret.
 Coords colliding_coords(std::size_t rows, step::HashSecret const& secret) {
     Coords made;
     for (std::uint64_t number = 1; made.size() < rows; ++number) {
@@ -162,10 +161,10 @@ TEST(Rule07Flooding, packed_coordinates_crafted_for_another_seed_are_ordinary_on
 TEST(Rule07Flooding, a_table_keeps_its_seed_and_a_copy_has_it_too) {
     Table table({Dtype::Int64, {}}, {{Dtype::Int64, {}}}, 0, their_seed);
     Tensor const keys = words(5000, [](std::uint64_t i) { return i; });
-    std::vector<std::uint32_t> numbers(5000);
+    std::vector<std::uint32_t> buf_indices(5000);
     std::vector<unsigned char> mask(5000);
     auto const* bytes = static_cast<unsigned char const*>(keys.data());
-    table.activate(bytes, 5000, {numbers.data(), mask.data()});  // grows
+    table.activate(bytes, 5000, {buf_indices.data(), mask.data()});  // grows
     EXPECT_EQ(table.seed(), their_seed);
     table.reserve(100000);
     EXPECT_EQ(table.seed(), their_seed);
@@ -177,9 +176,9 @@ TEST(Rule07Flooding, a_table_keeps_its_seed_and_a_copy_has_it_too) {
     Table(table).validate();
 }
 
-/// Everything that a table of this seed answers to a fixed program.
+/// All results of a fixed program on a table with this seed.
 std::string answers_of(Element const& key, std::uint64_t seed) {
-    HashMap map(Capacity{0}, key, {{Dtype::Int64, {}}}, {}, seed);
+    HashMap map = make_map(Capacity{0}, key, {{Dtype::Int64, {}}}, seed);
     std::string out;
     auto const note = [&](Located const& located) {
         out += bytes_of(located.indices) + bytes_of(located.mask);

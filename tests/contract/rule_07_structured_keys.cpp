@@ -1,5 +1,5 @@
-// Contract rule 7: structured keys cost what random keys cost, told by the lines that a probe
-// walks, not by a clock; keys made to collide on purpose end in the right answer.
+// Contract rule 7: structured keys cost as much as random keys, measured in probed buckets, not in
+// time. Keys made to collide still give the right results.
 #include <functional>
 
 #include "support/collisions.hpp"
@@ -23,22 +23,21 @@ TEST(Rule07Keys, the_keys_of_this_test_do_collide) {
     }
 }
 
-/// The lines that lookups of these keys walk, in a table that holds them all.
+/// Probe lengths of lookups of these keys, in a table that holds them all.
 tensorhash::table::ProbeLengths probe_lengths(Tensor const& keys, std::int64_t capacity,
                                               std::uint64_t seed = test_seed) {
     Element key{keys.dtype(), Shape(keys.shape().begin() + 1, keys.shape().end())};
     tensorhash::table::Table table(key, {}, static_cast<std::uint64_t>(capacity), seed);
     auto rows = static_cast<std::size_t>(keys.shape()[0]);
-    std::vector<std::uint32_t> numbers(rows);
+    std::vector<std::uint32_t> buf_indices(rows);
     std::vector<unsigned char> mask(rows);
     auto const* bytes = static_cast<unsigned char const*>(keys.data());
-    table.activate(bytes, rows, {numbers.data(), mask.data()});
+    table.activate(bytes, rows, {buf_indices.data(), mask.data()});
     EXPECT_EQ(table.size(), rows) << "the keys of this test are distinct";
     return table.probe_lengths(bytes, rows);
 }
 
-constexpr std::int64_t structured_rows =
-    110592;  // 48^3, just over a third of a power of two of lines
+constexpr std::int64_t structured_rows = 110592;  // 48^3
 
 template <class T, class Make>
 Tensor made_keys(Shape element, Make make) {
@@ -116,7 +115,7 @@ Tensor random_like(Tensor const& keys) {
     return out;
 }
 
-TEST(Rule07Keys, T6_structured_keys_walk_no_more_than_three_times_the_lines_of_random_keys) {
+TEST(Rule07Keys, structured_keys_probe_at_most_three_times_the_buckets_of_random_keys) {
     Threads threads(2);
     for (std::int64_t capacity : {std::int64_t{0}, structured_rows})
         for (Structured const& structured : structured_keys()) {
@@ -128,7 +127,7 @@ TEST(Rule07Keys, T6_structured_keys_walk_no_more_than_three_times_the_lines_of_r
         }
 }
 
-TEST(Rule07Keys, structured_keys_walk_no_more_under_other_seeds) {
+TEST(Rule07Keys, structured_keys_probe_no_more_buckets_under_other_seeds) {
     Threads threads(2);
     for (Structured const& structured : structured_keys()) {
         Tensor const random = random_like(structured.keys);
@@ -141,7 +140,7 @@ TEST(Rule07Keys, structured_keys_walk_no_more_under_other_seeds) {
     }
 }
 
-TEST(Rule07Keys, the_lengths_of_colliding_keys_show_that_the_measure_measures) {
+TEST(Rule07Keys, colliding_keys_do_lengthen_the_measured_probes) {
     auto lengths = probe_lengths(same_home_keys(1000, 44), 0);
     EXPECT_GT(lengths.mean, 50);
     EXPECT_GT(lengths.longest, 150u);
@@ -150,7 +149,7 @@ TEST(Rule07Keys, the_lengths_of_colliding_keys_show_that_the_measure_measures) {
 class Rule07Collisions : public OverThreads {};
 TH_OVER_THREADS(Rule07Collisions);
 
-/// Inserts, erases and re-inserts parts of `keys` in rounds, against the oracle.
+/// Inserts, erases and re-inserts parts of `keys` in rounds and checks against the oracle.
 void churn(Twin& twin, std::function<Tensor(std::size_t, std::uint64_t)> keys, std::size_t rows) {
     twin.insert(keys(rows, 1), twin.columns(rows, 1));
     twin.insert(keys(rows, 1 + rows / 2), twin.columns(rows, 2));
@@ -165,7 +164,7 @@ void churn(Twin& twin, std::function<Tensor(std::size_t, std::uint64_t)> keys, s
     }
 }
 
-TEST_P(Rule07Collisions, keys_of_one_home_line_are_all_told_apart) {
+TEST_P(Rule07Collisions, keys_of_one_home_bucket_are_all_told_apart) {
     for (int bits : {8, 24, 44}) {
         Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Int64, {}}});
         churn(
@@ -189,7 +188,7 @@ TEST_P(Rule07Collisions, wide_keys_of_one_hash_are_all_told_apart) {
     }
 }
 
-TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
+TEST_P(Rule07Collisions, a_large_batch_in_few_home_buckets) {
     Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Int64, {}}});
     Tensor keys = Tensor::empty({16384, 1}, Dtype::Int64);
     auto* words = static_cast<std::uint64_t*>(keys.data());
@@ -203,8 +202,8 @@ TEST_P(Rule07Collisions, a_large_batch_on_few_home_lines) {
     twin.check();
 }
 
-TEST_P(Rule07Collisions, a_large_batch_of_wide_keys_on_one_home_line) {
-    // Rows enough for several threads, and every key several times among them.
+TEST_P(Rule07Collisions, a_large_batch_of_wide_keys_in_one_home_bucket) {
+    // Enough rows for several threads, and every key several times.
     constexpr std::size_t rows = 16384;
     Twin twin(0, {Dtype::UInt8, {12}}, {{Dtype::Int64, {}}});
     Tensor const keys = wide_keys(12, rows, [](void* out, std::size_t i) {
@@ -218,7 +217,7 @@ TEST_P(Rule07Collisions, a_large_batch_of_wide_keys_on_one_home_line) {
     twin.check();
 }
 
-TEST_P(Rule07Collisions, wide_keys_whose_hash_looks_like_an_empty_or_an_erased_slot) {
+TEST_P(Rule07Collisions, wide_keys_that_hash_to_the_empty_or_the_erased_mark) {
     for (std::size_t width : {12u, 16u, 24u}) {
         Twin twin(0, {Dtype::UInt8, {static_cast<std::int64_t>(width)}}, {{Dtype::Int64, {}}});
         churn(
@@ -232,9 +231,9 @@ TEST_P(Rule07Collisions, wide_keys_whose_hash_looks_like_an_empty_or_an_erased_s
     }
 }
 
-TEST_P(Rule07Collisions, T17_reinserting_over_a_tombstone_stores_a_key_once) {
-    // Five slots to a narrow line: more keys than that on one home line make chains with tombstones
-    // in them.
+TEST_P(Rule07Collisions, reinserting_over_a_tombstone_stores_a_key_once) {
+    // A narrow bucket has five slots. More keys with one home bucket probe past it, so its erased
+    // slots stay marked as erased.
     Twin twin(64, {Dtype::Int64, {1}}, {});
     for (std::uint64_t k = 1; k <= 40; ++k) twin.insert(same_home_keys(1, 30, k), {});
     for (std::uint64_t k = 1; k <= 30; ++k) {

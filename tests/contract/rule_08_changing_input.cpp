@@ -1,5 +1,5 @@
-// Contract rule 8 for the caller's arrays: another thread writes to the keys while a call reads
-// them. Which keys the call sees is then anyone's guess, but it ends, and the table is a valid one.
+// Contract rule 8 for the caller's arrays: another thread writes to the keys during a call. The
+// call may see any mix of keys, but it must return and leave a valid table.
 #include <atomic>
 #include <thread>
 
@@ -18,7 +18,7 @@ namespace {
 #define TH_RACES_ON_PURPOSE() static_cast<void>(0)
 #endif
 
-/// Writes one of two arrays over the keys, again and again, until it is destroyed.
+/// Overwrites the keys with one of two arrays, again and again, until it is destroyed.
 class Scribbler {
 public:
     Scribbler(Tensor& keys, Tensor const& first, Tensor const& second)
@@ -51,7 +51,7 @@ Ids ids_from(std::uint64_t first) {
     return ids;
 }
 
-/// The bounds of a capacity that keys of `round` meet: room for all, for some or for none of them.
+/// A capacity with no room for the batch, room for it once, or room for it twice.
 std::int64_t capacity_of(int round) { return round % 3 * static_cast<std::int64_t>(batch_rows); }
 
 class Rule08ChangingInput : public ::testing::TestWithParam<int> {
@@ -70,7 +70,7 @@ TEST_P(Rule08ChangingInput, insert_ends_and_the_map_is_valid) {
     TH_RACES_ON_PURPOSE();
     for (Element const& key : {narrow, wide, wider})
         for (int round = 0; round < rounds; ++round) {
-            HashMap map(Capacity{capacity_of(round)}, key, {{Dtype::Int64, {}}});
+            HashMap map = make_map(Capacity{capacity_of(round)}, key, {{Dtype::Int64, {}}});
             Tensor const old = make_keys(key, ids_from(0));
             Tensor const fresh = make_keys(key, ids_from(1000000));
             Tensor const values = Tensor::zeros({batch_rows}, Dtype::Int64);
@@ -89,15 +89,15 @@ TEST_P(Rule08ChangingInput, insert_ends_and_the_map_is_valid) {
         }
 }
 
-TEST_P(Rule08ChangingInput, a_batch_of_known_keys_that_turn_into_new_ones_makes_room_for_them) {
+TEST_P(Rule08ChangingInput, known_keys_that_turn_into_new_ones_mid_call_get_room) {
     TH_RACES_ON_PURPOSE();
-    // The index is nearly full: were the keys counted before they are claimed, the claims might
-    // have no slot left.
+    // The index is nearly full. If keys were counted before they are claimed, the claims could run
+    // out of slots.
     for (Element const& key : {narrow, wide})
         for (int round = 0; round < rounds; ++round) {
             std::size_t const held =
-                key.bytes() <= 8 ? 12288 : 20480;  // all that 4096 buckets take
-            HashMap map(Capacity{static_cast<std::int64_t>(held)}, key, {});
+                key.bytes() <= 8 ? 12288 : 20480;  // the most that 4096 buckets hold
+            HashMap map = make_map(Capacity{static_cast<std::int64_t>(held)}, key, {});
             Ids ids(held);
             for (std::size_t i = 0; i < held; ++i) ids[i] = i;
             map.activate(make_keys(key, ids));
@@ -133,7 +133,7 @@ TEST_P(Rule08ChangingInput, a_bounded_map_stays_within_its_bound) {
         }
 }
 
-TEST_P(Rule08ChangingInput, every_shard_holds_keys_of_its_own) {
+TEST_P(Rule08ChangingInput, every_shard_holds_only_its_own_keys) {
     TH_RACES_ON_PURPOSE();
     for (Element const& key : {narrow, wide})
         for (int round = 0; round < rounds; ++round) {
@@ -152,7 +152,7 @@ TEST_P(Rule08ChangingInput, every_shard_holds_keys_of_its_own) {
         }
 }
 
-TEST_P(Rule08ChangingInput, replaced_shards_hold_keys_of_their_own) {
+TEST_P(Rule08ChangingInput, replaced_shards_hold_only_their_own_keys) {
     TH_RACES_ON_PURPOSE();
     for (int round = 0; round < rounds; ++round) {
         ShardedHashMap map(Capacity{capacity_of(round)}, narrow, {{Dtype::Int64, {}}}, cpus(2));
@@ -172,14 +172,14 @@ TEST_P(Rule08ChangingInput, bool_keys_stay_0_or_1) {
     TH_RACES_ON_PURPOSE();
     Element const flags{Dtype::Bool, {16}};
     Tensor const old = make_keys(flags, ids_from(0));
-    Tensor fresh = old.clone();  // equal keys, in which true is another byte
+    Tensor fresh = old.clone();  // equal keys with other bytes for true
     auto* const bytes = static_cast<unsigned char*>(fresh.data());
     for (std::size_t i = 0; i < fresh.bytes(); ++i)
         bytes[i] = static_cast<unsigned char>(bytes[i] * 2);
     Tensor const values = Tensor::zeros({batch_rows}, Dtype::Int64);
     for (int round = 0; round < rounds; ++round) {
         Tensor keys = old.clone();
-        HashMap map(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}});
+        HashMap map = make_map(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}});
         tensorhash::BoundedHashMap bounded(Capacity{15000}, flags, {{Dtype::Int64, {}}});
         ShardedHashMap sharded(Capacity{capacity_of(round)}, flags, {{Dtype::Int64, {}}}, cpus(2));
         {

@@ -1,5 +1,5 @@
-// Contract rule 8: many threads may find at once, a writer excludes them, each batch is seen whole
-// or not at all; after fork with no call in flight both sides work.
+// Contract rule 8: many threads may find at once, a writer excludes them, and readers see each
+// batch whole or not at all. After a fork with no call in flight, both processes work.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ constexpr std::uint64_t batches = TH_TSAN ? 12 : 40;
 Element voxel_key() { return {Dtype::Int32, {3}}; }
 std::vector<Element> one_int64() { return {{Dtype::Int64, {}}}; }
 
-/// Runs `read` on `n` threads while `write` runs on this one; the first exception of a reader is
-/// rethrown.
+/// Runs `read` on `n` threads while `write` runs on this one. Rethrows the first exception of a
+/// reader.
 template <class Read, class Write>
 void readers_and_one_writer(int n, Read read, Write write) {
     std::atomic<bool> stop{false};
@@ -48,8 +48,8 @@ void readers_and_one_writer(int n, Read read, Write write) {
 
 class Rule08 : public OverThreads {};
 
-TEST_P(Rule08, T24_readers_see_each_batch_whole_or_not_at_all_through_growth) {
-    HashMap map(Capacity{0}, voxel_key(), one_int64());
+TEST_P(Rule08, readers_see_each_batch_whole_or_not_at_all_through_growth) {
+    HashMap map = make_map(Capacity{0}, voxel_key(), one_int64());
     Tensor all = make_keys(voxel_key(), sequence(batch_rows * batches));
     auto read = [&](int) {
         std::vector<std::int32_t> found = indices_of(map.find(all));
@@ -70,8 +70,8 @@ TEST_P(Rule08, T24_readers_see_each_batch_whole_or_not_at_all_through_growth) {
     map.validate();
 }
 
-TEST_P(Rule08, T24_listings_while_another_thread_erases_and_inserts) {
-    HashMap map(Capacity{0}, {Dtype::Int64, {1}}, one_int64());
+TEST_P(Rule08, listings_while_another_thread_erases_and_inserts) {
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {1}}, one_int64());
     auto batch = [](std::int64_t b) {
         std::vector<std::int64_t> keys(batch_rows);
         for (std::size_t i = 0; i < keys.size(); ++i)
@@ -102,7 +102,7 @@ TEST_P(Rule08, T24_listings_while_another_thread_erases_and_inserts) {
 }
 
 TEST_P(Rule08, writers_on_several_threads_take_turns) {
-    HashMap map(Capacity{0}, {Dtype::Int64, {1}}, one_int64());
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {1}}, one_int64());
     std::vector<std::thread> writers;
     for (int t = 0; t < 4; ++t)
         writers.emplace_back([&map] {
@@ -120,7 +120,7 @@ TEST_P(Rule08, writers_on_several_threads_take_turns) {
     map.validate();
 }
 
-TEST_P(Rule08, tables_of_their_own_on_several_threads_do_not_disturb_each_other) {
+TEST_P(Rule08, threads_with_their_own_tables_do_not_disturb_each_other) {
     std::vector<std::thread> users;
     std::atomic<int> failures{0};
     for (std::uint64_t t = 0; t < 4; ++t)
@@ -140,8 +140,8 @@ TEST_P(Rule08, tables_of_their_own_on_several_threads_do_not_disturb_each_other)
     EXPECT_EQ(failures.load(), 0);
 }
 
-/// The child's verdict as an exit code; `_exit`, so that no test machinery of the parent's runs
-/// twice.
+/// Runs `body` in a child and returns its verdict. The child ends with `_exit`, so that it does not
+/// run the parent's test code.
 template <class Body>
 int run_in_child(Body body) {
     pid_t child = fork();
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, Rule08, ::testing::Values(1, 2, 8));
 TEST(Rule08Fork, a_child_forked_while_other_tables_are_in_use_can_use_its_own) {
     if (TH_TSAN) GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";
 #if defined(__SANITIZE_ADDRESS__)
-    // Not ours to mend: a program of malloc and fork alone hangs in one child of some two hundred.
+    // Not our bug: in a program with only malloc and fork, about one child in two hundred hangs.
     GTEST_SKIP() << "GCC 12's AddressSanitizer leaves its allocator locked in a child forked "
                     "beside a busy thread";
 #endif
@@ -188,7 +188,7 @@ TEST(Rule08Fork, a_child_forked_while_other_tables_are_in_use_can_use_its_own) {
     mine.insert(sequence(many_rows));
     std::atomic<bool> stop{false};
     std::thread busy([&stop] {
-        HashMap other(Capacity{0}, {Dtype::Int64, {1}}, {});
+        HashMap other = make_map(Capacity{0}, {Dtype::Int64, {1}}, {});
         for (std::uint64_t i = 0; !stop.load(); ++i)
             other.activate(make_keys({Dtype::Int64, {1}}, sequence(20000, i)));
     });

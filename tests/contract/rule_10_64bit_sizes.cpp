@@ -1,4 +1,4 @@
-// Contract rule 10: byte offsets never overflow 32 bits; a table holds at most 2^31-1 entries and
+// Contract rule 10: byte offsets beyond 32 bits are right. A table holds at most 2^31-1 entries and
 // says so.
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@ using tensorhash::ValueError;
 
 constexpr std::int64_t too_many = std::int64_t{1} << 31;
 
-/// Address space without memory: pages appear where they are touched.
+/// Reserves address space; a page takes memory only once it is touched.
 class Sparse {
 public:
     explicit Sparse(std::size_t bytes) : bytes_(bytes) {
@@ -52,7 +52,7 @@ TEST(Rule10, rows_more_than_four_gigabytes_apart_are_read_where_they_are) {
     EXPECT_TRUE(same_bytes(map.items().values[0], keys));
 }
 
-/// Bytes that the machine could give now; 0 where it does not say.
+/// Bytes of memory available now; 0 if unknown.
 std::int64_t available_memory() {
     std::int64_t kilobytes = 0;
     std::FILE* file = std::fopen("/proc/meminfo", "r");
@@ -66,7 +66,7 @@ std::int64_t available_memory() {
     return kilobytes * 1024;
 }
 
-TEST(Rule10, a_table_that_grows_has_room_for_what_it_needs_up_to_the_most_that_there_is) {
+TEST(Rule10, growth_makes_enough_room_up_to_the_largest_table) {
     constexpr std::uint64_t most = tensorhash::table::kMaxEntries;
     for (std::uint32_t const width : {8u, 12u})
         for (std::uint64_t const near :
@@ -87,24 +87,24 @@ TEST(Rule10, a_file_may_be_longer_than_a_batch) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "too much memory under a sanitizer";
 #endif
-    // Untouched, it costs only addresses. What is wrong with it is its content: the length is fine.
+    // Untouched memory costs only addresses. The length is valid; only the content is not.
     Tensor const nothing = Tensor::empty({(1ll << 31) + 64}, Dtype::UInt8);
     EXPECT_THROW(HashMap::from_bytes(nothing), tensorhash::FormatError);
     EXPECT_THROW(tensorhash::BoundedHashMap::from_bytes(nothing), tensorhash::FormatError);
     EXPECT_THROW(HashMap::from_bytes(Tensor::zeros({8}, Dtype::Int8)), tensorhash::TypeError);
 }
 
-TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
+TEST(Rule10, values_of_more_than_two_gigabytes_are_addressed_correctly) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "too much memory under a sanitizer";
 #endif
     if (available_memory() < (6ll << 30)) GTEST_SKIP() << "needs 6 GB of free memory";
     constexpr std::int64_t rows = 2200, width = 1 << 20, last = rows - 1;
-    HashMap map(Capacity{rows}, {Dtype::Int64, {}}, {{Dtype::UInt8, {width}}});
+    HashMap map = make_map(Capacity{rows}, {Dtype::Int64, {}}, {{Dtype::UInt8, {width}}});
     std::vector<std::int64_t> keys(rows - 4);
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i);
     map.activate(Tensor::from(keys));
-    // The last four have values: one byte each, broadcast over the row.
+    // The last four rows have values: one byte each, broadcast over the row.
     std::uint8_t tags[] = {11, 12, 13, 14};
     map.insert(Tensor::from(std::vector<std::int64_t>{last - 3, last - 2, last - 1, last}),
                {Tensor::borrow_strided(tags, {4, width}, {1, 0}, Dtype::UInt8, true)});
@@ -115,7 +115,7 @@ TEST(Rule10, T45_values_of_more_than_two_gigabytes) {
         EXPECT_EQ(bytes[(last - 3 + i) * width], tags[i]);
         EXPECT_EQ(bytes[(last - 3 + i) * width + width - 1], tags[i]);
     }
-    // Rows whose offsets are equal but for 2^31 or 2^32 bytes.
+    // Rows that a 32-bit offset could hit instead.
     for (std::int64_t i : {0, 103, 151}) EXPECT_EQ(bytes[i * width], 0);
     Tensor got = map.get(Tensor::from(std::vector<std::int64_t>{last - 1}))[0];
     EXPECT_EQ(got.as<std::uint8_t>()[width - 1], 13);
@@ -157,20 +157,19 @@ TEST(Rule10, shapes_whose_product_overflows_are_refused) {
     EXPECT_EQ(tensorhash::num_elements({1ll << 40, 0}), 0);
     EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 40, 1ll << 40}}, {}), ValueError);
     EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError)
-        << "2^64 bytes are not none";
+        << "2^64 bytes must not wrap to 0";
     EXPECT_THROW(HashMap(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}),
                  ValueError);
     EXPECT_ANY_THROW(
         HashMap(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
 }
 
-TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
+TEST(Rule10, an_impossible_allocation_is_bad_alloc_and_changes_nothing) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers stop at huge allocations";
 #endif
-    // 2^22 rows of 2^26 bytes are more than an address space has; the keys and the index for them
-    // are small.
-    HashMap map(Capacity{1}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 23}}});
+    // 2^22 rows of 2^26 bytes exceed the address space; their keys and index are small.
+    HashMap map = make_map(Capacity{1}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 23}}});
     map.activate(Tensor::from(std::vector<std::int64_t>{1}));
     std::string before = bytes_of(map.to_bytes());
     EXPECT_THROW(map.reserve(Capacity{1 << 22}), std::bad_alloc);
@@ -180,14 +179,14 @@ TEST(Rule10, memory_that_nobody_has_is_bad_alloc_and_changes_nothing) {
     map.validate();
 }
 
-TEST(Rule10, growth_that_fails_takes_the_batch_back) {
+TEST(Rule10, failed_growth_undoes_the_batch) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
-    // The last two keys are those of the empty and the erased mark; 2^30 bytes a value are too many
-    // today.
+    // The last two keys mix to the marks of an empty and an erased slot. Values of 2^30 bytes
+    // exceed the limit below.
     for (std::int64_t width : {1, 2}) {
-        HashMap map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1 << 30}}});
+        HashMap map = make_map(Capacity{0}, {Dtype::UInt64, {width}}, {{Dtype::UInt8, {1 << 30}}});
         std::vector<std::uint64_t> numbers = {
             5, 6, 5, 6, step::unmix(0, test_secret), step::unmix(1, test_secret)};
         Tensor keys = Tensor::from(numbers, {6 / width, width});

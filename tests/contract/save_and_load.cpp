@@ -1,5 +1,5 @@
-// Save and load: the native file restores indices, values and free stack exactly; a damaged,
-// truncated or foreign file is an error that says so; from_parts puts entries where it is told.
+// Save and load: a native file restores indices, values and free stack exactly. A damaged,
+// truncated or foreign file is an error that says so. from_parts puts entries at given indices.
 #include <filesystem>
 
 #include "support/files.hpp"
@@ -14,7 +14,7 @@ using tensorhash::ValueError;
 
 class SaveAndLoad : public OverKinds {};
 
-TEST_P(SaveAndLoad, T40_a_restored_table_goes_on_as_the_original_would) {
+TEST_P(SaveAndLoad, a_restored_table_behaves_like_the_original) {
     Twin twin = this->twin(7);
     twin.insert(random_ids(300, 300, 1), 1);
     twin.erase(random_ids(150, 300, 2));
@@ -44,7 +44,7 @@ TEST_P(SaveAndLoad, a_file_holds_the_bytes_of_to_bytes) {
 
 TH_OVER_KINDS(SaveAndLoad, sample_kinds());
 
-TEST(SaveAndLoadFiles, T41_every_value_row_comes_back_in_every_dtype) {
+TEST(SaveAndLoadFiles, every_value_row_comes_back_in_every_dtype) {
     std::vector<Element> columns;
     for (int dtype = 1; dtype <= 13; ++dtype) columns.push_back({static_cast<Dtype>(dtype), {2}});
     Twin twin(0, {Dtype::Int32, {3}}, columns);
@@ -65,7 +65,7 @@ TEST(SaveAndLoadFiles, saving_replaces_what_was_there) {
 
 TEST(SaveAndLoadFiles, a_set_loads_as_a_set_and_as_a_map_without_columns) {
     Folder folder;
-    HashSet set(Capacity{3}, {Dtype::Float32, {3}});
+    HashSet set = make_set(Capacity{3}, {Dtype::Float32, {3}});
     set.insert(make_keys(set.key_element(), sequence(20)));
     set.save(folder / "s");
     EXPECT_EQ(HashSet::load(folder / "s").size(), set.size());
@@ -100,7 +100,8 @@ TEST(SaveAndLoadFiles, a_failed_save_leaves_the_old_file_and_nothing_else) {
 }
 
 HashMap small_table() {
-    HashMap map(Capacity{8}, {Dtype::Int32, {3}}, {{Dtype::Float64, {}}, {Dtype::UInt8, {2}}});
+    HashMap map =
+        make_map(Capacity{8}, {Dtype::Int32, {3}}, {{Dtype::Float64, {}}, {Dtype::UInt8, {2}}});
     map.insert(make_keys(map.key_element(), sequence(12)),
                make_columns(map.value_elements(), 12, 1));
     map.erase(make_keys(map.key_element(), sequence(4, 3)));
@@ -146,7 +147,7 @@ TEST(SaveAndLoadDamage, from_bytes_wants_bytes) {
     EXPECT_THROW(HashMap::from_bytes(Tensor::zeros({100}, Dtype::Int32)), tensorhash::TypeError);
 }
 
-TEST(FromParts, entries_sit_where_they_are_told) {
+TEST(FromParts, entries_lie_at_the_given_indices) {
     Tensor indices = Tensor::from(std::vector<std::int32_t>{7, 0, 3});
     HashMap map = HashMap::from_parts(int64_keys({70, 10, 30}), {int64_keys({7, 1, 3})}, indices);
     EXPECT_EQ(map.size(), 3);
@@ -180,7 +181,7 @@ TEST(FromParts, a_large_table_comes_back_from_its_listings) {
     }
 }
 
-TEST(FromParts, parts_that_make_no_table_are_refused) {
+TEST(FromParts, inconsistent_parts_are_refused) {
     auto make = [](std::vector<std::int64_t> keys, std::vector<std::int32_t> indices) {
         HashMap::from_parts(int64_keys(keys), {}, Tensor::from(indices));
     };

@@ -1,5 +1,5 @@
-// Files from anybody, checksums and all: loading takes memory in proportion to the file, bools are
-// 0 or 1, and a bounded table's clock and uses are what they can be.
+// Files from untrusted sources with valid checksums: loading takes memory in proportion to the
+// file, bools become 0 or 1, and impossible clocks and uses of a bounded table are refused.
 #include "support/address_space.hpp"
 #include "support/files.hpp"
 #include "support/fixtures.hpp"
@@ -16,12 +16,12 @@ using tensorhash::ShardedHashMap;
 
 constexpr std::size_t kMegabyte = 1 << 20;
 constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;
-constexpr std::size_t kHead = 40;  // before a bounded table's image
+constexpr std::size_t kHead = 40;  // bytes before the image in a bounded table's file
 
-// Where an image with one-dimensional keys and no columns has its numbers.
+// Offset of the capacity in an image with scalar keys and no columns.
 constexpr std::size_t kCapacityAt = 8 + 4 + 4 + 4 + 4;
 
-/// An empty set of int64 keys that says it has room for `capacity`: 56 bytes.
+/// A 56-byte file of an empty set of int64 keys that claims `capacity` rows.
 std::string claiming(std::uint64_t capacity) {
     std::string bytes = bytes_of(HashMap(Capacity{0}, {Dtype::Int64, {}}, {}).to_bytes());
     put(bytes, kCapacityAt, capacity);
@@ -29,7 +29,7 @@ std::string claiming(std::uint64_t capacity) {
     return bytes;
 }
 
-/// A bounded table of `live` int64 keys out of a file that claims `capacity`.
+/// The file of an empty bounded table of int64 keys that claims `capacity` rows.
 std::string bounded_claiming(std::uint64_t capacity, Eviction eviction = Eviction::Lru) {
     BoundedHashMap table(Capacity{4}, {Dtype::Int64, {}}, {}, eviction);
     std::string bytes = bytes_of(table.to_bytes());
@@ -69,16 +69,16 @@ TEST(UntrustedFiles, a_capacity_out_of_proportion_is_not_allocated) {
 }
 
 TEST(UntrustedFiles, a_capacity_in_proportion_is_restored) {
-    HashMap map(Capacity{100000}, {Dtype::Int64, {}}, {});
+    HashMap map = make_map(Capacity{100000}, {Dtype::Int64, {}}, {});
     EXPECT_EQ(HashMap::from_bytes(map.to_bytes()).capacity(), 100000);
-    // Blocks are rounded up to pages, and a freed block of up to a quarter more may serve.
+    // Blocks are rounded up to pages, and a reused block may be up to a quarter larger.
     std::uint64_t const bytes = HashMap::memory_for(Capacity{100000}, map.key_element(), {});
     EXPECT_LE(bytes, map.memory_usage().total());
     EXPECT_GE(bytes + bytes / 4 + bytes / 20, map.memory_usage().total());
 }
 
 TEST(UntrustedFiles, a_table_that_grew_by_itself_is_in_proportion) {
-    // The worst that growth does: rows doubled, then rounded up to what the index serves.
+    // The worst case of growth: rows doubled, then rounded up to what the index holds.
     for (std::int64_t width : {4, 8, 12, 16, 64}) {
         std::uint64_t const capacity = (width <= 8 ? 3 : 5) * (std::uint64_t{1} << 26);
         std::uint64_t const file = capacity / 4 * static_cast<std::uint64_t>(width);
@@ -90,7 +90,7 @@ TEST(UntrustedFiles, a_table_that_grew_by_itself_is_in_proportion) {
 }
 
 TEST(UntrustedFiles, max_bytes_says_what_a_table_may_take) {
-    HashMap map(Capacity{100000}, {Dtype::Int64, {}}, {});
+    HashMap map = make_map(Capacity{100000}, {Dtype::Int64, {}}, {});
     Ids const ids = sequence(1000);
     map.activate(make_keys(map.key_element(), ids));
     Tensor const bytes = map.to_bytes();
@@ -125,7 +125,7 @@ TEST(UntrustedFiles, a_bounded_table_out_of_proportion_is_refused_until_max_byte
 }
 
 TEST(UntrustedFiles, shards_share_one_limit) {
-    // Each of the sixty fits alone.
+    // Each of the sixty images fits alone.
     std::vector<std::string> const images(60, claiming(1'000'000));
     ShardedHashMap map = ShardedHashMap::from_bytes(as_tensor(sharded(images)));
     EXPECT_EQ(map.capacity(), 0);
@@ -151,9 +151,9 @@ TEST(UntrustedFiles, sizes_that_overflow_are_refused) {
     EXPECT_THROW(HashMap::from_bytes(as_tensor(bytes)), FormatError);
 }
 
-// A set of bools with these bytes as its keys.
+// The file of a set of bools with these bytes as its keys.
 std::string bools(std::vector<unsigned char> const& keys) {
-    HashMap map(Capacity{0}, {Dtype::Bool, {}}, {});
+    HashMap map = make_map(Capacity{0}, {Dtype::Bool, {}}, {});
     Tensor both = Tensor::zeros({2}, Dtype::Bool);
     static_cast<unsigned char*>(both.data())[1] = 1;
     map.activate(both);
@@ -176,7 +176,7 @@ TEST(UntrustedFiles, bool_keys_are_0_or_1_after_loading) {
 }
 
 TEST(UntrustedFiles, bool_values_are_0_or_1_after_loading) {
-    HashMap map(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Bool, {3}}});
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Bool, {3}}});
     map.activate(int64_keys({5}));
     std::string bytes = bytes_of(map.to_bytes());
     bytes[bytes.size() - 10] = 2;
@@ -186,7 +186,7 @@ TEST(UntrustedFiles, bool_values_are_0_or_1_after_loading) {
 }
 
 TEST(ValidateDamage, finds_a_bool_key_that_is_neither_0_nor_1) {
-    HashMap map(Capacity{2}, {Dtype::Bool, {2}}, {});
+    HashMap map = make_map(Capacity{2}, {Dtype::Bool, {2}}, {});
     map.activate(Tensor::zeros({1, 2}, Dtype::Bool));
     static_cast<unsigned char*>(map.key_tensor().data())[3] = 7;  // a row that is not live
     map.validate();
@@ -194,7 +194,7 @@ TEST(ValidateDamage, finds_a_bool_key_that_is_neither_0_nor_1) {
     EXPECT_THROW(map.validate(), CorruptTable);
 }
 
-/// Bounded tables whose clock, uses, scores and last uses are set to anything.
+/// Bounded tables with arbitrary clock, uses, scores and last uses.
 class ClockAndUses : public ::testing::Test {
 protected:
     static constexpr std::size_t kRows = 3;
@@ -210,7 +210,7 @@ protected:
         BoundedHashMap::from_bytes(as_tensor(good_)).validate();
     }
 
-    /// The file with one number changed.
+    /// The file with one number of its head changed.
     std::string with_head(std::size_t at, std::uint64_t number) const {
         std::string bytes = good_;
         put(bytes, at, number);
@@ -275,7 +275,7 @@ TEST_F(ClockAndUsesByScore, scores_may_be_anything_but_uses_may_not) {
     refuse(with_head(kUsesAt, ~std::uint64_t{0}), "uses");
 }
 
-TEST(ValidateDamage, finds_clocks_and_uses_that_cannot_be) {
+TEST(ValidateDamage, finds_impossible_clocks_and_uses) {
     namespace table = tensorhash::table;
     table::Table entries({Dtype::Int64, {}}, table::with_hidden({}), 4);
     table::Ledger ledger(Eviction::Lru);
@@ -283,12 +283,12 @@ TEST(ValidateDamage, finds_clocks_and_uses_that_cannot_be) {
     std::vector<std::int64_t> const keys{5, 6};
     std::vector<std::int64_t> const scores{1, 1};
     std::vector<std::uint64_t> const uses{0, 1};
-    std::vector<std::uint32_t> numbers(2);
+    std::vector<std::uint32_t> buf_indices(2);
     std::vector<unsigned char> mask(2);
     auto const bytes = [](auto const& rows) { return reinterpret_cast<table::Bytes>(rows.data()); };
     std::vector<table::Bytes> const columns{bytes(scores), bytes(uses)};
     std::vector<tensorhash::Reduce> const last(2, tensorhash::Reduce::Last);
-    entries.accumulate(bytes(keys), 2, {columns}, last, {numbers.data(), mask.data()});
+    entries.accumulate(bytes(keys), 2, {columns}, last, {buf_indices.data(), mask.data()});
     EXPECT_THROW(table::validate_uses(state), CorruptTable) << "used before anything happened";
     ledger.end_batch(2);
     table::validate_uses(state);

@@ -22,7 +22,7 @@ using Vector = std::vector<double>;
 
 constexpr std::size_t width = 5;
 
-/// One key's weights and state, stepped by the book.
+/// Weights and state of one key, stepped by the textbook formulas.
 struct Model {
     Vector w = Vector(width), a = Vector(width), b = Vector(width);
     int steps = 0;
@@ -109,8 +109,8 @@ Tensor int64s(Ids const& ids) {
 }
 
 HashMap map_for(Optimizer const& optimizer, Dtype dtype) {
-    return HashMap(Capacity{0}, {Dtype::Int64, {}},
-                   optimizer_columns(optimizer, {dtype, {static_cast<std::int64_t>(width)}}));
+    return make_map(Capacity{0}, {Dtype::Int64, {}},
+                    optimizer_columns(optimizer, {dtype, {static_cast<std::int64_t>(width)}}));
 }
 
 using Models = std::map<std::uint64_t, Model>;
@@ -220,15 +220,17 @@ TEST_P(Update, inserts_missing_keys_with_initial_weights) {
     expect_weights(map, models, 1e-11);
 }
 
-TEST_P(Update, takes_a_step_of_ones_own) {
-    HashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {2}}, {Dtype::Int64, {}}});
+TEST_P(Update, takes_a_custom_step) {
+    HashMap map =
+        make_map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Float32, {2}}, {Dtype::Int64, {}}});
     Ids ids = random_ids(20000, 300, 9);
     std::vector<std::int32_t> gradients(ids.size());
     std::map<std::uint64_t, std::pair<float, std::int64_t>> want;
     for (std::size_t row = 0; row < ids.size(); ++row) {
         gradients[row] = static_cast<std::int32_t>(row % 1000);
         auto& [value, count] = want[ids[row]];
-        value = 0.5f * value + static_cast<float>(row % 1000);  // another order would show
+        // The result depends on the order of rows.
+        value = 0.5f * value + static_cast<float>(row % 1000);
         ++count;
     }
     map.update(
@@ -265,7 +267,7 @@ TEST(UpdateBits, are_the_same_on_any_number_of_threads) {
         }
 }
 
-TEST(UpdateHalves, are_computed_in_float_and_rounded_once_a_step) {
+TEST(UpdateHalves, are_computed_in_float_and_rounded_once_per_step) {
     for (Dtype dtype : {Dtype::Float16, Dtype::BFloat16})
         for (auto const& [name, optimizer] : optimizers()) {
             HashMap halves = map_for(optimizer, dtype);
@@ -318,7 +320,7 @@ TEST(UpdateErrors, change_nothing_and_name_the_argument) {
     std::string text =
         message_of<tensorhash::ValueError>([&] { small.update(keys, gradients, Adam{}); });
     EXPECT_NE(text.find("Adam needs 4 value columns"), std::string::npos) << text;
-    HashMap whole(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int32, {}}});
+    HashMap whole = make_map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int32, {}}});
     message_of<tensorhash::TypeError>(
         [&] { whole.update(keys, Tensor::from(std::vector<std::int32_t>(4)), Sgd{}); });
     EXPECT_TRUE(same_bytes(map.to_bytes(), before));
@@ -330,8 +332,7 @@ TEST(UpdateEdges, empty_batches_strides_and_the_tables_own_memory) {
               0);
     map.insert(int64s({1, 2}), {Tensor::from(std::vector<float>(2 * width, 3.0f),
                                              {2, static_cast<std::int64_t>(width)})});
-    // The gradient is a view of the weights themselves, rows swapped: each is read before any is
-    // written.
+    // The gradient is a view of the weights with rows swapped: all are read before any is written.
     Tensor view = map.value_tensor();
     auto* second = static_cast<unsigned char*>(view.data()) + width * sizeof(float);
     Tensor swapped =

@@ -20,7 +20,7 @@ MAXIMUM = re.compile(r"\batom\.[\w.]*max\b")
 
 def faults_of(kernel: str, reader: str, code: str) -> list[str]:
     faults = []
-    pairs = 2 if reader.startswith("Narrow") else 4  # of one line
+    pairs = 2 if reader.startswith("Narrow") else 4  # per bucket
     if BYTES.search(code):
         faults.append("loads single bytes, expected aligned loads of keys")
     if len(PAIRS.findall(code)) < pairs:

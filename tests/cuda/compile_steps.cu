@@ -1,5 +1,5 @@
 // Compiles the per-row steps of include/tensorhash/step as CUDA device code, so that they stay
-// CUDA. Nothing here is run or shipped: the CUDA back end, when it comes, has its own launches.
+// valid CUDA. Nothing here is run or shipped: the CUDA back end will have its own launches.
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/flat.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace tensorhash::step;
 
-static_assert(kBoundedWalks);
+static_assert(kBoundedProbes);
 
 template <class Body>
 __device__ void for_rows(std::size_t rows, Body const& body) {

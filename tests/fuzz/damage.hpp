@@ -1,4 +1,4 @@
-// Tables to damage, and damage.
+// Saved tables for the fuzzers, and functions that damage them.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace th_test {
 
-/// Saved tables of every kind of key: small ones, so that headers are a fair part of them.
+/// Saved tables with every kind of key; small, so that headers are a fair share of the bytes.
 std::vector<std::string> saved_tables(Random& random);
 
-/// The bytes with one thing changed; pieces may come from another file.
+/// The bytes with one change; it may copy a piece of `other`.
 std::string mutated(std::string bytes, std::string const& other, Random& random);
 
 }  // namespace th_test

@@ -1,5 +1,5 @@
-// Damaged files: bits flipped, ends cut off, pieces moved, numbers in headers replaced. The
-// checksum must catch every one.
+// Damaged files: flipped bits, cut ends, moved pieces, replaced header numbers. The checksum must
+// catch every one.
 #include <stdexcept>
 
 #include "damage.hpp"
@@ -23,7 +23,7 @@ std::vector<std::string> saved_tables(Random& random) {
 
 namespace {
 
-/// A number that headers get wrong: small, huge, negative or anything.
+/// A bad number for a header: small, huge, negative or random.
 std::uint64_t odd_number(Random& random) {
     switch (random.below(5)) {
         case 0:
@@ -89,7 +89,7 @@ std::string mutated(std::string bytes, std::string const& other, Random& random)
 
 namespace {
 
-/// Reads it from memory or, now and then, from a file.
+/// Reads the table from memory or from a file.
 HashMap read_back(std::string const& bytes, bool from_file, Scratch const& scratch) {
     if (!from_file) return HashMap::from_bytes(as_tensor(bytes));
     std::string name = scratch.file("damaged.thash");

@@ -1,4 +1,4 @@
-// The fuzzers of this folder; each throws a sentence on the first thing that is wrong.
+// The fuzzers of this folder. Each throws a sentence at the first error that it finds.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ struct Tally {
 /// One random program of `batches` calls on one table, against the oracle.
 void fuzz_table(std::uint64_t seed, int batches, Scratch const& scratch, Tally& tally);
 
-/// Damaged files: an error every time.
+/// Damaged files: reading must always fail.
 void fuzz_files(std::uint64_t seed, std::uint64_t mutations, Scratch const& scratch, Tally& tally);
 
-/// Damaged files with the checksum put right again, of all kinds of tables: an error or a sound
-/// table that says what the file says.
+/// Damaged files of all kinds of tables, with valid checksums: reading must fail or give a sound
+/// table that matches the file.
 void fuzz_sealed_files(std::uint64_t seed, std::uint64_t mutations, Tally& tally);
 
 }  // namespace th_test

@@ -1,7 +1,7 @@
 // Random programs against the oracle, then damaged files:
 //   tensorhash_fuzz [--seed S] [--seeds N] [--programs P | --rows R] [--files F]
-// runs P programs, or as many as make R row operations, for each of N seeds from S on, then reads F
-// damaged files. Program i of a seed runs with seed + i; what fails says how to repeat it.
+// runs P programs, or enough programs for R row operations, for each of N seeds from S on, then
+// reads F damaged files. Program i of a seed runs with seed + i; a failure prints how to repeat it.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -30,14 +30,14 @@ namespace {
 
 using Number = unsigned long long;
 
-constexpr int kBatches = 100;                       // of a program
-constexpr std::uint64_t kBetweenSeeds = 1'000'000;  // programs that a seed may have
+constexpr int kBatches = 100;                       // calls per program
+constexpr std::uint64_t kBetweenSeeds = 1'000'000;  // most programs per seed
 
 // Sanitized builds are ten times slower; the full count is the release build's.
 struct Options {
     std::uint64_t seed = 1;
     std::uint64_t seeds = 1;
-    std::uint64_t rows = 0;  // 0: by programs
+    std::uint64_t rows = 0;  // 0: count programs instead
 #if TH_TEST_SANITIZED
     std::uint64_t programs = 40;
     std::uint64_t files = 3000;
@@ -72,7 +72,7 @@ Options parse(char** argument) {
     return options;
 }
 
-/// What is running, to be repeated if it fails.
+/// The arguments that repeat what is running now.
 std::string repeat;
 
 void run_programs(Options const& options, th_test::Scratch const& scratch, th_test::Tally& tally) {

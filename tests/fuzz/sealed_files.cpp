@@ -1,6 +1,6 @@
-// Damaged files with the checksum put right again, as somebody who means harm would. The reader
-// must never crash, never take memory out of proportion, and never give an unsound table or one
-// that says something else than the file.
+// Damaged files with valid checksums, as an attacker would write them. The reader must never crash,
+// never take memory out of proportion to the file, and never return an unsound or a different
+// table.
 #include <optional>
 #include <stdexcept>
 
@@ -25,7 +25,7 @@ void require_proportion(Map const& map, std::size_t file_bytes) {
                                  " bytes for a file of " + std::to_string(file_bytes));
 }
 
-/// Where a table's image says its capacity.
+/// Offset of the capacity in a table's image.
 std::size_t capacity_at(std::string const& bytes) {
     std::size_t at = 16;
     std::uint32_t columns = 0;
@@ -44,17 +44,17 @@ bool has_bools(HashMap const& map) {
     return any;
 }
 
-/// A file that was accepted: its table is sound and says what the file says.
+/// Checks an accepted file: its table is sound and matches the file.
 void require_faithful(HashMap const& map, std::string file) {
     map.validate();
     require_proportion(map, file.size());
     std::string const again = bytes_of(map.to_bytes());
-    if (has_bools(map)) {  // 2 was read as 1
+    if (has_bools(map)) {  // a byte of 2 was read as 1
         if (bytes_of(HashMap::from_bytes(as_tensor(again)).to_bytes()) != again)
             throw std::runtime_error("a table of bools was read as something else");
         return;
     }
-    // A capacity out of proportion was not restored.
+    // The reader ignores a capacity that is out of proportion.
     put(file, capacity_at(file), map.capacity());
     seal(file);
     if (again != file) throw std::runtime_error("a table was read as something else");
@@ -90,7 +90,7 @@ std::vector<std::string> saved_bounded_tables(Random& random) {
     return out;
 }
 
-/// Damage to the head or to the table behind it, both sealed.
+/// Damages the head or the table after it, and seals both.
 std::string damaged_bounded(std::vector<std::string> const& tables, Random& random) {
     std::string const& whole = tables[random.below(tables.size())];
     std::string const& other = tables[random.below(tables.size())];
@@ -111,7 +111,7 @@ void fuzz_bounded_file(std::vector<std::string> const& tables, Random& random) {
         BoundedHashMap table = BoundedHashMap::from_bytes(as_tensor(damaged));
         table.validate();
         require_proportion(table, damaged.size());
-        // It goes on as any other: the clock moves, and entries leave.
+        // It must keep working: the clock advances and entries leave.
         if (table.key_element() != Element{Dtype::Int64, {}}) return;
         std::uint64_t const clock = table.clock();
         Tensor const keys = some_keys(random);
@@ -149,7 +149,7 @@ void fuzz_sharded_file(std::vector<std::string> const& tables,
         map.validate();
         require_proportion(map, bytes.size());
     } catch (tensorhash::FormatError const&) {
-    } catch (tensorhash::ValueError const&) {  // a policy or devices that do not go with the file
+    } catch (tensorhash::ValueError const&) {  // the policy or the devices do not match the file
     }
 }
 

@@ -30,7 +30,7 @@ std::vector<std::vector<Element>> const& column_sets() {
     return sets;
 }
 
-/// One table's life.
+/// One random program on one table.
 class Program {
 public:
     Program(std::uint64_t seed, Scratch const& scratch, Tally& tally)
@@ -39,7 +39,7 @@ public:
           twin_(
               static_cast<std::int64_t>(random_.one_in(3) ? random_.below(3000) : random_.below(5)),
               key_, pick(column_sets())) {
-        // Colliding keys walk long chains: few of them.
+        // Colliding keys make long chains, so use few distinct ones.
         bool integers = key_.dtype != Dtype::Bool && key_.dtype != Dtype::Float32 &&
                         key_.dtype != Dtype::Float64;
         colliding_ = integers && key_.bytes() >= 8 && random_.one_in(4);
@@ -83,7 +83,7 @@ private:
 
     Tensor keys() {
         Ids ids(batch_rows());
-        // Now and then only a corner of the universe: more duplicates, more hits.
+        // Sometimes use only a part of the universe, for more duplicates and hits.
         std::uint64_t range = random_.one_in(3) ? universe_ / 4 + 1 : universe_;
         for (std::uint64_t& id : ids) id = random_.below(range);
         tally_.rows += ids.size();
@@ -177,7 +177,7 @@ private:
         }
     }
 
-    /// Goes on with the clone; the original must not notice.
+    /// Continues with the clone; the original must not change.
     void swap_for_clone() {
         auto original = std::make_unique<Twin>(std::move(twin_));
         twin_ = original->clone();

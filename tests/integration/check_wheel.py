@@ -1,4 +1,4 @@
-"""Checks a wheel: its size, what it holds, what it depends on, what its libraries are linked to.
+"""Checks a wheel: its size, contents and dependencies, and the libraries that it links.
 
 usage: check_wheel.py WHEEL
 """
@@ -18,7 +18,7 @@ MAX_BYTES = 5_000_000
 ALLOWED_LIBRARIES = re.compile(
     r"lib(tensorhash|stdc\+\+|gcc_s|c|m|pthread|dl|rt)\.so(\.\d+)?|ld-linux.*|libc\+\+(abi)?\.so.*"
 )
-# Whatever is there is compiled on the user's machine: one header that stays behind, and no import works.
+# All files here are compiled on the user's machine. If one header is missing, the import fails.
 OPS = Path(__file__).resolve().parents[2] / "integrations" / "tensorflow"
 REQUIRED = [
     "tensorhash/__init__.py",
@@ -29,7 +29,8 @@ REQUIRED = [
     "tensorhash/tensorflow/__init__.py",
     *(f"tensorhash/tensorflow/ops/{file.name}" for file in sorted(OPS.iterdir())),
 ]
-# The TensorFlow ops are compiled on the user's machine: they and the public headers go along, no other source does.
+# The wheel ships the TensorFlow ops and the public headers as sources, because they are compiled on
+# the user's machine. It ships no other sources.
 SOURCE_FOLDERS = re.compile(r"tensorhash/(include/tensorhash|tensorflow/ops)/")
 
 

@@ -1,4 +1,4 @@
-"""Uses the installed package in an environment that holds NumPy and nothing else."""
+"""Uses the installed package in an environment with NumPy only."""
 
 from __future__ import annotations
 

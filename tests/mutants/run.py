@@ -1,9 +1,9 @@
-"""Applies each planted mistake to a copy of the tree, builds the C++ tests and demands that they fail.
+"""Plants each bug in a copy of the tree, builds the C++ tests and checks that they fail.
 
 usage: run.py SOURCE WORK [PART_OF_A_NAME...]
 
-The tests are those of the step that the mutant names, built with that step's preset. The rows of report.md,
-beside this file, are rewritten for the mutants that ran.
+Each mutant names a step of `make test`; its tests run, built with that step's preset. The run
+rewrites the rows of report.md, in this folder, for the mutants that ran.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 from mutants import MUTANTS, STEPS, Mutant
 
-TIMEOUT_SECONDS = 120  # a mistake may also show as an endless probe
+TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
 
 
 class Outcome(NamedTuple):
     mutant: Mutant
-    noticed_by: str  # the test that was running, or nothing
+    noticed_by: str  # the test that failed, or empty
     seconds: float
 
 
@@ -38,7 +38,7 @@ def build(work: Path, preset: str) -> None:
 
 
 def configure(tree: Path, work: Path, preset: str) -> None:
-    """The step's own flags but -O1, only the instruction-set level that runs here, no Python module."""
+    """Uses the step's flags, but -O1, this machine's instruction-set level and no Python module."""
     command = [
         "cmake",
         "--preset",
@@ -58,13 +58,13 @@ def configure(tree: Path, work: Path, preset: str) -> None:
 
 
 def limit_memory() -> None:
-    """A mistake may also ask for all the memory there is: such a call fails instead."""
+    """A bug may also allocate all memory: let that call fail instead."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
 
 def run_tests(work: Path, mutant: Mutant) -> str:
     """The test that was running when one failed; empty if all passed."""
-    # The first failure ends the run: what comes after it in a test is no longer worth its time.
+    # The first failure ends the run: one is enough.
     preset = STEPS[mutant.step]
     program = [str(work / preset / "tests/tensorhash_tests"), "--gtest_break_on_failure"]
     how = ""
@@ -87,7 +87,7 @@ def run_tests(work: Path, mutant: Mutant) -> str:
 
 
 def pattern_of(code: str) -> re.Pattern[str]:
-    """The code with any white space between its tokens: how a formatter breaks lines is no matter."""
+    """Matches the code with any white space between tokens, so that line breaks do not matter."""
     tokens = re.findall(r"\w+|\S", code)
     return re.compile(r"\s*".join(re.escape(token) for token in tokens))
 
@@ -111,7 +111,7 @@ def plant(tree: Path, mutant: Mutant) -> dict[Path, str]:
 def copy_tree(source: Path, tree: Path) -> None:
     if tree.exists():
         shutil.rmtree(tree)
-    # Times are kept, so that a second run builds only what changed.
+    # Keep modification times, so that a second run builds only what changed.
     for part in COPIED:
         copy = shutil.copytree if (source / part).is_dir() else shutil.copy2
         (tree / part).parent.mkdir(parents=True, exist_ok=True)
@@ -139,12 +139,12 @@ def write_report(file: Path, outcomes: list[Outcome]) -> None:
         test = f"`{noticed_by}`" if noticed_by else "NOT NOTICED"
         rows[mutant.name] = f"| {mutant.name} | `{mutant.step}` | {test} | {seconds:.0f} |"
     lines = [
-        "# Planted mistakes",
+        "# Planted bugs",
         "",
-        "Written by `make mutants`: each mistake, the step of `make test` that notices it, the first test that",
+        "Written by `make mutants`: each bug, the step of `make test` that notices it, the first test that",
         "failed, and the seconds to build and run.",
         "",
-        "| mistake | step | test | seconds |",
+        "| bug | step | test | seconds |",
         "|---|---|---|--:|",
     ]
     lines += [rows[mutant.name] for mutant in MUTANTS if mutant.name in rows]
@@ -162,14 +162,14 @@ def main() -> None:
         build(work, preset)
     for mutant in {(m.step, m.tests): m for m in chosen}.values():
         if failed := run_tests(work, mutant):
-            sys.exit(f"{failed} fails without any planted mistake")
+            sys.exit(f"{failed} fails without any planted bug")
 
     outcomes = [try_mutant(tree, work, mutant) for mutant in chosen]
     write_report(source / "tests/mutants/report.md", outcomes)
     missed = sum(not outcome.noticed_by for outcome in outcomes)
     if missed:
-        sys.exit(f"{missed} of {len(chosen)} planted mistakes were not noticed")
-    print(f"all {len(chosen)} planted mistakes were noticed")
+        sys.exit(f"{missed} of {len(chosen)} planted bugs were not noticed")
+    print(f"all {len(chosen)} planted bugs were noticed")
 
 
 if __name__ == "__main__":

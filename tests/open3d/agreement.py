@@ -1,4 +1,4 @@
-"""Runs one piece of code with open3d.core and with tensorhash.core and compares what comes out."""
+"""Runs the same code with open3d.core and with tensorhash.core and compares the results."""
 
 import numpy as np
 import open3d.core
@@ -12,14 +12,14 @@ DTYPES = (
 
 
 def plain(result):
-    """Tensors as NumPy arrays, inside tuples and lists too."""
+    """Converts Tensors to NumPy arrays, also inside tuples and lists."""
     if isinstance(result, (tuple, list)) and not hasattr(result, "num_elements"):
         return [plain(part) for part in result]
     return result.numpy() if hasattr(result, "numpy") else result
 
 
 def outcome(code, module):
-    """What the code gives, or the error that it raises."""
+    """The result of the code, or the error that it raises."""
     try:
         return plain(code(module)), None
     except Exception as error:
@@ -39,7 +39,7 @@ def equal(got, expected, tolerance):
     if got.dtype != expected.dtype or got.shape != expected.shape:
         return False
     if tolerance is not None and expected.dtype.kind == "f":
-        # Sums that cancel are as exact as their largest part.
+        # A sum that cancels is only as exact as its largest term.
         scale = np.abs(expected[np.isfinite(expected)]).max(initial=1)
         return np.allclose(got, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
     same_bits = got == expected
@@ -51,7 +51,7 @@ def equal(got, expected, tolerance):
 
 
 def agree(code, *, tolerance=None, note=""):
-    """Fails unless both modules give the same, or both raise."""
+    """Fails unless both modules give the same result, or both raise."""
     expected, their_error = outcome(code, open3d.core)
     got, our_error = outcome(code, tensorhash.core)
     if their_error is not None or our_error is not None:
@@ -66,7 +66,7 @@ def agree(code, *, tolerance=None, note=""):
 
 
 def random_array(rng, dtype, shape, *, zeros=True, special=True):
-    """Random elements of any size that `dtype` has, with extremes among them."""
+    """Random elements over the whole range of `dtype`, including extremes."""
     return np.asarray(_random_elements(rng, np.dtype(dtype), shape, zeros, special))
 
 

@@ -1,4 +1,4 @@
-"""The comparison with Open3D's wheel; it shares the TSDF loop with the tests in tests/python."""
+"""The comparison with Open3D's wheel; shares the TSDF loop with tests/python."""
 
 import pathlib
 import sys

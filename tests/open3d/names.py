@@ -4,7 +4,7 @@ import types
 
 import open3d.core
 
-# What Python or pybind11 puts into every class, and pickling, which has more than one spelling.
+# Members that Python or pybind11 adds to every class, and pickling, which has several names.
 _PLUMBING = ("__init__", "__doc__", "__module__", "__hash__", "__getstate__", "__setstate__")
 _PLUMBING += ("__repr__", "__str__")
 

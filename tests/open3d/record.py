@@ -1,4 +1,4 @@
-"""Writes tests/python/core_recorded.json: what Open3D gives for the lines in core_cases.py."""
+"""Writes tests/python/core_recorded.json: Open3D's results for the expressions in core_cases.py."""
 
 import json
 import pathlib

@@ -25,11 +25,11 @@ def rows_by_key(table, o3c, columns):
 
 
 def history(rng, dtype, shape):
-    """Random batches of at most 60 rows: up to 64 Open3D inserts row by row."""
+    """Random batches of at most 60 rows: Open3D inserts up to 64 rows in order."""
     steps = []
     for _ in range(30):
         verb = rng.choice(["insert", "find", "erase", "activate", "reserve", "clone"])
-        # Few distinct keys: rows repeat within a batch and between batches.
+        # Few distinct keys, so that rows repeat within and between batches.
         keys = rng.integers(-2, 3, (int(rng.integers(1, 60)), *shape)).astype(dtype)
         values = rng.normal(size=(len(keys), 2)).astype(np.float32)
         counts = rng.integers(0, 255, (len(keys), 3)).astype(np.uint8)
@@ -56,7 +56,7 @@ def test_random_histories_of_a_map(dtype, shape, seed):
             if verb == "insert":
                 mask = table.insert(o3c.Tensor(keys), [o3c.Tensor(values), o3c.Tensor(counts)])[1]
             elif verb == "activate":
-                # Values of recycled entries differ on purpose: write them at once.
+                # Values of recycled entries differ on purpose, so write them at once.
                 places, mask = table.activate(o3c.Tensor(keys))
                 new = places[mask].to(o3c.int64)
                 for column, rows in enumerate((values, counts)):

@@ -21,7 +21,7 @@ INDICES = [
 
 
 def spelled(o3c, index):
-    """Lists as they are; arrays as Tensors, which is how scripts write them."""
+    """Keeps lists; makes arrays Tensors, as scripts do."""
     if isinstance(index, tuple):
         return tuple(spelled(o3c, part) for part in index)
     return o3c.Tensor(index) if isinstance(index, np.ndarray) else index
@@ -60,7 +60,7 @@ def test_creation(dtype):
             lambda o3c, s=shape: list(o3c.Tensor.empty(s, named(o3c)).shape), note=f"empty({shape})"
         )
     ranges = [(5,), (1, 6), (1, 9, 3), (2.5,), (0.5, 3), (0, 1, 0.1), (0, 5, 0)]
-    # Open3D wraps the length of an unsigned range that descends, and allocates gigabytes.
+    # Open3D wraps the length of a descending unsigned range and allocates gigabytes.
     ranges += [] if (dtype or "").startswith("u") else [(9, 1, -2), (5, 1)]
     for arguments in ranges:
         agree(lambda o3c, a=arguments: o3c.Tensor.arange(*a, dtype=named(o3c)), note=f"{arguments}")
@@ -126,7 +126,7 @@ def test_triangles(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_linear_algebra(dtype):
     rng = np.random.default_rng(5)
-    # Open3D multiplies integers as doubles: no negative ones for unsigned dtypes.
+    # Open3D multiplies integers as doubles, so unsigned dtypes get no negative numbers.
     low = 0 if np.dtype(dtype).kind in "ub" else -4
     square, right, tall = (
         rng.integers(low, 5, shape).astype(dtype) for shape in ((4, 4), (4, 2), (6, 3))
@@ -137,7 +137,7 @@ def test_linear_algebra(dtype):
     for name in ("inv", "lu_ipiv"):
         agree(lambda o3c, n=name: getattr(o3c.Tensor(square), n)(), tolerance=near, note=name)
     agree(lambda o3c: o3c.inv(o3c.Tensor(square)), tolerance=near)
-    # The sign of Open3D's determinants is wrong for some matrices.
+    # Open3D's determinants have the wrong sign for some matrices.
     agree(lambda o3c: abs(o3c.Tensor(square).det()), tolerance=near)
     agree(lambda o3c: abs(o3c.det(o3c.Tensor(square))), tolerance=near)
     for vector in (right, right[:, 0], right[:3]):

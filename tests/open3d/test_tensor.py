@@ -27,13 +27,13 @@ SHAPES = [((), ()), ((7,), ()), ((4, 3), (3,)), ((4, 1), (1, 5)), ((0, 3), (1,))
 
 
 def comparable(name, array):
-    """Without NaN where Open3D errs: exp(NaN) is 0, and NaN is True in some calls, else False."""
+    """Removes NaN where Open3D is wrong: exp(NaN) is 0, and NaN is True in some calls only."""
     logic = "logical" in name or name.strip("i_") in ("and", "or", "xor", "exp")
     return np.where(np.isnan(array), 1, array).astype(array.dtype) if logic else array
 
 
 def divisor_safe(dtype, array, divides):
-    """Open3D's process dies of an integer division by 0 or of MIN / -1."""
+    """Avoids integer division by 0 and MIN / -1, which crash Open3D."""
     if divides and np.dtype(dtype).kind in "iu":
         return np.where((array == 0) | (array == np.array(-1).astype(dtype)), 1, array).astype(
             dtype
@@ -114,9 +114,9 @@ def test_functions_of_one_tensor(dtype, seed):
     ):
         array = comparable(name, random_array(rng, dtype, shape))
         if name in rounded and np.dtype(dtype).kind == "f":
-            array = np.clip(array, -3, 3)  # Open3D's sines lose digits with the distance from 0
+            array = np.clip(array, -3, 3)  # Open3D's sines lose digits far from 0
         if np.dtype(dtype).kind in "iu":
-            # Open3D passes integers through double: exact up to 2^53.
+            # Open3D converts integers to double, which is exact up to 2^53.
             array = np.clip(
                 array, max(np.iinfo(dtype).min + 1, -(2**53)), min(np.iinfo(dtype).max, 2**53)
             )

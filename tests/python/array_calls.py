@@ -1,4 +1,4 @@
-"""Every argument that takes an array, as a call of that array alone: what holds of one holds of all."""
+"""Every argument that takes an array, as a call with only that array, so that tests cover all."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ NUMBERS = np.arange(ROWS)
 
 
 class Call(NamedTuple):
-    argument: str  # as messages name it
-    array: np.ndarray  # what goes in well
+    argument: str  # its name in messages
+    array: np.ndarray  # a valid argument
     run: Callable[[Any], Any]
 
 
@@ -144,7 +144,7 @@ CALLS = {
 
 
 def torch_calls():
-    """The same for `tensorhash.torch`, which takes torch tensors only. Imports torch."""
+    """The same for `tensorhash.torch`, which takes only torch tensors. Imports torch."""
     import torch
 
     import tensorhash.torch as tht
@@ -203,7 +203,7 @@ def torch_calls():
 
 
 def plain(result):
-    """A result as nested lists, to be compared."""
+    """A result as nested lists, for comparisons."""
     if isinstance(result, (tuple, list)):
         return [plain(part) for part in result]
     if hasattr(result, "detach"):

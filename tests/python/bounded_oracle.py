@@ -1,8 +1,8 @@
-"""A bounded table in plain Python: a dict, and a search through all of it for whoever leaves."""
+"""A bounded table in plain Python: a dict, searched in full for the entry to evict."""
 
 
 class Oracle:
-    """The rules in plain Python: an entry is [index, value, score, use]."""
+    """The rules, row by row: an entry is [index, value, score, use]."""
 
     def __init__(self, capacity, eviction):
         self.capacity, self.eviction = capacity, eviction

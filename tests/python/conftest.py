@@ -1,6 +1,6 @@
-"""What the Python tests share: fresh processes, thread counts, settings of hypothesis.
+"""Shared by the Python tests: new processes, thread counts, settings of hypothesis.
 
-Tests see the package from outside only: what a user could call.
+Tests use only what a user could call.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ import pytest
 
 import tensorhash
 
-# Examples are the same in every run: a failure seen once is seen again.
+# Examples are the same in every run, so that a failure repeats.
 hypothesis.settings.register_profile(
     "tensorhash", deadline=None, derandomize=True, max_examples=60, database=None
 )
@@ -35,12 +35,12 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.getoption("--no-frameworks"):
-        # An import of either fails from now on, so that pytest.importorskip skips.
+        # From now on, importing either fails, so that pytest.importorskip skips.
         sys.modules.update(dict.fromkeys(FRAMEWORKS))
 
 
 def is_installed(module: str) -> bool:
-    """Whether tests may import it: it is there, and not switched off by --no-frameworks."""
+    """Whether tests may import it: it is installed, and --no-frameworks does not exclude it."""
     return not (module in sys.modules and sys.modules[module] is None) and (
         importlib.util.find_spec(module) is not None
     )
@@ -55,7 +55,7 @@ def thread_count_is_restored():
 
 @pytest.fixture
 def run_program(tmp_path):
-    """Runs a program in a fresh process; fails with its output unless it ends well."""
+    """Runs a program in a new process; fails with its output if it exits with an error."""
 
     def run(*sources, arguments=(), **environment):
         for framework in FRAMEWORKS:

@@ -1,4 +1,4 @@
-"""Lines of `core` with results recorded from Open3D: operators and functions, all dtypes."""
+"""Expressions of `core` with results recorded from Open3D: operators and functions, all dtypes."""
 
 import operator
 
@@ -17,7 +17,7 @@ FUNCTIONS += ("logical_not", "sum", "prod", "min", "max", "mean", "argmin", "arg
 
 
 def _values(dtype):
-    """(left, right): right has neither 0 nor -1, by which Open3D cannot divide integers."""
+    """(left, right): right has neither 0 nor -1, because Open3D cannot divide integers by them."""
     if dtype == "bool":
         return np.array([True, True, False, False]), np.array([True, False, True, False])
     if dtype.startswith("float"):
@@ -29,7 +29,7 @@ def _values(dtype):
 
 
 def cases():
-    """{name: a function of the module} for every line."""
+    """{name: a function of the module} for every expression."""
     found = {}
     for dtype in DTYPES:
         left, right = _values(dtype)
@@ -67,7 +67,7 @@ def _of_one(name, array):
 
 
 def answer(case, module):
-    """What a line gives: [dtype, shape, the elements' bytes in hex], or "error"."""
+    """The result of an expression: [dtype, shape, the elements' bytes in hex], or "error"."""
     try:
         result = case(module).numpy()
     except Exception:

@@ -1,4 +1,4 @@
-"""What the ranks of test_distributed.py run on checkpoints: none is lost, none half loaded."""
+"""Checks of checkpoints, run by the ranks of test_distributed.py: none is lost or half loaded."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
 
     def with_damage(name, content, *parts):
         dist.barrier(group)
-        # One rank alone touches the file: another would read it while it is being damaged.
+        # Only one rank changes the file: another would read it while it is being damaged.
         if table.rank == 0:
             whole = (path / name).read_bytes()
             (path / name).unlink() if content is None else (path / name).write_bytes(content)
@@ -49,7 +49,7 @@ def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
     flipped = bytearray(image)
     flipped[30] ^= 2
     with_damage(victim.name, bytes(flipped), victim.name, "header")
-    with_damage(victim.name, image[:-1], victim.name, "cut short")
+    with_damage(victim.name, image[:-1], victim.name, "truncated")
     with_damage(victim.name, b"", victim.name)
     with_damage(victim.name, None, victim.name, "missing")
     with_damage(victim.name, now[0].read_bytes(), victim.name, "another checkpoint")
@@ -60,7 +60,7 @@ def check_a_damaged_checkpoint_is_refused_on_every_rank(group, folder):
     dist.barrier(group)
     again = DistributedHashMap.load(path, group)
     same(again.get(keys), table.get(keys))
-    # A rank that cannot write: nobody's file stays, and the old checkpoint still stands.
+    # One rank cannot write: no rank's file stays, and the old checkpoint is intact.
     blocked = folder / "blocked"
     if table.rank == 0:
         blocked.write_bytes(b"not a folder")
@@ -102,8 +102,8 @@ def check_entries_that_a_bounded_table_has_no_room_for_are_refused(group, folder
         into.insert([5, 1000], [-5, -1000])
         return into
 
-    small = bounded(100)  # 99 of the checkpoint's keys are new to it, and 2 are there
-    refused(lambda: load_into(small, path), "table: ", "99 keys", "max_capacity=100 and 2 keys")
+    small = bounded(100)  # of the checkpoint's keys, 99 are new to it and 2 exist
+    refused(lambda: load_into(small, path), "table: ", "99 new keys", "max_capacity=100 and 2 keys")
     assert sorted(small.keys().tolist()) == [5, 1000]
     fits = bounded(101)
     load_into(fits, path)
@@ -130,22 +130,22 @@ def check_entries_that_one_shard_has_no_room_for_are_refused(group, folder):
         into.insert([4, 100], [-4, -100])
         return into
 
-    # Of 12 places 10 are free, but all five new keys are even, and that share has four left.
+    # 10 of 12 places are free, but all five new keys are even, and that shard has only four left.
     small = bounded(12)
-    before = pickle.dumps(small)  # scores, uses and clock too
+    before = pickle.dumps(small)  # including scores, uses and clock
     refused(
         lambda: load_into(small, path),
-        "table: expected room on cpu:0 for the 5 keys",
+        "table: expected room on cpu:0 for 5 new keys",
         "share of 6 of max_capacity=12 and 2 keys",
     )
     assert pickle.dumps(small) == before
-    fits = bounded(13)  # the first share is the larger one
+    fits = bounded(13)  # the first shard gets the larger share
     load_into(fits, path)
     assert fits.get([0, 4, 10, 100]).tolist() == [0, -4, 5, -100]
 
 
 def across_group_sizes(groups, folder):
-    """4 -> 3 -> 1 -> 2 ranks, a HashMap, and any table with `insert`."""
+    """Loads a checkpoint onto 3, 1 and 2 ranks, a HashMap, and any table with `insert`."""
     four, three, two, one = groups[4], groups[3], groups[2], groups[1]
     keys = np.random.default_rng(1).normal(size=(5000, 3)).astype(np.float32)
     values = np.arange(5000)

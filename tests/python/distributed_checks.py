@@ -1,6 +1,8 @@
-"""What the ranks of test_distributed.py run: every check on 2, 3 and 4 of four processes.
+"""Checks run by the ranks of test_distributed.py, each on 2, 3 and 4 of four processes.
 
-Batches come from seeds, so each rank knows those of all ranks and follows the oracle by itself.
+Batches come from seeds, so each rank knows the batches of all ranks and runs the oracle by itself.
+
+Over 400 lines: torchrun starts one module, and its checks share the set-up of the ranks.
 """
 
 import datetime
@@ -25,7 +27,7 @@ GROUP_SIZES = (2, 3, 4)
 
 
 class RanksOracle:
-    """Rank by rank, row by row: one dictionary oracle per owner."""
+    """Rank by rank, row by row: one dictionary oracle per owning rank."""
 
     def __init__(self, table):
         self.table = table
@@ -33,7 +35,7 @@ class RanksOracle:
         self.owners = {}
 
     def apply(self, verb, batches, *arguments):
-        """This rank's result of a call to which each rank brings one of `batches`."""
+        """This rank's result of a call in which each rank passes one of `batches`."""
         for rank, (keys, values) in enumerate(batches):
             result = self._one_rank(verb, keys, values, *arguments)
             if rank == self.table.rank:
@@ -194,7 +196,7 @@ def check_frameworks_and_columns(group, folder):
     where, new = table.insert(keys, [halves, keys.to(torch.uint8)])
     assert isinstance(where, torch.Tensor) and where.dtype == torch.int64
     assert new.dtype == torch.bool
-    # Strided and list keys; a default per column; every rank asks for what rank 0 brought.
+    # Strided and list keys; one default per column; every rank looks up what rank 0 inserted.
     first, second = table.get((torch.arange(20) * 7)[::2], default=(-1, 9))
     assert first.dtype == torch.bfloat16 and first.shape == (10, 2)
     torch.testing.assert_close(first[:5, 1].float(), torch.arange(0, 70, 14) / 2)
@@ -231,7 +233,7 @@ def check_empty_batches(group, folder):
     assert table.size() == 0
     table.save(folder / "empty")
     assert DistributedHashMap.load(folder / "empty", group).size() == 0
-    # One rank alone brings something.
+    # Only one rank passes rows.
     only = np.arange(30, dtype=np.int32).reshape(10, 3)[: 10 * (table.rank == 1)]
     assert table.activate(only)[1].all()
     assert table.size() == 10
@@ -281,7 +283,7 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
     )
     both(lambda: table.erase(keys), lambda: table.erase(7), ValueError, "keys")
     both(lambda: table.reserve(10), lambda: table.reserve("ten"), TypeError, "capacity")
-    # Calls that do not fit together.
+    # Calls that do not match between ranks.
     refused(lambda: table.size() if bad else table.find(keys), "same calls", "rank 1 size")
     refused(
         lambda: table.accumulate(keys, values, reduce="min" if bad else "max"),
@@ -289,7 +291,7 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
         "reduce=['min']",
     )
     refused(lambda: table.reserve(10 + bad), "same calls")
-    table.reserve(np.int64(10) if bad else 10)  # the same number, so the same call
+    table.reserve(np.int64(10) if bad else 10)  # an equal number is an equal call
     none = keys[:0], values[:0]
     table.accumulate(*none, reduce=np.str_("max") if bad else "max")
     refused(
@@ -303,7 +305,7 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
         TypeError,
         "key_dtype",
     )
-    # A rank without memory for its part: planted, since real memory has no clear end.
+    # One rank runs out of memory. The error is planted, because real memory has no clear limit.
     if bad:
         calls = table._calls
         room, calls._make_room = calls._make_room, functools.partial(fail, MemoryError("planted"))
@@ -364,7 +366,8 @@ CHECKS = {
 
 def main(folder):
     torch.set_num_threads(1)
-    # A check that fails on one rank leaves the others waiting: not for long, but longer than a busy machine needs.
+    # If a check fails on one rank, the others wait: a short time, but more than a busy machine
+    # needs.
     patience = datetime.timedelta(seconds=180)
     dist.init_process_group("gloo", timeout=patience)
     rank = dist.get_rank()
@@ -393,7 +396,7 @@ def main(folder):
         lambda: distributed_checkpoint_checks.across_group_sizes(groups, folder),
     )
     (folder / f"report-{rank}.json").write_text(json.dumps(report))
-    # No destroy_process_group: on a loaded machine its own barrier is slower than all checks.
+    # No destroy_process_group: on a loaded machine its barrier is slower than all checks.
     sys.stdout.flush()
     os._exit(0)
 

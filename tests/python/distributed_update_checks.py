@@ -1,4 +1,4 @@
-"""What the ranks of test_distributed.py run on `update`: the bits of one table, or nothing changed."""
+"""Checks of `update` for test_distributed.py: the bits of one table, or no change."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from tensorhash.distributed import DistributedHashMap
 
 
 def pair_of_tables(group, optimizer, key_dtype="int64"):
-    """The table, one HashMap to hold it against, and 40 keys in both."""
+    """The table, a HashMap to compare it with, and 40 keys in both."""
     columns = optimizer.columns("float32", (3,))
     table = DistributedHashMap(group, 0, key_dtype, (), **columns)
     one = tensorhash.HashMap(0, key_dtype, (), **columns)
@@ -48,7 +48,7 @@ def check_update_gives_the_bits_of_one_table(group, folder):
 
 
 def compare_update(table, one, optimizer, how, key_dtype, start, seed):
-    """One update of `table` against one of `one` with the rows of all ranks."""
+    """One update of `table`, compared with one update of `one` with the rows of all ranks."""
     batches = []
     for rank in range(table.world_size):
         rng = np.random.default_rng([*seed, rank])
@@ -94,7 +94,7 @@ def check_an_update_that_is_refused_changes_nothing(group, folder):
         error = refused(lambda: table.update(at, steps, by, **how), *parts)
         assert isinstance(error, kind if bad else RuntimeError), error
 
-    # Rank 1 alone has keys that are not there, the others' are.
+    # Only rank 1 has absent keys.
     absent = np.where(np.arange(10) > 7, 1001, keys) if bad else keys
     refuse(KeyError, "2 rows", "the first is row 8", at=absent, missing="error")
     refuse(ValueError, "gradients", steps=ones[: 10 - bad])
@@ -103,12 +103,12 @@ def check_an_update_that_is_refused_changes_nothing(group, folder):
     refuse(ValueError, "duplicates", duplicates="mean" if bad else "sum")
     refuse(ValueError, "initial", initial=1.0 if bad else None)
     refuse(TypeError, "optimizer", by="adam" if bad else adam)
-    # Calls that do not fit together.
+    # Calls that do not match between ranks.
     slower = tensorhash.optim.Adam(lr=0.01) if bad else adam
     refuse(RuntimeError, "same calls", "Adam(0.01", by=slower)
     refuse(RuntimeError, "same calls", missing="error" if bad else "skip")
     refuse(RuntimeError, "same calls", missing="insert", initial=1.0 if bad else None)
-    # Columns that do not fit the optimizer, which all ranks can see.
+    # Columns that do not match the optimizer, which all ranks notice.
     thin = DistributedHashMap(group, 0, "int64", (), "float32", (3,))
     thin.activate(keys)
     refused(lambda: thin.update(keys, ones, adam, missing="insert"), "optimizer", "column")
@@ -116,7 +116,7 @@ def check_an_update_that_is_refused_changes_nothing(group, folder):
     bare = DistributedHashMap(group, 0, "int64", (), value_dtypes=(), value_element_shapes=())
     refused(lambda: bare.update(keys, keys, tensorhash.optim.SGD()), "optimizer")
     assert [part.tobytes() for part in (table.keys(), *table.items()[1])] == before
-    # The same settings in other words, and all keys there.
+    # Equal settings, written differently, and no absent keys.
     same_rate = tensorhash.optim.Adam(lr=np.float64(0.1)) if bad else adam
     assert table.update(keys, ones, same_rate, missing="error")[1].all()
     table.validate()

@@ -1,4 +1,4 @@
-"""Reads what a hardened ELF library shows: its program headers, dynamic flags and the functions it imports."""
+"""Reads the hardening of an ELF library: program headers, dynamic flags and imported functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Hardening:
 
     @property
     def fortified(self) -> set[str]:
-        """The checked functions of the C library that it calls."""
+        """The checked functions of the C library that the library calls."""
         return {name for name in self.imports if name.startswith("__") and name.endswith("_chk")}
 
 

@@ -1,4 +1,4 @@
-"""How much of the long loops runs: a part in `make test`, all of it in `make test-release`."""
+"""How many rounds long loops run: some in `make test`, all in `make test-release`."""
 
 import os
 
@@ -9,5 +9,5 @@ only_in_full = pytest.mark.skipif(not IN_FULL, reason="runs in make test-release
 
 
 def times(in_full: int, otherwise: int) -> int:
-    """How often a loop goes round."""
+    """The number of rounds of a loop."""
     return in_full if IN_FULL else otherwise

@@ -1,4 +1,4 @@
-"""Kernel maps by brute force: a dict of the in rows, asked once per offset and out row."""
+"""Kernel maps by brute force: a dict of input rows, looked up once per offset and output row."""
 
 import itertools
 
@@ -9,7 +9,7 @@ import tensorhash.coords as thc
 
 
 def offsets_of(size, dilation=None, center=None):
-    """int64 [K, axes]: the first axis slowest."""
+    """int64 [K, axes]; the first axis varies slowest."""
     dilation = dilation or [1] * len(size)
     center = center or [(s - 1) // 2 if s % 2 else 0 for s in size]
     places = itertools.product(*map(range, size))
@@ -19,7 +19,7 @@ def offsets_of(size, dilation=None, center=None):
 
 
 def pairs_of(ins, outs, stride, size, dilation=None, center=None):
-    """(in_maps, out_maps, offsets) as the contract orders them."""
+    """(in_maps, out_maps, offsets) in the contract's order."""
     ins, outs = np.asarray(ins).tolist(), np.asarray(outs).tolist()
     where = {}
     for row, coords in enumerate(ins):
@@ -36,14 +36,14 @@ def pairs_of(ins, outs, stride, size, dilation=None, center=None):
 
 
 def check_map(made, expected):
-    """The map is exactly this one."""
+    """The map is exactly the expected one."""
     same(made.in_maps, expected[0])
     same(made.out_maps, expected[1])
     same(made.offsets, expected[2])
 
 
 def strategies_for(ins, size, dilation=None, center=None):
-    """Every path that takes such a kernel and such coordinates."""
+    """Every path that accepts this kernel and these coordinates."""
     plain = all(d == 1 for d in dilation or [1])
     odd = all(s % 2 for s in size)
     near = len(ins) == 0 or bool(np.ptp(np.asarray(ins, np.int64), axis=0).max() < 256)
@@ -57,7 +57,7 @@ def strategies_for(ins, size, dilation=None, center=None):
 
 
 def check_all(ins, outs, stride, size, dilation=None, center=None, **options):
-    """Every path gives what brute force gives."""
+    """Every path gives the map of brute force."""
     expected = pairs_of(ins, outs, stride, size, dilation, center)
     for strategy in strategies_for(ins, size, dilation, center):
         made = thc.generate_kernel_map(
@@ -68,7 +68,7 @@ def check_all(ins, outs, stride, size, dilation=None, center=None, **options):
 
 
 def random_coords(rng, rows, axes, low=-8, high=8, batches=2):
-    """Distinct int32 rows, batch first, in random order; perhaps fewer than asked."""
+    """Distinct int32 rows, batch first, in random order; possibly fewer than `rows`."""
     coords = rng.integers(low, high, (rows, axes + 1), dtype=np.int32)
     coords[:, 0] = rng.integers(0, batches, rows)
     return rng.permutation(np.unique(coords, axis=0))

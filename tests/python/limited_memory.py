@@ -1,6 +1,6 @@
-"""The start of a program that loads a file with little memory and says what came of it."""
+"""The start of a program that loads a file with little memory and reports the outcome."""
 
-# Loads a file with 400 MB more address space than there is, and says what came of it.
+# Allows 400 MB more address space than is in use, then loads a file and prints the outcome.
 LIMITED = """
 import resource, sys
 import numpy as np

@@ -12,7 +12,7 @@ KEY_DTYPES = (
 
 
 def canonical(key):
-    """What makes two keys equal: the bits, but -0.0 is 0.0 and every NaN is the same."""
+    """Equal keys have equal results: the bits, but -0.0 is 0.0 and all NaNs are the same."""
     key = np.asarray(key).reshape(-1)
     if key.dtype.kind == "f":
         key = np.where(np.isnan(key), key.dtype.type("nan"), key + key.dtype.type(0))
@@ -20,11 +20,11 @@ def canonical(key):
 
 
 class Oracle:
-    """One value column, or none if `values` are never given."""
+    """One value column, or none if no values are given."""
 
     def __init__(self):
         self.index = {}  # canonical key -> buffer index
-        self.keys = {}  # buffer index -> the key as its first row gave it
+        self.keys = {}  # buffer index -> the key as first inserted
         self.values = {}  # buffer index -> value
         self.free = []
         self.fresh = 0
@@ -121,7 +121,7 @@ def same_pair(got, expected):
 
 
 def check(table, oracle):
-    """The table holds what the oracle holds, at the same indices, and is sound."""
+    """The table holds what the oracle holds, at the same indices, and is valid."""
     live = oracle.live()
     assert len(table) == table.size() == len(live)
     same(table.active_buf_indices(), live)
@@ -147,7 +147,7 @@ def snapshot(table):
 
 
 def next_indices(table, count=8):
-    """The indices that new keys would get; the table itself stays as it is."""
+    """The indices that new keys would get; does not change the table."""
     twin = table.clone()
     dtype = np.asarray(twin.key_tensor()).dtype
     shape = np.asarray(twin.key_tensor()).shape[1:]
@@ -174,7 +174,7 @@ def first_occurrence(keys):
 
 
 def refused(call, *parts):
-    """The error that `call` raises, with all `parts` in its text."""
+    """The error that `call` raises; its text must contain all `parts`."""
     try:
         call()
     except Exception as error:

@@ -14,7 +14,7 @@ REDUCES = ("sum", "min", "max", "first", "last")
 
 
 def join(reduce, stored, row):
-    """One row after the other, in the dtype of the column."""
+    """Reduces one row after the other, in the dtype of the column."""
     if reduce == "first":
         return stored
     if reduce == "last":

@@ -1,4 +1,4 @@
-"""Views of a table's own buffers as the arguments of its calls: read as they were before it."""
+"""Views of a table's own buffers as arguments: each call reads them before it changes anything."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_rule_05_a_table_erases_its_own_keys():
 def test_rule_05_keys_and_values_from_the_buffers_survive_growth_and_reuse(name):
     table, keys = filled()
     table.erase(keys[::2])
-    # Freed rows are written while the batch still reads them: keys shifted by one place.
+    # The call reuses freed rows while it still reads the batch: keys shifted by one row.
     shifted = table.key_tensor().reshape(-1)[1:-1].reshape(-1, 2)
     values = table.value_tensor()[:-1]
     expected_keys, expected_values = shifted.copy(), values.copy()
@@ -45,7 +45,7 @@ def test_rule_05_keys_and_values_from_the_buffers_survive_growth_and_reuse(name)
     table.validate()
 
 
-def test_rule_05_values_assigned_from_the_own_column_do_not_run_over_each_other():
+def test_rule_05_values_assigned_from_the_tables_own_column_do_not_overwrite_each_other():
     table, keys = filled()
     before = table.value_tensor().copy()
     table.insert_or_assign(keys[1:], table.value_tensor()[:-1])
@@ -65,7 +65,7 @@ def test_rule_05_one_array_may_be_keys_and_values():
     same(table.get(array), array)
 
 
-def test_rule_05_defaults_from_the_own_column():
+def test_rule_05_defaults_may_be_the_tables_own_column():
     table, keys = filled(10)
     missing = -1 - keys
     same(table.get(missing, default=table.value_tensor()), keys * 3)

@@ -1,4 +1,4 @@
-"""Results of public signatures have types: no function lacks one, and none is `Any`.
+"""Results of public signatures have types: none is missing, and none is `Any`.
 
 The sources are read, not imported, so that no framework is needed.
 """
@@ -16,7 +16,7 @@ import tensorhash
 
 FOLDER = Path(tensorhash.__file__).parent
 PARTS = ("", "coords", "core", "distributed", "optim", "tensorflow", "torch")
-# Without an underscore in front a method is public; of the others these are.
+# Methods without a leading underscore are public, and these.
 SPOKEN = {"__call__", "__contains__", "__getitem__", "__iter__", "__len__"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,7 +30,7 @@ def module(name: str) -> ast.Module:
 
 
 def definition(name: str, where: str) -> tuple[ast.AST, str] | None:
-    """(node, module) of a class or function that a module of ours defines or imports."""
+    """(node, module) of a class or function that one of our modules defines or imports."""
     for node in ast.walk(module(where)):
         if isinstance(node, ast.ClassDef | Function) and node.name == name:
             return node, where
@@ -59,7 +59,7 @@ def public_names(where: str) -> list[str]:
 
 
 def aliases_of_any() -> set[str]:
-    """Names that mean Any, as `ArrayLike: TypeAlias = Any` makes them."""
+    """Names that mean Any, such as `ArrayLike: TypeAlias = Any`."""
     lines = [node for node in module("tensorhash._types").body if isinstance(node, ast.AnnAssign)]
     return {"Any"} | {line.target.id for line in lines if ast.unparse(line.value) == "Any"}
 
@@ -68,7 +68,7 @@ ANY = aliases_of_any()
 
 
 def is_any(annotation: ast.expr) -> bool:
-    """Whether a type mentions Any; of a Callable only its result counts."""
+    """Whether a type mentions Any; for a Callable only the result counts."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         annotation = ast.parse(annotation.value, mode="eval").body
     if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Callable":
@@ -102,7 +102,7 @@ def faults_of_class(node: ast.ClassDef, home: str) -> Iterator[str]:
             if is_any(member.annotation):
                 yield f"{label}.{ast.unparse(member.target)}: {ast.unparse(member.annotation)}"
         elif isinstance(member, ast.Assign) and isinstance(member.value, ast.Call):
-            # add = _method("add", ...): a method that a function makes.
+            # add = _method("add", ...): a method made by a function.
             maker = definition(ast.unparse(member.value.func), home)
             if maker is not None and isinstance(maker[0], Function):
                 yield from faults_of_function(maker[0], label)
@@ -140,7 +140,7 @@ def test_results_of_public_signatures_have_types(part):
         "Callable[[int], Any]",
     ],
 )
-def test_any_is_noticed_wherever_it_stands(annotation):
+def test_any_is_noticed_anywhere_in_a_type(annotation):
     assert is_any(ast.parse(annotation, mode="eval").body)
 
 
@@ -156,7 +156,7 @@ def test_inherited_and_private_bases_are_read():
 
 
 def all_signatures(name: str) -> set[str]:
-    """As faults, of every method: what the tests above look at."""
+    """Names of all methods, inherited ones included, that the tests above check."""
     seen: set[str] = set()
 
     def visit(node: ast.ClassDef, home: str) -> None:

@@ -1,4 +1,4 @@
-"""tools/test-arm runs every C++ test under qemu but those that it leaves out by name."""
+"""tools/test-arm runs every C++ test under qemu except those that it names."""
 
 import fnmatch
 import re

@@ -1,4 +1,4 @@
-"""The benchmark's own machinery: what it says of its samples, and what it keeps when something breaks."""
+"""The benchmark harness: its statistics, its goals, and what it keeps after a crash."""
 
 import itertools
 import subprocess
@@ -37,7 +37,7 @@ def cases(scale):
 
 
 def seconds_of(scale, rounds, **taken):
-    """in_turn over contenders whose rounds take these seconds, on a clock that only they move."""
+    """Runs in_turn with contenders that take these seconds per round, on a fake clock."""
     now, order = [0.0], []
 
     def contender(who):
@@ -60,7 +60,7 @@ def test_contenders_take_turns_and_the_first_round_does_not_count():
     assert times == {"ours": {"work": [1.0] * 3}, "peer": {"work": [2.0] * 3}}
 
 
-def test_a_slow_contender_sits_out_what_its_budget_does_not_pay():
+def test_a_slow_contender_skips_rounds_beyond_its_budget():
     times, order = seconds_of(Scale("test", 10, 1, 10.0), 3, ours=1.0, slow=9.0, slower=50.0)
     assert times["slow"] == {"work": [9.0, 9.0]}
     assert times["slower"] == {"work": [50.0]}
@@ -77,7 +77,7 @@ def test_the_spread_is_half_the_quartile_range_of_the_median():
     assert clock.spread([4.0, 1.0, 2.0, 3.0, 5.0]) == pytest.approx(1 / 3)
 
 
-def test_only_takes_parts_of_names_and_wildcards():
+def test_only_accepts_parts_of_names_and_wildcards():
     names = ["tables/int64/1e6", "tables/int32x3/1e6", "unique/int64/1e6"]
     assert chosen(names, []) == names
     assert chosen(names, ["tables"]) == names[:2]
@@ -97,7 +97,7 @@ def test_rows_are_short_texts():
 
 
 @pytest.mark.parametrize("scale", [FULL, QUICK, SMOKE], ids=lambda scale: scale.name)
-def test_every_case_has_a_name_of_its_own_that_begins_with_its_suite(scale):
+def test_every_case_has_its_own_name_that_begins_with_its_suite(scale):
     for suite, module in suites.load().items():
         names = [case.name for case in module.cases(scale)]
         assert len(names) == len(set(names)) > 0
@@ -105,7 +105,7 @@ def test_every_case_has_a_name_of_its_own_that_begins_with_its_suite(scale):
 
 
 def measured(**medians):
-    """Tables' data in which each operation took Open3D so many times as long as us."""
+    """Data in which Open3D took the given multiple of our time for each operation."""
     samples = []
     for operation, times in medians.items():
         labels = {"key": "int64", "rows": 1_000_000, "operation": operation}
@@ -123,7 +123,7 @@ def test_goals_are_judged_by_the_data():
     assert (erase.score, erase.outcome()) == (0.25, "missed: 25% of the goal")
 
 
-def test_a_goal_that_is_a_ceiling_is_missed_from_above():
+def test_a_goal_with_an_upper_limit_is_missed_from_above():
     labels = {"what": "call", "rows": 1, "operation": "find"}
     data = store.SuiteData("a machine", {}, [Sample("tensorhash", labels, [8e-6])])
     (verdict,) = (v for v in goals.judge({"overhead": data}) if v.measured)
@@ -132,7 +132,7 @@ def test_a_goal_that_is_a_ceiling_is_missed_from_above():
 
 
 def judged(suite, samples):
-    """What is measured of each goal that these samples decide, by its name."""
+    """The measurement of each goal that these samples decide, by name."""
     data = store.SuiteData("a machine", {}, samples)
     return {v.goal.what: v for v in goals.judge({suite: data}) if v.measured}
 
@@ -149,7 +149,7 @@ def test_packed_search_is_judged_at_both_sizes():
     assert (verdict.goal.target, verdict.score) == (2.5, 0.8)
 
 
-def test_the_gain_of_threads_is_judged_beside_the_gathers():
+def test_the_gain_of_threads_is_compared_with_that_of_gather():
     from suites.threads import ALL, ONE
 
     seconds = {
@@ -166,7 +166,7 @@ def test_the_gain_of_threads_is_judged_beside_the_gathers():
     assert verdict.measured == {"1e6": 0.75}
 
 
-def test_kernel_maps_are_judged_beside_spconv_at_both_sizes():
+def test_kernel_maps_are_compared_with_spconv_at_both_sizes():
     samples = [
         Sample(who, {"part": "spconv", "voxels": voxels, "rows": rows, "kernel": kernel}, [seconds])
         for voxels in ("uniform", "LiDAR")
@@ -222,7 +222,7 @@ def test_coarse_cells_are_counted_as_the_hierarchical_path_looks_them_up(size):
     assert made.probes[0] == asked
 
 
-def test_a_fifth_of_the_coarse_cells_of_the_sparse_grid_hold_anything():
+def test_a_fifth_of_the_coarse_cells_of_the_sparse_grid_are_occupied():
     import numpy as np
 
     from suites import kernel_maps
@@ -232,7 +232,7 @@ def test_a_fifth_of_the_coarse_cells_of_the_sparse_grid_hold_anything():
     assert 0.18 < cells / ((coords.max() + 1) / 4) ** 3 < 0.22
 
 
-def test_a_table_has_ours_its_part_of_the_limit_and_each_peer():
+def test_a_table_shows_our_time_its_share_of_the_limits_and_each_peer():
     labels = {"rows": 1_000_000, "operation": "find"}
     lines = report.beside(
         [
@@ -247,7 +247,7 @@ def test_a_table_has_ours_its_part_of_the_limit_and_each_peer():
     assert cells == [*ours, "120", "12.0x", "±0%; 1 round: peer"]
 
 
-def test_the_limits_are_nobodys_peers():
+def test_memory_limits_do_not_count_as_peers():
     labels = {"key": "int64", "rows": 1_000_000, "threads": 1, "operation": "insert"}
     times = {"tensorhash": 1.0, "gather": 0.2, "scatter": 0.5, "boost::unordered_flat_map": 4.0}
     found = judged("cpp", [Sample(who, labels, [seconds]) for who, seconds in times.items()])
@@ -265,7 +265,7 @@ def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch)
     assert "gone" not in text
 
 
-def test_a_crash_costs_its_own_case_only(tmp_path, monkeypatch):
+def test_a_crash_loses_only_its_own_case(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text(BROKEN)
     monkeypatch.setattr(store, "DATA", tmp_path / "data")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -282,7 +282,7 @@ def test_a_crash_costs_its_own_case_only(tmp_path, monkeypatch):
     assert [sample.case for sample in kept.samples] == ["broken/first", "broken/last"]
 
 
-def test_the_command_lists_its_cases_and_says_when_there_is_none():
+def test_the_command_lists_its_cases_and_reports_if_none_match():
     def command(*options):
         return subprocess.run(
             [sys.executable, BENCH / "run.py", *options], capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""The guard of instruction counts: +1 % fails, and exceptions have a reason."""
+"""The check of instruction counts: more than +1 % fails, and exceptions need a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def regress(tmp_path):
-    """compare() of made-up counts against a baseline of 1,000,000 each, with these exceptions."""
+    """compare() of invented counts with a baseline of 1,000,000 each, with these exceptions."""
     module = runpy.run_path(str(ROOT / "bench" / "regress" / "regress.py"))
     scope = module["compare"].__globals__
     scope["EXCEPTIONS"] = tmp_path / "exceptions.json"
@@ -61,13 +61,13 @@ def test_an_exception_without_a_reason_or_a_limit_is_refused(regress, capsys, en
     assert message in capsys.readouterr().err
 
 
-def test_an_exception_of_no_workload_is_refused(regress, capsys):
+def test_an_exception_for_an_unknown_workload_is_refused(regress, capsys):
     with pytest.raises(SystemExit):
         regress({"fnid": {"most": 0.03, "reason": "Why not."}}, find=1_000_000)
     assert "there is no workload 'fnid'" in capsys.readouterr().err
 
 
-def test_the_exceptions_that_are_committed_have_reasons():
+def test_committed_exceptions_have_reasons():
     for name, entry in json.loads((ROOT / "bench/regress/exceptions.json").read_text()).items():
         assert 0.01 < entry["most"] <= 0.05, name
         assert len(entry["reason"]) > 20, name

@@ -1,5 +1,5 @@
-"""What needs gigabytes, in `make test-release` only: T45, more than 2^31 bytes of values in one column, and a
-pair table of more than 2^31 places."""
+"""Tests that need gigabytes, in `make test-release` only: more than 2^31 bytes of values in one
+column, and a pair table with more than 2^31 elements."""
 
 import numpy as np
 import pytest
@@ -25,14 +25,14 @@ def available_bytes():
 
 @only_in_full
 @pytest.mark.skipif(available_bytes() < NEEDED, reason="needs 4 GB of free memory")
-def test_t45_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
+def test_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
     table = tensorhash.HashMap(ROWS, "int64", (), "uint8", (ROW,))
     assert table.memory_usage()["values"] > 2**31
     values = table.value_tensor()
     assert values.nbytes > 2**31
     last = ROWS - 1
     table.activate(np.arange(last))
-    values[last, -1] = 9  # not live yet: activate must clean it
+    values[last, -1] = 9  # not live yet: activate must zero it
     assert table.activate(np.array([99]))[0].tolist() == [last]
     assert values[last, -1] == 0
     table.erase(np.array([99]))
@@ -49,7 +49,7 @@ def test_t45_rule_10_values_beyond_2_to_the_31_bytes_are_stored_and_read():
 
 @only_in_full
 @pytest.mark.skipif(available_bytes() < 10 << 30, reason="needs 10 GB of free memory")
-def test_a_pair_table_may_have_more_than_2_to_the_31_places():
+def test_a_pair_table_may_have_more_than_2_to_the_31_elements():
     rows, size = 525_000, (16, 16, 16)
     back = np.random.default_rng(1).integers(0, 16, (rows, 3))
     outs = np.concatenate([np.zeros((rows, 1)), -back], axis=1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""BoundedHashMap: against a dict that takes one row after the other."""
+"""BoundedHashMap against a dict that takes one row after the other."""
 
 import pickle
 
@@ -95,7 +95,7 @@ def test_a_batch_larger_than_the_capacity_loses_nothing(eviction):
         same(np.sort(kept), np.sort(np.argsort(scores)[-64:]))
 
 
-def test_finding_is_no_use_and_touching_is():
+def test_finding_does_not_count_as_a_use_but_touching_does():
     cache = BoundedHashMap(2, "int64", (), "int64", ())
     cache.insert([1, 2], [10, 20])
     cache.find([1])
@@ -123,7 +123,7 @@ def test_a_key_may_leave_and_come_back_in_one_batch():
 
 
 @pytest.mark.parametrize("eviction", ["lru", "score"])
-def test_files_pickles_and_clones_go_on_as_the_table_would(eviction, tmp_path):
+def test_files_pickles_and_clones_behave_like_the_table(eviction, tmp_path):
     rng = np.random.default_rng(7)
 
     def feed(table, seed):

@@ -1,4 +1,4 @@
-"""Rule 1: a batch gives what its rows one by one, in order, give; on any number of threads."""
+"""Rule 1: a batch gives the same result as its rows one by one, on any number of threads."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ JOINS = {
     "last": lambda stored, row: row,
 }
 
-# Few distinct keys: batches meet themselves and the table all the time.
+# Few distinct keys, so that keys repeat within batches and in the table.
 small_keys = st.lists(st.integers(-6, 6), max_size=24)
 batches = st.tuples(
     st.sampled_from(["insert", "insert_or_assign", "activate", "erase", "find", *JOINS]),
@@ -51,7 +51,7 @@ def apply(table, oracle, name, keys, values):
 
 @pytest.mark.parametrize("dtype, width", [("int64", 1), ("int32", 3), ("uint8", 1), ("float32", 2)])
 @given(steps=st.lists(st.one_of(batches, batches, batches, others), max_size=30))
-def test_rule_01_any_sequence_of_calls_gives_what_a_dict_gives(dtype, width, steps):
+def test_rule_01_any_sequence_of_calls_agrees_with_a_dict(dtype, width, steps):
     table = tensorhash.HashMap(0, dtype, (width,), "int64", (1,))
     oracle = Oracle()
     for number, (name, numbers) in enumerate(steps):

@@ -9,7 +9,7 @@ from oracle import same
 import tensorhash
 
 
-def test_rule_02_insert_gives_the_right_index_where_the_key_was_there_already():
+def test_rule_02_insert_gives_the_right_index_for_existing_keys():
     table = tensorhash.HashMap(10, "int64", (1,), "int64", (1,))
     table.insert([[7], [8], [9]], [[70], [80], [90]])
     indices, mask = table.insert([[9], [6], [7], [6], [9]], [[0], [60], [0], [0], [0]])
@@ -19,7 +19,7 @@ def test_rule_02_insert_gives_the_right_index_where_the_key_was_there_already():
 
 
 @pytest.mark.parametrize("name", ["insert", "insert_or_assign", "accumulate"])
-def test_rule_02_every_adding_call_says_newly_inserted_and_where(name):
+def test_rule_02_every_adding_call_returns_new_keys_and_indices(name):
     table = tensorhash.HashMap(10, "int32", (), "int32", ())
     keys, values = np.int32([4, 5, 4]), np.int32([1, 2, 3])
     indices, mask = getattr(table, name)(keys, values)
@@ -30,7 +30,7 @@ def test_rule_02_every_adding_call_says_newly_inserted_and_where(name):
     same(mask, np.array([False, False, False]))
 
 
-def test_rule_02_activate_says_newly_inserted_and_where():
+def test_rule_02_activate_returns_new_keys_and_indices():
     table = tensorhash.HashMap(10, "int32", (), "int32", ())
     table.insert(np.int32([5]), np.int32([50]))
     indices, mask = table.activate(np.int32([4, 5, 4]))
@@ -39,7 +39,7 @@ def test_rule_02_activate_says_newly_inserted_and_where():
     same(table.get(np.int32([5])), np.int32([50]))
 
 
-def test_rule_02_find_gives_minus_one_and_false_for_what_is_not_there():
+def test_rule_02_find_gives_minus_one_and_false_for_absent_keys():
     table = tensorhash.HashSet(10, "int64", (1,))
     table.insert([[0], [1]])
     indices, found = table.find([[1], [2], [0], [-1], [2]])

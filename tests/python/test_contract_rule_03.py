@@ -1,4 +1,4 @@
-"""Rule 3: indices are stable; capacity is the rows of the buffers and counts distinct keys."""
+"""Rule 3: indices are stable; capacity is the number of buffer rows and counts distinct keys."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_rule_03_a_full_table_takes_existing_keys_without_growth():
     assert table.capacity() == 100
 
 
-def test_rule_03_scratch_of_a_big_batch_is_not_held_by_the_table():
+def test_rule_03_the_table_does_not_keep_the_scratch_of_a_big_batch():
     table = tensorhash.HashMap(4, "int64", (), "int64", ())
     before = table.memory_usage()["total"]
     table.insert(np.full(1_000_000, 5), np.arange(1_000_000))
@@ -119,7 +119,7 @@ def test_rule_03_a_view_taken_before_growth_stays_safe_to_read_and_write():
     same(keys, np.arange(10))
 
 
-def test_rule_03_compact_alone_moves_and_returns_the_map():
+def test_rule_03_only_compact_moves_entries_and_it_returns_the_map():
     table = filled(10, capacity=16)
     table.erase(np.array([0, 3, 4, 9]))
     moved = table.compact()

@@ -11,7 +11,7 @@ GOOD_VALUES = [np.arange(50, dtype=np.float32)[:, None], np.zeros((50, 2), dtype
 
 
 def small_table():
-    """A full table with a hole: the next insert would grow it and use a freed index."""
+    """A full table with an erased entry: the next insert would grow it and reuse an index."""
     table = tensorhash.HashMap(
         4,
         "int64",
@@ -129,15 +129,15 @@ def test_rule_04_a_batch_beyond_the_memory_changes_nothing(run_program):
     )
 
 
-def test_rule_04_interrupted_by_ctrl_c_the_batch_is_complete_or_was_never_begun(run_program):
-    # The signal meets the batch at swept moments until one was certainly under way.
+def test_rule_04_after_ctrl_c_a_batch_is_complete_or_never_started(run_program):
+    # Send the signal at varying times until it certainly hit a running batch.
     run_program(
         """
         import os, signal, threading, time
         import numpy as np
         import tensorhash
 
-        # A shell that runs this in the background has it ignored.
+        # A shell that runs this in the background ignores the signal.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         keys = np.random.default_rng(0).integers(0, 2**60, 1_000_000)
         distinct = len(np.unique(keys))
@@ -163,7 +163,7 @@ def test_rule_04_interrupted_by_ctrl_c_the_batch_is_complete_or_was_never_begun(
             except KeyboardInterrupt:
                 interrupted = True
             sender.join()
-            # An interrupt that falls into a finalizer is dropped by Python itself; such a try shows nothing.
+            # Python drops an interrupt in a finalizer; such a round proves nothing.
             if not interrupted:
                 continue
             assert table.size() in (0, distinct), table.size()

@@ -72,7 +72,7 @@ def test_rule_05_keys_of_another_dtype_are_a_type_error_that_says_how_to_cast(dt
 
 
 @pytest.mark.parametrize("other", ["complex64", "datetime64[s]", "S8", "U2", "O", "i4,i4"])
-def test_rule_05_arrays_that_are_not_of_numbers_are_a_type_error(other):
+def test_rule_05_arrays_without_numbers_are_a_type_error(other):
     table = tensorhash.HashMap(4, "int64", (1,), "int64", (1,))
     rows = np.zeros((3, 1), dtype=np.int64)
     with pytest.raises(TypeError, match="keys: expected"):
@@ -130,7 +130,7 @@ def test_rule_05_no_key_value_is_reserved(dtype):
         assert table.size() == len(rows)
 
 
-def test_rule_05_lists_are_range_checked_and_say_row_and_value():
+def test_rule_05_lists_are_range_checked_and_errors_name_row_and_value():
     table = tensorhash.HashSet(4, "int8", (2,))
     for bad in (128, -129, 2**40, 2**70):
         with pytest.raises(ValueError, match=rf"keys: row 1.*{bad}.*int8"):
@@ -160,7 +160,7 @@ def test_rule_05_masked_arrays_are_refused():
 
 
 @pytest.mark.parametrize("keys", [None, "abc", b"abcdefgh", 5, object(), {1: 2}, {3}, iter([1])])
-def test_rule_05_what_is_no_array_is_refused_by_name(keys):
+def test_rule_05_an_argument_that_is_no_array_is_refused_by_name(keys):
     table = tensorhash.HashSet(4, "int64", ())
     with pytest.raises((TypeError, ValueError), match="keys"):
         table.insert(keys)
@@ -169,7 +169,7 @@ def test_rule_05_what_is_no_array_is_refused_by_name(keys):
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_rule_05_every_non_zero_byte_of_a_bool_array_is_true(width):
-    # Masks of C libraries hold 255; NumPy prints and compares them as True.
+    # Masks from C libraries hold 255; NumPy prints and compares them as True.
     column = np.array([0, 1, 2, 255], dtype=np.uint8).view(bool)
     keys = np.repeat(column[:, None], width, axis=1)
     table = tensorhash.HashMap(0, "bool", (width,), "bool", ())
@@ -179,7 +179,7 @@ def test_rule_05_every_non_zero_byte_of_a_bool_array_is_true(width):
 
 
 @pytest.mark.parametrize("rank", [8, 31, 63, 64, 100])
-def test_rule_05_an_element_of_very_many_dimensions_is_shown_right_or_refused(rank):
+def test_rule_05_an_element_of_very_many_dimensions_is_printed_correctly_or_refused(rank):
     try:
         table = tensorhash.HashSet(2, "int8", (1,) * rank)
     except ValueError as error:

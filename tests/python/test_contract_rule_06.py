@@ -14,7 +14,7 @@ NO_MASK = np.zeros(0, dtype=bool)
 
 
 def tables():
-    """An empty table without and with room, and one that holds something."""
+    """Empty tables without and with capacity, and one with entries."""
     for capacity, rows in ((0, 0), (5, 0), (2, 3)):
         table = tensorhash.HashMap(capacity, "int32", (2,), "float32", (3,))
         table.insert(np.arange(2 * rows, dtype=np.int32).reshape(-1, 2), np.zeros((rows, 3), "f4"))

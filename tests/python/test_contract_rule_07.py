@@ -1,7 +1,7 @@
-"""Rule 7: structured keys end in the right answer without a long search.
+"""Rule 7: structured keys give right results without long probes.
 
-Nothing is timed here: a table whose probes degenerate needs some 10^11 steps on these inputs and
-runs into the limit of the test, where ours needs a fraction of a second.
+Nothing is timed: a table with degenerate probes would need about 10^11 steps on these inputs and
+exceed the test's time limit, while ours needs a fraction of a second.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rule 8: readers in parallel, writers alone; every result is that of one moment of the table."""
+"""Rule 8: readers in parallel, writers alone; every result shows the table at one moment."""
 
 import sys
 import threading
@@ -15,7 +15,7 @@ BATCHES = 60
 
 
 def run_threads(*functions):
-    """Runs all of them at once; raises what any of them raised."""
+    """Runs all functions at once; raises the exception of any of them."""
     errors = []
 
     def guarded(function):
@@ -56,7 +56,7 @@ def test_rule_08_four_threads_find_while_one_inserts(key_shape):
             finished = done.is_set()
             indices, found = table.find(keys)
             count = int(found.sum())
-            # One moment of the table: whole batches, never fewer than the moment before.
+            # The table at one moment: whole batches, never fewer than before.
             assert count % BATCH == 0
             assert count >= before
             assert found[:count].all()
@@ -73,7 +73,7 @@ def test_rule_08_four_threads_find_while_one_inserts(key_shape):
     assert len(seen) >= 4
 
 
-def test_rule_08_listings_are_of_one_moment_while_another_thread_erases():
+def test_rule_08_listings_show_one_moment_while_another_thread_erases():
     table = tensorhash.HashMap(0, "int64", (), "int64", ())
     keys = np.arange(BATCH * 20)
     table.insert(keys, keys * 7)
@@ -105,7 +105,7 @@ def test_rule_08_listings_are_of_one_moment_while_another_thread_erases():
     assert table.size() == len(keys)
 
 
-def test_rule_08_threads_that_all_write_end_in_a_sound_table():
+def test_rule_08_many_writing_threads_leave_a_valid_table():
     table = tensorhash.HashMap(0, "int64", (), "int64", ())
     keys = np.arange(20_000)
 
@@ -118,7 +118,7 @@ def test_rule_08_threads_that_all_write_end_in_a_sound_table():
     same(table.get(keys), np.full(20_000, 200))
 
 
-def test_rule_08_two_tables_in_two_threads_do_not_wait_for_each_other_forever():
+def test_rule_08_two_tables_in_two_threads_do_not_deadlock():
     tables = [tensorhash.HashSet(0, "int64", ()) for _ in range(4)]
 
     def use(table):
@@ -150,7 +150,7 @@ def test_rule_08_the_gil_is_released(name):
     interval = sys.getswitchinterval()
     counter.start()
     try:
-        # From here on only a call that lets go of the GIL lets the other thread run.
+        # From here on, the other thread runs only if a call releases the GIL.
         sys.setswitchinterval(1000)
         before = ticks[0]
         getattr(table, name)(*arguments)

@@ -62,7 +62,7 @@ def test_rule_09_activate_beyond_the_old_capacity_shows_zeros():
     assert all(column.all() for column in table.get(keys))
 
 
-def test_rule_09_what_was_written_through_a_view_at_a_free_row_is_gone():
+def test_rule_09_values_written_through_a_view_at_a_free_row_are_gone():
     table = tensorhash.HashMap(8, "int64", (), "int64", ())
     table.value_tensor()[:] = 77
     table.activate([1, 2, 3])

@@ -8,7 +8,7 @@ import tensorhash
 
 
 @pytest.mark.parametrize("capacity", [2**31, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, 2**100])
-def test_rule_10_more_than_the_limit_is_refused_with_the_limit(capacity):
+def test_rule_10_a_capacity_beyond_the_limit_is_refused_with_the_limit(capacity):
     with pytest.raises(ValueError, match="init_capacity.*2147483647"):
         tensorhash.HashSet(capacity, "int8", ())
     table = tensorhash.HashSet(3, "int8", ())
@@ -29,7 +29,7 @@ def test_rule_10_a_batch_of_more_than_the_limit_is_refused_before_anything_is_re
 
 
 @pytest.mark.parametrize("shape", [(2**61,), (2**62,), (2**31, 2**31, 2**31), (2**63 - 1, 1)])
-def test_rule_10_element_shapes_whose_bytes_overflow_are_refused(shape):
+def test_rule_10_element_shapes_with_overflowing_bytes_are_refused(shape):
     for capacity in (0, 10):
         with pytest.raises((ValueError, MemoryError)):
             tensorhash.HashMap(capacity, "int64", (), "int64", shape)
@@ -37,13 +37,13 @@ def test_rule_10_element_shapes_whose_bytes_overflow_are_refused(shape):
             tensorhash.HashMap(capacity, "int64", shape, "int64", ())
 
 
-def test_rule_10_a_capacity_whose_bytes_overflow_is_refused():
+def test_rule_10_a_capacity_with_overflowing_bytes_is_refused():
     with pytest.raises((ValueError, MemoryError)):
         tensorhash.HashMap(2**20, "int64", (), "float64", (2**42,))
 
 
-def test_rule_10_growth_whose_bytes_overflow_is_refused(run_program):
-    # In a process of its own: a table that believes in 2^64 = 0 bytes writes where it must not.
+def test_rule_10_growth_with_overflowing_bytes_is_refused(run_program):
+    # In its own process: a table that took 2^64 for 0 bytes would write out of bounds.
     run_program(
         """
         import tensorhash

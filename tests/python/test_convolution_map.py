@@ -1,4 +1,4 @@
-"""convolution_map: every row of its table against brute force, its batch offsets, its errors."""
+"""convolution_map: every mode against brute force, its batch offsets, its errors."""
 
 import itertools
 
@@ -20,7 +20,7 @@ STRIDES = [(1, 1, 1), (2, 2, 2), (1, 2, 3)]
 
 
 def sums(rows, by):
-    """The set of all rows plus all offsets."""
+    """The set of all sums of a row and an offset."""
     places = np.array(by, np.int64)
     return {(b, *(np.array(p) + o).tolist()) for b, *p in rows for o in places}
 
@@ -32,7 +32,7 @@ def strided(rows, stride):
 
 
 def turned(pairs):
-    """in and out exchanged, ascending by the new out row."""
+    """in and out swapped, ascending by the new output row."""
     ins, outs, offsets = pairs
     order = [
         begin + np.argsort(ins[begin:end], kind="stable")
@@ -43,7 +43,7 @@ def turned(pairs):
 
 
 def check_out(out, offsets, expected):
-    """Exactly these rows, none twice, in batches that `offsets` bound."""
+    """Exactly these rows, without duplicates, in batches bounded by `offsets`."""
     assert len(out) == len(expected) and set(map(tuple, out.tolist())) == set(expected)
     assert offsets.dtype == np.int64 and offsets[0] == 0 and offsets[-1] == len(out)
     for batch, (begin, end) in enumerate(itertools.pairwise(offsets)):
@@ -65,7 +65,7 @@ def coords(kernel):
     return random_coords(np.random.default_rng(1), 60, len(kernel[0]), -5, 5)
 
 
-def test_the_output_is_the_input_or_its_cells(coords, kernel, stride):
+def test_the_output_is_the_input_or_its_strided_cells(coords, kernel, stride):
     out, offsets, made = thc.convolution_map(coords, kernel[0], stride, kernel[1])
     if max(stride) == 1:
         assert out is coords and offsets is None  # in random order: its batches do not ascend
@@ -85,7 +85,7 @@ def test_the_output_can_be_given(coords, kernel, stride):
     check_map(made, pairs_of(coords, given, stride, *kernel))
 
 
-def test_transposed_it_undoes_the_convolution_of_the_given_output(coords, kernel, stride):
+def test_a_transposed_map_undoes_the_convolution_of_the_given_output(coords, kernel, stride):
     coarse = np.array(strided(coords, stride), np.int32)
     out, _, made = thc.convolution_map(
         coarse, kernel[0], stride, kernel[1], out_coords=coords, transposed=True
@@ -94,16 +94,16 @@ def test_transposed_it_undoes_the_convolution_of_the_given_output(coords, kernel
     check_map(made, turned(pairs_of(coords, coarse, stride, *kernel)))
 
 
-def test_a_generative_one_gives_all_from_which_the_kernel_sees_a_cell(coords, kernel, stride):
+def test_a_generative_map_outputs_every_position_where_the_kernel_sees_a_cell(
+    coords, kernel, stride
+):
     out, offsets, made = thc.convolution_map(coords, kernel[0], stride, kernel[1], generative=True)
     back = -np.array(offsets_of(*kernel))
     check_out(out, offsets, sums(strided(coords, stride), back))
     check_map(made, pairs_of(coords, out, stride, *kernel))
 
 
-def test_transposed_and_generative_it_reaches_from_the_input_times_the_stride(
-    coords, kernel, stride
-):
+def test_a_transposed_generative_map_starts_from_the_input_times_the_stride(coords, kernel, stride):
     out, offsets, made = thc.convolution_map(
         coords, kernel[0], stride, kernel[1], generative=True, transposed=True
     )
@@ -113,7 +113,7 @@ def test_transposed_and_generative_it_reaches_from_the_input_times_the_stride(
 
 
 @pytest.mark.parametrize("generative", [False, True])
-def test_reduce_and_stride_steps_over_the_cells_themselves(coords, kernel, stride, generative):
+def test_reduce_and_stride_maps_the_strided_cells(coords, kernel, stride, generative):
     out, offsets, made = thc.convolution_map(
         coords,
         *(kernel[0], stride, kernel[1]),
@@ -134,7 +134,7 @@ def test_reduce_and_stride_steps_over_the_cells_themselves(coords, kernel, strid
 
 
 def test_a_point_spreads_over_a_whole_kernel():
-    """WarpConvNet's own reference: (1, 1, 1) at stride 2 becomes the 27 voxels around (2, 2, 2)."""
+    """WarpConvNet's reference: (1, 1, 1) at stride 2 becomes the 27 voxels around (2, 2, 2)."""
     out, offsets, made = thc.convolution_map(
         np.int32([[0, 1, 1, 1]]), 3, 2, generative=True, transposed=True
     )
@@ -146,7 +146,7 @@ def test_a_point_spreads_over_a_whole_kernel():
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_the_middle_of_the_kernel_leads_a_point_to_itself(step):
+def test_the_centre_of_the_kernel_maps_a_point_to_itself(step):
     coords = np.int32([[0, 0, 0, 0], [0, 0, 0, 1]])
     out, _, made = thc.convolution_map(coords, 3, step, generative=True, transposed=True)
     ins, outs = made[13]
@@ -154,7 +154,7 @@ def test_the_middle_of_the_kernel_leads_a_point_to_itself(step):
     same(out[outs[np.argsort(ins)]], coords * np.int32([1, step, step, step]))
 
 
-def test_the_middle_of_the_kernel_stays_where_nothing_is_strided():
+def test_without_a_stride_the_centre_of_the_kernel_is_the_identity():
     coords = random_coords(np.random.default_rng(5), 50, 3)
     grown, _, made = thc.convolution_map(coords, 3, generative=True)
     same(np.unique(grown, axis=0), np.unique(thc.expand_coords(coords, 3)[0], axis=0))
@@ -162,7 +162,7 @@ def test_the_middle_of_the_kernel_stays_where_nothing_is_strided():
     assert len(made[13][0]) == len(coords)
 
 
-def test_offsets_tell_batches_that_ascend():
+def test_offsets_bound_ascending_batches():
     rows = np.int32([[0, 1, 1, 1], [0, 2, 1, 1], [2, 1, 1, 1], [3, 0, 0, 0]])
     bounds = lambda *a, **k: thc.convolution_map(*a, **k)[1]  # noqa: E731
     assert bounds(rows, 3).tolist() == [0, 2, 2, 3, 4]
@@ -170,7 +170,7 @@ def test_offsets_tell_batches_that_ascend():
     assert bounds(rows, 3, 2, num_batches=6).tolist() == [0, 2, 2, 3, 4, 4, 4]
     assert bounds(rows, 1, generative=True, num_batches=5).tolist() == [0, 2, 2, 3, 4, 4]
     assert bounds(rows[::-1], 3) is None
-    for first in (-5, 2**24):  # of such batches only those that occur count
+    for first in (-5, 2**24):  # here only batches that occur get an offset
         assert bounds(np.int32([[first, 0, 0, 0], [2**30, 0, 0, 0]]), 3).tolist() == [0, 1, 2]
     assert bounds(rows[:0], 3).tolist() == bounds([], 3).tolist() == [0]
     with pytest.raises(ValueError, match="coords: expected batches from 0 to 2 .*got 3 in row 3"):
@@ -249,11 +249,15 @@ def test_repeated_rows_are_refused_in_every_mode_by_their_name(options):
             ValueError,
             'stride_mode: expected "stride_only" with out_coords',
         ),
-        ({"transposed": True}, ValueError, "out_coords: a transposed convolution needs"),
+        (
+            {"transposed": True},
+            ValueError,
+            "out_coords: expected the output coordinates of a transposed",
+        ),
         (
             {"generative": True, "out_coords": np.zeros((1, 4), np.int32)},
             ValueError,
-            "out_coords: a generative convolution makes its own",
+            "out_coords: expected None, because a generative convolution",
         ),
         ({"out_coords": np.zeros((1, 3), np.int32)}, ValueError, r"out_coords: .*\(M, 4\), got"),
         ({"coords": np.zeros((1, 2), np.int32)}, ValueError, "coords: expected shape .* 2 to 6"),

@@ -1,4 +1,4 @@
-"""Convolutions over repeated voxels: with duplicates="first" the first of equal ones stands for all."""
+"""Convolutions over repeated voxels: with duplicates="first", the first of equal voxels counts."""
 
 import itertools
 
@@ -23,7 +23,7 @@ MODES = [
 
 
 def repeated_rows(seed=0, count=300):
-    """(rows of which many are equal, distinct ones, the first of each, which of them each row is)."""
+    """(rows with many repeats, the distinct rows, the first row of each, the inverse)."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 5, (count, 4), dtype=np.int32)
     rows[:, 0] = np.sort(rng.integers(0, 2, count))
@@ -33,7 +33,7 @@ def repeated_rows(seed=0, count=300):
 
 
 def triples(made):
-    """Every (group, in row, out row), in the order of the map."""
+    """Every (group, input row, output row), in the order of the map."""
     return [
         (k, i, o)
         for k, (ins, outs) in enumerate(made)
@@ -42,7 +42,7 @@ def triples(made):
 
 
 def check_order(made):
-    """Groups ascend by out row, then by in row."""
+    """Groups ascend by output row, then by input row."""
     assert triples(made) == sorted(triples(made), key=lambda t: (t[0], t[2], t[1]))
 
 
@@ -80,7 +80,7 @@ def test_the_map_is_that_of_the_distinct_rows(options):
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_equal_output_rows_that_were_given_get_equal_pairs(transposed, stride):
+def test_equal_given_output_rows_get_equal_pairs(transposed, stride):
     rows, distinct, first, _ = repeated_rows(1)
     given, given_distinct, _, given_which = repeated_rows(2, 200)
     options = {"stride": stride, "transposed": transposed}
@@ -99,7 +99,7 @@ def test_equal_output_rows_that_were_given_get_equal_pairs(transposed, stride):
     assert offsets.tolist() == np.searchsorted(given[:, 0], [0, 1, 2]).tolist()
 
 
-def test_rows_without_repeats_give_the_map_that_they_always_give():
+def test_rows_without_repeats_give_the_usual_map():
     _, distinct, _, _ = repeated_rows(3)
     for options in MODES:
         one = thc.convolution_map(distinct, 3, **options)[2]
@@ -124,7 +124,7 @@ def test_batches_out_of_order_and_num_batches():
 
 
 @pytest.mark.parametrize("options", MODES, ids=str)
-def test_the_module_gives_what_it_gives_for_the_distinct_voxels(options):
+def test_the_module_gives_the_result_of_the_distinct_voxels(options):
     rows, distinct, first, which = (torch.from_numpy(part) for part in repeated_rows(4))
     conv = SparseConv3d(3, 2, 3, **options, duplicates="first").double()
     features = torch.randn(len(rows), 3, dtype=torch.float64, requires_grad=True)
@@ -142,7 +142,7 @@ def test_the_module_gives_what_it_gives_for_the_distinct_voxels(options):
     torch.testing.assert_close(out, expected)
     (grad,) = torch.autograd.grad(out.sum(), features)
     others = np.setdiff1d(np.arange(len(rows)), first.numpy())
-    assert not grad[others].any()  # only the first of equal voxels takes part
+    assert not grad[others].any()  # only the first of equal voxels contributes
     with pytest.raises(ValueError, match="features: expected shape"):
         conv(features[:-1], rows)
 
@@ -159,7 +159,7 @@ def test_down_and_up_again_over_repeated_voxels():
         assert by_voxel.setdefault(tuple(row), value) == value
 
 
-def test_the_word_is_checked_when_the_module_is_made():
+def test_duplicates_is_checked_when_the_module_is_made():
     with pytest.raises(ValueError, match='duplicates: expected "error" or "first"'):
         SparseConv3d(1, 1, 3, duplicates="sum")
 
@@ -177,8 +177,8 @@ def test_no_rows():
         assert conv(torch.empty(0, 2), nothing)[0].shape == (0, 3)
 
 
-def test_rows_that_change_during_the_call_are_never_told_to_pass_what_they_did(monkeypatch):
-    """A writer between the two passes of `unique`, in the place of another thread."""
+def test_rows_that_change_during_the_call_are_refused_with_the_right_advice(monkeypatch):
+    """Writes between the two passes of `unique`, as another thread could."""
     from tensorhash.coords import _repeats
 
     rows = np.zeros((4, 4), np.int32)

@@ -1,4 +1,7 @@
-"""expand_coords, stride_coords, unique_coords and IntCoords against plain Python."""
+"""expand_coords, stride_coords, unique_coords and IntCoords against plain Python.
+
+Over 400 lines: one file tests one module, with helpers that all tests share.
+"""
 
 import doctest
 import importlib
@@ -21,7 +24,7 @@ def offsets_of(sizes, dilations):
 
 
 def by_batch(rows, batches):
-    """(rows with batches ascending, offsets) of rows in order of first occurrence."""
+    """(rows with ascending batches, offsets) from rows in order of first occurrence."""
     distinct = list(dict.fromkeys(rows))
     groups = [[row for row in distinct if row[0] == b] for b in range(batches)]
     return list(itertools.chain(*groups)), np.cumsum([0, *map(len, groups)]).tolist()
@@ -45,7 +48,7 @@ def assert_same(found, expected, dtype):
 
 
 def random_coords(rng, rows, axes, dtype="int32", batches=3, reach=4):
-    """With duplicates, negative ones, batches in any order and the middle one empty."""
+    """With duplicates, negative coordinates, batches in any order, and an empty middle batch."""
     coords = rng.integers(-reach, reach + 1, (rows, 1 + axes)).astype(dtype)
     coords[:, 0] = rng.choice([b for b in range(batches) if b != 1], rows)
     return coords
@@ -154,7 +157,7 @@ def test_many_rows_expand_without_duplicates():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_the_number_of_threads_does_not_show(threads):
+def test_the_result_does_not_depend_on_the_number_of_threads(threads):
     coords = random_coords(np.random.default_rng(3), 30_000, 3, reach=40)
     tensorhash.set_num_threads(3)
     expected = [*expand_coords(coords, 3), *stride_coords(coords, 2)]
@@ -176,7 +179,7 @@ def test_coordinates_at_the_edge_of_their_dtype():
             expand_coords(np.array([[0, 0]], dtype), 5, 2**31 - 1)
 
 
-def test_unique_coords_is_first_occurrence_with_what_is_asked_for():
+def test_unique_coords_keeps_first_occurrences_and_returns_the_requested_arrays():
     coords = random_coords(np.random.default_rng(4), 500, 3, reach=2)
     rows = list(map(tuple, coords.tolist()))
     distinct = list(dict.fromkeys(rows))
@@ -361,9 +364,21 @@ def test_int_coords_share_no_memory():
         (([[0.5]],), TypeError, "coords: row 0: expected int64, got the float 0.5"),
         ((np.zeros((3, 1)),), TypeError, "coords: expected int32 or int64, got float64"),
         ((np.zeros(3, int),), ValueError, r"coords: expected shape \(N, D\), got \(3,\)"),
-        ((np.zeros((3, 1), int), [0, 2]), ValueError, "offsets: expected 0 first and 3.*0 and 2"),
-        ((np.zeros((3, 1), int), [1, 3]), ValueError, "offsets: expected 0 first and 3.*1 and 3"),
-        ((np.zeros((3, 1), int), [0, 2, 1, 3]), ValueError, "never fall, got 2 and then 1 at 2"),
+        (
+            (np.zeros((3, 1), int), [0, 2]),
+            ValueError,
+            "offsets: expected numbers from 0 to 3.*0 to 2",
+        ),
+        (
+            (np.zeros((3, 1), int), [1, 3]),
+            ValueError,
+            "offsets: expected numbers from 0 to 3.*1 to 3",
+        ),
+        (
+            (np.zeros((3, 1), int), [0, 2, 1, 3]),
+            ValueError,
+            "never decrease, got 2 and then 1 at 2",
+        ),
         ((np.zeros((3, 1), int), [[0, 3]]), ValueError, r"offsets: expected shape \(B \+ 1,\)"),
         ((np.zeros((3, 1), int), []), ValueError, r"offsets: expected shape \(B \+ 1,\)"),
         ((np.zeros((3, 1), int), [0.0, 3.0]), TypeError, "offsets: row 0: expected int64"),
@@ -387,7 +402,7 @@ def test_bad_int_coords_are_refused(arguments, error, message):
         IntCoords(*arguments)
 
 
-def test_an_item_that_is_not_there_is_an_index_error():
+def test_an_absent_item_is_an_index_error():
     coords = IntCoords(np.zeros((3, 1), int))
     assert len(coords[0]) == len(coords[-1]) == 3
     for item in (1, -2):
@@ -406,7 +421,7 @@ def test_the_examples_in_docstrings_are_true(module):
     assert failed == 0 and tried > 0
 
 
-def test_rows_without_a_batch_column_are_blamed_not_the_kernel():
+def test_the_error_names_rows_without_a_batch_column_not_the_kernel():
     rows = np.zeros((1, 3), np.int32)
     pad = r"there is no batch column; np\.pad\({0}, .* adds batch 0$"
     with pytest.raises(ValueError, match="^coords: .*axes of kernel_size.*" + pad.format("coords")):

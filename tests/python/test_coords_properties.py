@@ -1,4 +1,4 @@
-"""Coordinates, maps, voxels and neighbours of any small input, each against brute force."""
+"""Coordinates, maps, voxels and neighbours for any small input, against brute force."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ import tensorhash.coords as thc
 
 SMALL = st.integers(-6, 6)
 BATCHES = st.integers(0, 2)
-#: Coordinates where packing, sorting and blocks have their edges.
+#: Coordinates at the limits of packing, sorting and blocks.
 EDGES = st.sampled_from(
     [-(2**31), -131073, -131072, -9, -8, -1, 0, 1, 7, 8, 131071, 131072, 2**31 - 1]
 )
@@ -25,7 +25,7 @@ def rows_of(columns, values=SMALL, most=30, batches=BATCHES, least=0):
 
 
 def first_rows(rows):
-    """From each row to where it first came."""
+    """Maps each row to its first position."""
     where = {}
     for number, row in enumerate(map(tuple, np.asarray(rows).tolist())):
         where.setdefault(row, number)
@@ -51,7 +51,7 @@ def test_maps_over_three_axes_by_every_path(ins, outs, size, ratio, dilation):
     check_all(ins, outs, ratio, size, dilation and list(dilation), duplicates="first")
 
 
-#: Orders that a path may take for its own: as they came, by batch, by block, by all columns.
+#: Orders that a path may rely on: as given, by batch, by block, by all columns.
 ORDERS = (
     lambda rows: rows,
     lambda rows: rows[np.argsort(rows[:, 0], kind="stable")],
@@ -62,13 +62,13 @@ ORDERS = (
 
 @settings(max_examples=times(200, 80))
 @given(
-    rows=rows_of(4, st.integers(0, 3), 60, least=20),  # left alone, lists have five rows
+    rows=rows_of(4, st.integers(0, 3), 60, least=20),  # by default, lists have about five rows
     size=odd_sizes,
     far=st.sampled_from([1, 3]),
     order=st.sampled_from(ORDERS),
 )
 def test_maps_from_rows_to_themselves_by_every_path(rows, size, far, order):
-    """Dense and distinct: the mirrored half has pairs, inside of a block and across blocks."""
+    """Dense and distinct rows: the mirrored half has pairs within a block and across blocks."""
     rows = order(thc.unique_coords(rows * np.int32([1, far, 1, far])))
     check_all(rows, rows, [1, 1, 1], size)
 
@@ -90,7 +90,7 @@ def test_a_table_is_probed_by_coarse_cells_of_any_width(rows, queries, size, bit
     check_map(made, pairs_of(rows, queries, [1] * 3, size))
 
 
-# Tables: a history of batches beside a dict.
+# Tables: a history of batches, compared with a dict.
 
 packed_rows = rows_of(4, st.one_of(SMALL, st.sampled_from([-131072, 131071])), 20)
 wide_rows = rows_of(4, st.one_of(SMALL, EDGES), 20, EDGES)
@@ -207,8 +207,8 @@ def test_expanded_coordinates_are_all_sums(rows, size, dilation, chunk):
     dilation=steps,
     transposed=st.booleans(),
 )
-def test_generative_convolutions_leave_no_input_out(rows, size, stride, dilation, transposed):
-    """Every offset of a transposed one leads somewhere; of a forward one with stride 1, too."""
+def test_generative_convolutions_use_every_input(rows, size, stride, dilation, transposed):
+    """Every offset has a pair for every input, if transposed or with stride 1."""
     rows = thc.unique_coords(rows)
     stride = stride if transposed else (1, 1, 1)
     out, _, made = thc.convolution_map(
@@ -260,7 +260,7 @@ def test_voxels_are_floors_and_join_their_points(points, size, origin, word, dat
 
 
 def neighbours(points, queries, batch, query_batch, keep):
-    """[(rows, distances)] of each query, nearest first, of those that `keep` takes."""
+    """[(rows, distances)] of each query, nearest first, filtered by `keep`."""
     found = []
     for query, own in zip(queries, query_batch, strict=True):
         squares = ((points - query) ** 2).sum(axis=1)

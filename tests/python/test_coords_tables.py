@@ -1,4 +1,7 @@
-"""PackedHashTable and CoordTable from Python, against a dictionary."""
+"""PackedHashTable and CoordTable from Python, against a dictionary.
+
+Over 400 lines: one file tests one module, with helpers that all tests share.
+"""
 
 import threading
 
@@ -19,7 +22,7 @@ def random_coords(count, seed=0, reach=30, batches=3):
 
 
 def first_rows(rows):
-    """Row -> the first number it has."""
+    """Maps each row to its first position."""
     first = {}
     for number, row in enumerate(map(tuple, np.asarray(rows).tolist())):
         first.setdefault(row, number)
@@ -65,7 +68,7 @@ def test_limits():
 
 
 @pytest.mark.parametrize("make", TABLES)
-def test_rows_are_numbered_on_and_duplicates_kept(make):
+def test_row_numbers_continue_and_duplicates_are_kept(make):
     batches = [random_coords(4000, seed, 7) for seed in range(3)]
     table = make.from_coords(batches[0])
     for batch in batches[1:]:
@@ -240,7 +243,7 @@ def test_empty_is_ordinary(make):
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 7])
-def test_a_batch_without_rows_says_how_many_columns_there_are(columns):
+def test_a_batch_without_rows_sets_the_column_count(columns):
     none = np.empty((0, columns), np.int64)
     table = CoordTable.from_coords(none)
     assert (table.vector_keys.shape, table.key_dim) == ((0, columns), columns)
@@ -252,7 +255,7 @@ def test_a_batch_without_rows_says_how_many_columns_there_are(columns):
 
 
 @pytest.mark.parametrize("capacity", [None, 32])
-def test_a_table_that_knows_no_columns_yet_has_empty_slots(capacity):
+def test_a_table_without_a_column_count_has_empty_slots(capacity):
     table = CoordTable(capacity)
     table.insert([])
     assert table.key_dim == 0
@@ -295,7 +298,7 @@ def test_torch_in_torch_out(make):
 
 
 @pytest.mark.parametrize("make", TABLES)
-def test_what_torch_writes_into_a_result_does_not_reach_the_table(make):
+def test_writing_to_a_torch_result_does_not_change_the_table(make):
     torch = pytest.importorskip("torch")
     rows = torch.from_numpy(random_coords(500, 9))
     table = make.from_coords(rows)
@@ -312,7 +315,7 @@ def test_what_torch_writes_into_a_result_does_not_reach_the_table(make):
     hashmap.vector_keys.zero_()
     hashmap.keys_tensor.zero_()
     assert (hashmap.search(hashmap.vector_keys) >= 0).all()
-    table.insert(rows.numpy())  # from now on results are NumPy's, views that cannot be written
+    table.insert(rows.numpy())  # from now on, results are NumPy's, as read-only views
     for view in (table.vector_keys, table.keys_tensor, table.values_tensor):
         assert not view.flags.writeable
         assert not view.flags.owndata
@@ -351,7 +354,7 @@ def test_an_expansion_of_many_rows_has_no_duplicates():
     same(table.search(fresh), np.arange(entries, entries + len(fresh), dtype=np.int32))
 
 
-def test_a_failed_expansion_leaves_no_trace():
+def test_a_failed_expansion_changes_nothing():
     table = PackedHashTable(1 << 13)
     rows = np.unique(random_coords(5000, 14), axis=0)[:4000]
     table.insert(rows)

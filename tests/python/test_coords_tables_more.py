@@ -47,7 +47,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_a_cleared_table_begins_again(make):
+def test_a_cleared_table_starts_anew(make):
     rows, others = random_rows(3000), random_rows(2000, seed=1)
     table = make(rows)
     keys, capacity = table.vector_keys, table.capacity
@@ -58,7 +58,7 @@ def test_a_cleared_table_begins_again(make):
     assert table.vector_keys.shape == (0, 4)
     assert table.unique_index.shape == (0,)
     same(table.search(rows), np.full(3000, -1, np.int32))
-    same(keys, rows)  # views keep what they show
+    same(keys, rows)  # views keep their contents
     if slots is not None:
         same(slots, before)
     table.insert(others)
@@ -90,7 +90,7 @@ def test_clear_of_a_table_without_columns_and_of_wide_keys():
         assert (fixed.num_entries, fixed.capacity) == (2, 2)
 
 
-def test_replacing_is_clear_and_insert_as_the_porting_table_says():
+def test_replacing_is_clear_and_insert_as_the_porting_guide_says():
     table = PackedHashTable(64)
     for seed in range(4):
         rows = random_rows(30, seed=seed)
@@ -124,7 +124,7 @@ def test_batched_search_takes_every_width_and_adds_to_every_column(columns):
         same(make(rows).batched_search(queries, offsets), batched(rows, queries, offsets))
 
 
-def test_sums_beyond_int32_are_not_there_and_sums_from_beyond_are():
+def test_sums_outside_int32_are_absent_and_sums_back_inside_are_found():
     least, most = -(2**31), 2**31 - 1
     rows = np.int32([[0, most, least, 0], [0, least, 5, 0], [0, 0, 0, 0]])
     table = CoordTable.from_coords(rows)
@@ -185,7 +185,7 @@ def test_many_threads_search_in_batches_at_once():
         same(got, want)
 
 
-def test_the_128_table_has_their_limits():
+def test_the_128_table_has_warpconvnets_limits():
     table = PackedHashTable128
     assert (table.DIM, table.COORD_BITS, table.COORD_MIN, table.COORD_MAX) == (7, 17, -65536, 65535)
     assert PackedHashTable128(100).key_dim == 7
@@ -202,7 +202,7 @@ def test_the_128_table_finds_rows_of_every_width(columns):
     same(table.search(torch.from_numpy(rows)), expected(rows, rows))
     others = rng.integers(-65536, 65536, (5000, columns))
     same(table.search(queries=others), expected(rows, others))
-    table.insert(rows[:7])  # repeated rows may come
+    table.insert(rows[:7])  # repeated rows are allowed
     same(table.search(rows), expected(rows, rows))
 
 

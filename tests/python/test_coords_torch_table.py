@@ -90,7 +90,7 @@ def test_slots_that_do_not_belong_to_the_keys_are_refused():
     assert table.from_dict({**data, "table_kvs": kvs.tolist()}).num_entries == 20
 
 
-def test_a_batch_without_rows_says_how_many_columns_there_are():
+def test_a_batch_without_rows_sets_the_column_count():
     table = TorchHashTable.from_keys(np.empty((0, 3), np.int32))
     twin = TorchHashTable(1).from_dict(table.to_dict())
     for made in (table, twin):
@@ -136,7 +136,7 @@ def test_wrong_arguments_are_named():
     np.testing.assert_array_equal(table.search(np.int64([[2**32 + 1, 2], [1, 2]])), [-1, 0])
 
 
-def test_a_dict_brings_its_framework_along():
+def test_a_dict_keeps_its_framework():
     torch = pytest.importorskip("torch")
     rows = random_keys(20, 3)
     for array in (torch.from_numpy(rows), rows):
@@ -147,7 +147,7 @@ def test_a_dict_brings_its_framework_along():
     for wrong in ("panda", 3, None, []):
         with pytest.raises(ValueError, match=r"data\['framework'\]: expected the name of a framew"):
             twin.from_dict({**data, "framework": wrong})
-    del data["framework"]  # a dict of an older version: results stay as they were
+    del data["framework"]  # a dict of an older version: the framework does not change
     kept = TorchHashTable.from_keys(torch.from_numpy(rows)).from_dict(data)
     assert isinstance(kept.vector_keys, torch.Tensor)
 

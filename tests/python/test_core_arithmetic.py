@@ -1,4 +1,4 @@
-"""Arithmetic of tensorhash.core.Tensor: what Open3D 0.20 gives for the same lines."""
+"""Arithmetic of tensorhash.core.Tensor gives what Open3D 0.20 gives for the same code."""
 
 import operator
 
@@ -104,7 +104,7 @@ def test_floats_give_infinity_and_nan_without_a_warning():
     same(tensor([1000.0], "float32").exp().isinf(), np.array([True]))
 
 
-def test_other_dtypes_are_refused_and_the_sentence_says_how_to_proceed():
+def test_other_dtypes_are_refused_and_the_message_says_how_to_proceed():
     left, right = tensor([1], "int32"), tensor([1], "int64")
     for call in (
         lambda: left + right,
@@ -137,7 +137,7 @@ def test_operators_read_a_float_as_float32_as_in_open3d():
     for result in (left * 0.1, 0.1 * left, left.mul(np.float64(0.1)), left.clip(0, 0.1)):
         same(result, np.array([tenth]))
     same(Tensor.full((1,), 0.1, o3c.float64), np.array([tenth]))
-    # What is a tensor keeps all digits, and so does an assignment.
+    # Tensors and assignments keep all digits.
     same(left * Tensor(0.1), np.array([0.1]))
     left[0] = 0.1
     same(left, np.array([0.1]))
@@ -145,7 +145,7 @@ def test_operators_read_a_float_as_float32_as_in_open3d():
 
 
 @pytest.mark.parametrize("dtype,number", [("float64", 1e300), ("float64", 1e-60), ("int64", 1e18)])
-def test_what_float32_would_lose_entirely_is_refused(dtype, number):
+def test_numbers_that_float32_would_lose_entirely_are_refused(dtype, number):
     left = tensor([1], dtype)
     error = refused(lambda: left + number, "Float32", f"pass o3c.Tensor({number!r})")
     assert isinstance(error, ValueError)
@@ -205,7 +205,7 @@ def test_in_place_operators_need_the_shape_and_write_through_views():
     same(grid, np.float32([[0, 5], [-5, 0]]))
 
 
-def test_strangers_are_left_to_python():
+def test_unknown_operands_are_left_to_python():
     left = Tensor([1, 2])
     assert (left == None) is False  # noqa: E711
     assert (left != "a") is True

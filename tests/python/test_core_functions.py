@@ -1,4 +1,4 @@
-"""Functions of tensorhash.core beyond operators: what Open3D 0.20 gives for the same lines."""
+"""Functions of tensorhash.core beyond operators give what Open3D 0.20 gives for the same code."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def tensor(values, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_round_goes_to_even_and_the_others_as_named(dtype):
+def test_round_goes_to_even_and_floor_ceil_trunc_as_named(dtype):
     values = [0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.2, 7.0, np.inf, -np.inf]
     t = tensor(values, dtype)
     same(t.round(), np.array([0, -0.0, 2, 2, -2, 0, -0.0, 7, np.inf, -np.inf]).astype(dtype))
@@ -66,7 +66,7 @@ def test_nonzero_gives_a_list_or_one_tensor():
     same(t.nonzero(as_tuple=True), np.array([[0, 1, 2], [1, 0, 1]]))
 
 
-def test_closeness_and_sameness():
+def test_isclose_allclose_and_issame():
     t = tensor([1.0, 2.0], "float64")
     same(t.isclose(tensor([1.0 + 1e-9, 2.1], "float64")), np.array([True, False]))
     assert t.allclose(t.clone()) is True
@@ -89,7 +89,7 @@ def test_casts_from_floats_do_not_depend_on_the_layout():
         assert whole[6] == 2
 
 
-def test_the_larger_and_the_smaller():
+def test_maximum_and_minimum():
     left, right = tensor([[1, 5]], "int32"), tensor([[3], [2]], "int32")
     same(o3c.maximum(left, right), np.int32([[3, 5], [2, 5]]))
     same(o3c.minimum(left, right), np.int32([[1, 3], [1, 2]]))
@@ -168,7 +168,7 @@ def test_creation_is_float32_unless_a_dtype_is_given():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "float64"])
-def test_npy_files_bring_a_tensor_back_and_are_numpys(tmp_path, dtype):
+def test_npy_files_restore_a_tensor_and_are_numpys(tmp_path, dtype):
     path = tmp_path / "tensor.npy"
     for array in (np.arange(6).reshape(2, 3), np.array(1), np.zeros((0, 3)), np.ones((3, 4)).T):
         t = Tensor(array.astype(dtype))
@@ -179,7 +179,7 @@ def test_npy_files_bring_a_tensor_back_and_are_numpys(tmp_path, dtype):
     assert [entry.name for entry in tmp_path.iterdir()] == ["tensor.npy"]
 
 
-def test_npy_files_that_are_none_are_refused_before_memory_is_taken(tmp_path):
+def test_invalid_npy_files_are_refused_before_memory_is_allocated(tmp_path):
     path = tmp_path / "bad.npy"
     np.save(path, np.arange(10))
     whole = path.read_bytes()
@@ -202,14 +202,14 @@ def test_bad_shapes_and_dimensions_are_named():
             "other: expected a shape that broadcasts with (2, 3), got (2,)",
         ),
         (lambda: o3c.minimum(t, Tensor([1, 2])), "other: expected a shape that broadcasts"),
-        (lambda: t.sum(2), "dim: expected dimensions of a tensor of 2, got 2"),
+        (lambda: t.sum(2), "dim: expected dimensions of a 2-D tensor, got 2"),
         (lambda: t.max((0, 0)), "dim: expected each dimension once"),
-        (lambda: Tensor(5).sum(0), "dim: expected dimensions of a tensor of 0"),
+        (lambda: Tensor(5).sum(0), "dim: expected dimensions of a 0-D tensor"),
         (lambda: t.argmax((0, 2)), "dim: expected dimensions"),
         (lambda: empty.min(), "min: expected elements, got shape (0, 3)"),
         (lambda: empty.argmax(1), "argmax: expected elements"),
         (lambda: o3c.concatenate((t, t[0])), "tensors: expected shapes that join"),
-        (lambda: t.append(t[:, :2], 0), "values: expected a shape that joins on"),
+        (lambda: t.append(t[:, :2], 0), "values: expected a shape that can be appended"),
     ):
         assert isinstance(refused(call, part), ValueError)
     same(empty.sum(0), np.zeros(3))

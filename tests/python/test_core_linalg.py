@@ -30,7 +30,7 @@ def near(got, expected, dtype):
 def test_products(dtype):
     a, b = random_matrix((3, 4), dtype), random_matrix((4, 5), dtype, 1)
     near(a @ b, a.numpy() @ b.numpy(), dtype)
-    # A vector counts as a matrix of one column, on both sides of the `=`.
+    # A vector counts as a matrix with one column, as argument and as result.
     near(a.matmul(b[:, 0]), a.numpy() @ b.numpy()[:, :1], dtype)
     near(o3c.matmul(a, b), a.numpy() @ b.numpy(), dtype)
     same(Tensor([[1, 2], [3, 4]]) @ Tensor([[1], [2]]), np.array([[5], [11]]))

@@ -1,4 +1,4 @@
-"""docs/open3d.md says of every public name of open3d.core 0.20 whether it is there, truly."""
+"""docs/open3d.md says for every public name of open3d.core 0.20 whether we have it: checks that."""
 
 import functools
 import pathlib
@@ -13,7 +13,7 @@ NAMES = (HERE / "open3d_core_names.txt").read_text().split()
 
 @functools.cache
 def answers():
-    """{name: "yes" or "no"} of the table under "Every public name"."""
+    """{name: "yes" or "no"} from the table under "Every public name"."""
     page = (HERE.parent.parent / "docs" / "open3d.md").read_text()
     found = {}
     for line in page.split("## Every public name")[1].splitlines():

@@ -1,4 +1,4 @@
-"""Operators and functions of tensorhash.core give the bits that Open3D 0.20 gave."""
+"""Operators and functions of tensorhash.core give the bits recorded from Open3D 0.20."""
 
 import json
 import pathlib

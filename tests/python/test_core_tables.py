@@ -1,4 +1,4 @@
-"""HashMap and HashSet of tensorhash.core: Tensors come out, whatever goes in."""
+"""HashMap and HashSet of tensorhash.core return Tensors, whatever goes in."""
 
 import hashlib
 
@@ -46,7 +46,7 @@ def test_a_mask_that_came_from_numpy_keys_selects_rows():
     same(table.value_tensor()[indices[masks].to(o3c.int64)], np.float32([[1], [2]]))
 
 
-# Of Open3D 0.20: (blocks, voxels that were seen, SHA-256 of keys, values and weights).
+# From Open3D 0.20: (blocks, observed voxels, SHA-256 of keys, values and weights).
 TSDF = {
     "float32": (
         *(173, 51725),

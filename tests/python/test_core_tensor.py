@@ -1,4 +1,4 @@
-"""tensorhash.core.Tensor, Device, Dtype, SizeVector: what scripts for Open3D use."""
+"""tensorhash.core.Tensor, Device, Dtype, SizeVector, as Open3D scripts use them."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ def test_lists_become_int64_float64_or_bool_and_arrays_keep_their_dtype():
     assert Tensor([1], device="CPU:0").device == o3c.Device("CPU:0")
 
 
-def test_a_tensor_copies_what_it_is_made_of_and_from_numpy_shares():
+def test_a_tensor_copies_its_source_and_from_numpy_shares_it():
     array = np.arange(4)
     copied, shared = Tensor(array), Tensor.from_numpy(array)
     array[0] = 9
@@ -162,7 +162,7 @@ def test_clone_copy_and_pickle_are_independent():
 
 
 @pytest.mark.parametrize("version", [None, (1, 0), (1, 1), (0, 8)])
-def test_dlpack_goes_out_under_the_name_that_the_consumer_asks_for(version):
+def test_dlpack_is_exported_under_the_name_that_the_consumer_requests(version):
     capsule = Tensor([1, 2, 3]).__dlpack__(max_version=version)
     expected = "dltensor" if version is None or version[0] < 1 else "dltensor_versioned"
     assert f'"{expected}"' in repr(capsule)
@@ -177,7 +177,7 @@ def test_a_capsule_is_used_once():
 
 
 @pytest.mark.parametrize("bad", [None, 5, "abc", [1, 2], object()])
-def test_from_dlpack_refuses_what_is_none(bad):
+def test_from_dlpack_refuses_other_objects(bad):
     with pytest.raises(TypeError):
         Tensor.from_dlpack(bad)
 

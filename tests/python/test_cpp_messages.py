@@ -1,4 +1,4 @@
-"""The library's own sentences speak to C++ and C users too: advice about Python is the bindings' part."""
+"""Messages of the library also reach C++ and C users: only the bindings give advice on Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were cut, changed or are something else; processes killed while they save."""
+"""Truncated, changed and foreign files; processes killed while saving."""
 
 import struct
 import zipfile
@@ -30,13 +30,13 @@ def listing(table):
 
 
 def write(path, data):
-    """Into a new file: some file systems write a file at once that is cut and written again."""
+    """Writes a new file: some file systems sync at once if a file is truncated and rewritten."""
     path.unlink(missing_ok=True)
     path.write_bytes(data)
 
 
 def mutate(data, rng):
-    """One of: bits and bytes changed, cut, lengthened, a part moved, a number made extreme."""
+    """Changes bits or bytes, cuts, extends, moves a part, or makes a number extreme."""
     data = bytearray(data)
     kind = rng.integers(0, 7)
     place = int(rng.integers(0, len(data)))
@@ -76,8 +76,8 @@ def test_ten_thousand_mutated_native_files_are_an_error_every_time(tmp_path):
             tensorhash.HashMap.load(path)
 
 
-def test_mutated_npz_files_are_an_error_or_the_very_same_table(tmp_path):
-    # A zip file has bytes that mean nothing to its content (dates, attributes): those may change.
+def test_mutated_npz_files_are_an_error_or_the_same_table(tmp_path):
+    # Some bytes of a zip file do not affect its content (dates, attributes): those may change.
     rng = np.random.default_rng(2)
     table = make_table()
     table.save(tmp_path / "good.npz")
@@ -192,7 +192,7 @@ def test_python_objects_in_an_archive_are_never_loaded(tmp_path):
         tensorhash.HashMap.load(tmp_path / "bad.npz")
 
 
-def test_an_archive_that_promises_more_than_it_holds_is_an_error(tmp_path):
+def test_an_archive_that_claims_more_than_it_holds_is_an_error(tmp_path):
     header = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }"
     for rows in (10**18, 2**62, 10**9):
         text = (header % rows).ljust(117) + "\n"
@@ -204,8 +204,10 @@ def test_an_archive_that_promises_more_than_it_holds_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".thash", ".npz"])
-def test_killed_while_saving_the_old_or_the_new_file_stands(run_program, tmp_path, suffix):
-    # Children are forks of a small process, so that many of them take seconds.
+def test_a_process_killed_while_saving_leaves_the_old_or_the_new_file(
+    run_program, tmp_path, suffix
+):
+    # Children are forks of a small process, so that many of them take only seconds.
     run_program(
         """
         import os, random, signal, sys, time

@@ -1,4 +1,4 @@
-"""One table over real processes under torchrun: each check on 2, 3 and 4 of them."""
+"""One table over real processes under torchrun: each check on 2, 3 and 4 ranks."""
 
 import inspect
 import json
@@ -16,7 +16,7 @@ if not distributed.is_available():
 
 import distributed_checks  # noqa: E402
 
-# One process of pytest-xdist runs them all, because starting the ranks takes longest.
+# One pytest-xdist process runs them all, because starting the ranks takes longest.
 pytestmark = pytest.mark.xdist_group("distributed")
 
 RANKS = max(distributed_checks.GROUP_SIZES)
@@ -25,10 +25,10 @@ ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "2", "OMP_NUM_THREADS": "1", "GLOO_SOCK
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Starts one group and runs every check in it: starting costs more than checking."""
+    """Starts one group and runs every check in it, because starting costs more than checking."""
     folder = tmp_path_factory.mktemp("ranks")
     program = pathlib.Path(distributed_checks.__file__)
-    # The machine's own name may not resolve, or lead outside.
+    # The host name may not resolve, or may resolve to an outside address.
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     launcher += ["--local-addr=127.0.0.1", f"--nproc-per-node={RANKS}"]
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""A process ends cleanly after `destroy_process_group`, whatever tables are still there.
+"""A process exits cleanly after `destroy_process_group`, even if tables still exist.
 
-How often that is tried is in TENSORHASH_END_RUNS: a few times here, 50 before a release.
+TENSORHASH_END_RUNS sets the number of runs: a few here, 50 before a release.
 """
 
 import os
@@ -36,7 +36,7 @@ def filled(group=None):
     return made
 
 def destroy(moment):
-    # Both ranks are done with their messages: one that closes earlier could cut the other off.
+    # Wait until both ranks have sent everything: closing early could cut off the other.
     open(f"{folder}/{moment}-{rank}", "w").close()
     while not all(os.path.exists(f"{folder}/{moment}-{r}") for r in range(2)):
         time.sleep(0.01)
@@ -45,7 +45,7 @@ def destroy(moment):
 begin("store")
 """
 
-# The table is a global: it is there until the interpreter goes.
+# The table is a global, so it lives until the interpreter exits.
 WITH_A_TABLE = """
 table = filled()
 assert table.size() == 1000
@@ -58,7 +58,7 @@ def refused(call, *arguments):
         call(*arguments)
     except RuntimeError as error:
         assert "process_group: destroyed by torch.distributed" in str(error), error
-        assert "still there in .local" in str(error), error
+        assert "still in .local" in str(error), error
         return
     raise AssertionError("nothing was raised")
 
@@ -87,7 +87,7 @@ destroy("end")
 
 
 def run_ranks(program, folder):
-    """Runs the program as two ranks, in processes of their own; fails unless both end well."""
+    """Runs the program as two ranks in separate processes; both must exit cleanly."""
     folder.mkdir()
     file = folder / "program.py"
     file.write_text(BEGIN + textwrap.dedent(program))
@@ -109,5 +109,5 @@ def test_the_process_ends_cleanly_with_a_table_alive(tmp_path, run):
     run_ranks(WITH_A_TABLE, tmp_path / f"run-{run}")
 
 
-def test_a_table_keeps_no_group_alive_and_says_so_afterwards(tmp_path):
+def test_a_table_keeps_no_group_alive_and_says_so_when_the_group_is_gone(tmp_path):
     run_ranks(AFTERWARDS, tmp_path / "afterwards")

@@ -1,4 +1,4 @@
-"""A rank dies in the middle of a call: the others raise in time, and keep what they own."""
+"""If a rank dies during a call, the others raise in time and keep their entries."""
 
 import pytest
 
@@ -18,7 +18,7 @@ TIMEOUT = 8
 
 def table_of(rank, store):
     torch.set_num_threads(1)
-    # Starting may take long on a busy machine; only the table's own group is short of patience.
+    # Starting may take long on a busy machine; only the table's own group has a short timeout.
     start = datetime.timedelta(seconds=180)
     where = f"file://{store}"
     dist.init_process_group("gloo", init_method=where, rank=rank, world_size=3, timeout=start)
@@ -26,7 +26,7 @@ def table_of(rank, store):
     return DistributedHashMap(group, 0, "int64", (), "int64", ())
 
 def dying_at(table, moment):
-    # Rank 2 dies right before its `moment`-th message of the calls that follow.
+    # Rank 2 dies right before the `moment`-th message of the following calls.
     sent = 0
     def counting(send):
         def send_or_die(*arguments, **options):
@@ -54,7 +54,7 @@ def run(rank, store, moment):
         assert f"rank {rank} of 3" in str(error), error
     assert time.monotonic() - start < TIMEOUT + 10
 
-    # What it owned is there; of the call, everything that came to this rank or nothing.
+    # The rank keeps its entries, and has all or none of its rows of the failed call.
     table.local.validate()
     now = dict(zip(*[part.tolist() for part in table.items()]))
     assert mine.items() <= now.items()
@@ -84,7 +84,7 @@ def save(rank, store, moment, folder):
         assert f"rank {rank} of 3" in str(error), error
 
 def child(run, *arguments):
-    # Forked, so that torch is imported once and not by every rank.
+    # Fork, so that torch is imported once and not by every rank.
     process = os.fork()
     if process == 0:
         try:
@@ -97,7 +97,8 @@ def child(run, *arguments):
 """
 
 
-# The messages of a call that adds keys: agree, rows to owners, agree on room, agree on answers, answers.
+# The messages of a call that adds keys: agree, rows to owners, agree on room, agree on results,
+# results.
 MOMENTS = (1, 2, 4, 5)
 
 
@@ -113,7 +114,7 @@ for moment in MOMENTS:
     run_program(RANKS, source, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
 
 
-def test_a_rank_that_dies_while_saving_leaves_the_old_checkpoint_or_the_new(run_program, tmp_path):
+def test_a_rank_that_dies_while_saving_leaves_the_old_or_the_new_checkpoint(run_program, tmp_path):
     # The messages of a save: agree on the folder, on the files, that rank 0 sees them, on the
     # manifest.
     main = """

@@ -1,6 +1,6 @@
-"""Groups that cannot send memory of the CPU: the table makes one of gloo beside them.
+"""Groups that cannot send CPU memory: the table creates a gloo group for itself.
 
-nccl is such a group, but needs GPUs; these are its kind as far as a machine without any can make them.
+nccl is such a group but needs GPUs; these groups imitate it on a machine without GPUs.
 """
 
 import pytest
@@ -42,20 +42,20 @@ def run(rank, backend, folder):
     assert table_of(dist.group.WORLD).process_group is table.process_group
     assert "cpu:gloo" in dist.get_backend_config(table.process_group)
     patience = table.process_group._get_backend(torch.device("cpu")).options._timeout
-    # The stand-in for a backend that keeps its patience to itself gets torch's own.
+    # The fake backend does not expose its timeout, so the new group gets torch's default.
     assert (patience == PATIENCE) == (backend != "fake"), patience
 
-    # Members alone, in the order of their group: the third process calls nothing of ours.
+    # Only members take part, in the order of their group: the third process makes no call.
     some = dist.new_group([2, 0], sort_ranks=False)
     if rank != 1:
         part = table_of(some)
         assert (part.rank, part.world_size) == (0 if rank == 2 else 1, 2)
         works(part, f"{folder}/some")
         places, new = part.insert(torch.tensor([-5]), torch.tensor([rank]))
-        assert new.item() == (rank == 2)  # of equal keys the first rank's wins, which is 2 here
+        assert new.item() == (rank == 2)  # of equal keys the first rank wins, here rank 2
 
 def child(*arguments):
-    # Forked, so that torch is imported once and not by every rank.
+    # Fork, so that torch is imported once and not by every rank.
     process = os.fork()
     if process == 0:
         try:
@@ -73,9 +73,9 @@ assert ends == [0, 0, 0], ends
 """
 
 
-# The first has no backend for the CPU at all, as nccl; the second has one that sends nothing.
+# The first has no CPU backend at all, like nccl; the second has one that sends nothing.
 @pytest.mark.parametrize("backend", ["cuda:gloo", "fake"])
-def test_a_group_that_cannot_send_memory_of_the_cpu_gets_one_beside_it(
+def test_a_group_that_cannot_send_cpu_memory_gets_a_gloo_group_beside_it(
     run_program, tmp_path, backend
 ):
     run_program(RANKS, arguments=[backend, tmp_path], GLOO_SOCKET_IFNAME="lo")

@@ -1,4 +1,4 @@
-"""Which rank owns a key: balanced, the same for equal keys, independent of the table's own hash."""
+"""Which rank owns a key: balanced, equal for equal keys, independent of the table's hash."""
 
 import numpy as np
 import pytest
@@ -40,8 +40,8 @@ def test_structured_keys_are_spread_evenly(name, ranks):
     assert np.abs(counts - counts.mean()).max() < 5 * counts.mean() ** 0.5
 
 
-# That a rank's keys do not crowd a part of its table, by the table's own probe lengths, is tested where
-# those can be seen: RankRouting in tests/unit/sharded/routing.cpp, on the rule that FROZEN freezes.
+# RankRouting in tests/unit/sharded/routing.cpp checks by probe lengths that the keys of a rank do
+# not crowd a part of its table, for the rule that FROZEN freezes.
 @pytest.mark.parametrize("ranks", [2, 3, 4, 64])
 def test_the_keys_of_one_rank_fill_shards_evenly(ranks):
     keys = np.arange(1_000_000)
@@ -62,7 +62,7 @@ def test_equal_keys_have_one_owner():
 
 
 def test_the_rule_is_frozen():
-    # Checkpoints carry its name; whoever changes these numbers changes POLICY too.
+    # Checkpoints store the rule's name: to change these numbers, change POLICY too.
     assert owners_of(np.arange(12), 8).tolist() == FROZEN
     assert owners_of(np.empty((0, 3), np.int32), 8).tolist() == []
 

@@ -1,4 +1,4 @@
-"""Every key dtype in every shape, every value dtype, however the dtype is named."""
+"""Every key dtype in every shape, every value dtype, under every name of a dtype."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_lists_round_to_bfloat16_to_nearest_even():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_floats_are_no_key_dtypes(dtype):
+def test_half_floats_are_not_key_dtypes(dtype):
     with pytest.raises(TypeError, match=f"key_dtype.*{dtype}"):
         tensorhash.HashSet(1, dtype, ())
     with pytest.raises(TypeError, match="array"):
@@ -114,7 +114,7 @@ def test_half_floats_are_no_key_dtypes(dtype):
     "dtype",
     ["complex64", "int63", "", None, object(), 5, np.complex128, "O", "U5", "datetime64[s]"],
 )
-def test_what_is_no_dtype_is_a_type_error_by_name(dtype):
+def test_an_unknown_dtype_is_a_type_error_that_names_it(dtype):
     with pytest.raises(TypeError, match="key_dtype"):
         tensorhash.HashSet(1, dtype, ())
     with pytest.raises(TypeError, match="value_dtype"):
@@ -126,14 +126,14 @@ def test_undefined_is_no_dtype():
         o3c.HashSet(1, o3c.undefined, ())
 
 
-def test_torch_dtypes_that_tables_do_not_have_are_refused():
+def test_torch_dtypes_that_tables_lack_are_refused():
     torch = pytest.importorskip("torch")
     for dtype in (torch.complex64, torch.float8_e4m3fn):
         with pytest.raises(TypeError, match="key_dtype"):
             tensorhash.HashSet(1, dtype, ())
 
 
-def test_big_endian_dtypes_name_the_native_table():
+def test_big_endian_dtypes_make_a_native_table():
     assert tensorhash.HashSet(1, ">i4", ()).key_tensor().dtype == np.dtype("int32")
 
 

@@ -19,7 +19,7 @@ def table():
     return made
 
 
-# What is called, the class of the error, then words of its message; "a|b" is either of two.
+# The call, the class of the error, then words of its message; "a|b" matches either.
 CASES = {
     "key dtype": (lambda t: t.insert(K.astype("f8"), V), TypeError, "keys", "int64", "float64"),
     "key cast": (lambda t: t.find(K.astype("f8")), TypeError, 'keys.astype("int64")'),
@@ -191,12 +191,12 @@ def test_values_of_several_columns_are_named_by_number():
         made.insert([1], ([300], [1]))
 
 
-def test_a_bad_key_is_found_behind_many_good_ones():
+def test_a_bad_key_is_found_after_many_good_ones():
     with pytest.raises(ValueError, match="row 999"):
         table().find([[i] for i in range(999)] + [[-(2**63) - 1]])
 
 
-def test_a_table_without_values_is_told_what_works_for_its_kind():
+def test_an_error_about_values_says_what_works_for_the_kind_of_table():
     from tensorhash import BoundedHashMap, HashMap, ShardedBoundedHashMap, ShardedHashMap
 
     with pytest.raises(TypeError, match="for keys without values use HashSet$"):

@@ -1,4 +1,7 @@
-"""pandas, polars and Arrow: a column or frame is read exactly, or refused with a way that works."""
+"""pandas, polars and Arrow: a column or frame is read exactly or refused with working advice.
+
+Over 400 lines: all tests share the frames and the table of calls.
+"""
 
 import re
 
@@ -30,7 +33,7 @@ def _arrow():
     return pytest.importorskip("pyarrow")
 
 
-# How each library makes a column of a list, where None is a null, with a dtype by NumPy's name.
+# How each library makes a column from a list (None is a null) and a dtype by NumPy's name.
 def _polars_dtype(name):
     return getattr(_polars(), name.title().replace("Uint", "UInt"))
 
@@ -68,7 +71,7 @@ def frame(kind, columns, dtypes):
 
 
 def way_out(message, **names):
-    """Runs the code that a message offers after "pass", "with" or "cast with"."""
+    """Runs the code that a message suggests after "pass", "with" or "cast with"."""
     code = re.search(
         r"(?:pass|with) ((?:np|pa|torch|array|keys|points)\b.*?)(?:$|, or | or fill|: )", message
     )
@@ -236,9 +239,9 @@ TEXTS = {
 @pytest.mark.parametrize("kind", TEXTS)
 def test_strings_are_refused_with_a_way_in_that_works(kind):
     keys = TEXTS[kind]()
-    with pytest.raises(TypeError, match="keys: expected.*strings are keys as rows of") as error:
+    with pytest.raises(TypeError, match="keys: expected.*strings can be keys as rows of") as error:
         th.HashSet(4, "int64", ()).insert(keys)
-    with pytest.raises(TypeError, match="array: expected.*strings are keys as rows of"):
+    with pytest.raises(TypeError, match="array: expected.*strings can be keys as rows of"):
         th.unique(keys)
     rows = way_out(str(error.value), keys=keys)
     assert th.unique(rows, return_inverse=True)[1].tolist() == [0, 1, 0]
@@ -346,7 +349,7 @@ def test_arrays_of_fixed_width_are_rows():
             th.unique(array)
 
 
-def test_what_has_no_numbers_yet_is_refused_by_name():
+def test_data_without_numbers_yet_is_refused_by_name():
     polars, arrow = _polars(), _arrow()
     with pytest.raises(TypeError, match=r"array: .*LazyFrame; pass array\.collect\(\)"):
         th.unique(polars.LazyFrame({"a": [1]}))
@@ -370,7 +373,7 @@ def test_what_has_no_numbers_yet_is_refused_by_name():
 
 def test_frames_of_other_libraries_are_not_read_as_floats():
     class Foreign:
-        """As a library that we do not know: its integers become floats on the way to NumPy."""
+        """Like an unknown library: its integers become floats on the way to NumPy."""
 
         def __init__(self, **attributes):
             vars(self).update(attributes)
@@ -385,7 +388,7 @@ def test_frames_of_other_libraries_are_not_read_as_floats():
     assert len(th.unique(Foreign(dtype="float64"))) == 2
 
 
-def test_what_only_arrow_can_read_says_so():
+def test_data_that_only_arrow_can_read_is_refused_with_that_reason():
     class Stream:
         def __arrow_c_stream__(self, requested_schema=None):
             return _arrow().table({"a": [1, 2, 1]}).__arrow_c_stream__(requested_schema)
@@ -453,7 +456,7 @@ def test_a_distributed_table_reads_columns_exactly_and_refuses_nulls(run_program
 
 
 @pytest.mark.parametrize("kind", ["polars", "arrow", "arrow chunks"])
-def test_a_null_inside_a_row_is_named_by_its_row_and_dropped_as_advised(kind):
+def test_a_null_inside_a_row_names_the_row_and_the_advice_drops_it(kind):
     rows = [[1, 2], [3, None], [5, 6]]
     if kind == "polars":
         keys = _polars().Series(rows, dtype=_polars().Array(_polars().Int64, 2))

@@ -1,4 +1,4 @@
-"""NumPy, torch, JAX, lists and core tensors: in without loss, out in the framework that came."""
+"""NumPy, torch, JAX, lists and core tensors: in without loss, out in the caller's framework."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ TABLES = {
 
 @pytest.mark.parametrize("home", TABLES)
 @pytest.mark.parametrize("source", MAKERS)
-def test_results_come_in_the_framework_of_the_keys_and_views_in_the_tables(source, home):
+def test_results_use_the_framework_of_the_keys_and_views_that_of_the_table(source, home):
     make, source_type = MAKERS[source]
     dtype, home_type = TABLES[home]
     table = tensorhash.HashMap(4, dtype, (2,), dtype, ())
@@ -54,7 +54,7 @@ def test_results_come_in_the_framework_of_the_keys_and_views_in_the_tables(sourc
 
 
 @pytest.mark.parametrize("home", TABLES)
-def test_lists_give_the_framework_of_the_table(home):
+def test_results_for_lists_use_the_framework_of_the_table(home):
     dtype, home_type = TABLES[home]
     table = tensorhash.HashMap(4, dtype, (), dtype, ())
     for result in (
@@ -156,7 +156,7 @@ def test_torch_tensors_that_are_sparse_meta_or_conjugate_are_refused_or_resolved
     assert floats.keys().tolist() == [-2, -4]
 
 
-def test_torch_casts_are_named_in_torchs_words():
+def test_torch_casts_are_suggested_in_torchs_words():
     table = tensorhash.HashSet(4, torch.int64, ())
     with pytest.raises(TypeError, match=r"keys: expected int64, got int32.*to\(torch\.int64\)"):
         table.insert(torch.zeros(3, dtype=torch.int32))
@@ -170,7 +170,7 @@ def test_bool_and_unsigned_tensors_of_torch():
         assert table.keys().dtype == dtype
 
 
-def test_both_capsule_names_of_dlpack_are_keys():
+def test_both_kinds_of_dlpack_capsule_are_accepted():
     tensor = torch.arange(4)
     table = tensorhash.HashSet(4, "int64", ())
     for capsule in (tensor.__dlpack__(), tensor.__dlpack__(max_version=(1, 0))):
@@ -192,7 +192,7 @@ class OnlyDlpack:
 
 
 class OldDlpack(OnlyDlpack):
-    """One from before DLPack had versions."""
+    """An array from before DLPack had versions."""
 
     def __dlpack__(self, stream=None):
         return self.array.__dlpack__()
@@ -222,14 +222,14 @@ def test_arrays_of_pythons_array_module_go_in():
     same(np.asarray(table.insert(array.array("q", [5, 6, 5]))[0]), np.int32([0, 1, 0]))
 
 
-def test_jax_tracers_are_refused_with_a_sentence():
+def test_jax_tracers_are_refused_with_a_message():
     table = tensorhash.HashSet(4, "int32", ())
     with pytest.raises(TypeError, match="keys.*jit"):
         jax.jit(lambda keys: table.insert(keys)[0])(jnp.array([1, 2], dtype=jnp.int32))
     assert table.size() == 0
 
 
-def test_jax_without_64_bits_is_told_a_cast_that_works():
+def test_jax_without_64_bits_gets_advice_on_a_cast_that_works():
     assert not jax.config.jax_enable_x64
     keys = jnp.array([5, 6, 5], dtype=jnp.int32)
     table = tensorhash.HashSet(4, "int64", ())

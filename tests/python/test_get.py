@@ -31,19 +31,19 @@ def test_a_number_fills_the_rows_of_missing_keys(default):
 
 
 @pytest.mark.parametrize("default", [[7, 8], (7, 8), np.float32([7, 8])])
-def test_a_row_stands_for_missing_keys(default):
+def test_a_row_is_the_default_of_missing_keys(default):
     expected = np.float32([[7, 8], [3, 30], [7, 8]])
     same(small().get([9, 3, 8], default=default), expected)
 
 
-def test_one_row_per_key_stands_for_missing_keys():
+def test_one_row_per_key_is_the_default_of_missing_keys():
     default = np.arange(6, dtype=np.float32).reshape(3, 2)
     same(small().get([9, 3, 8], default=default), np.float32([[0, 1], [3, 30], [4, 5]]))
     same(small().get([9, 3, 8], default.tolist()), np.float32([[0, 1], [3, 30], [4, 5]]))
     same(small().get([9, 3, 8], default[::-1]), np.float32([[4, 5], [3, 30], [0, 1]]))
 
 
-def test_as_many_keys_as_elements_in_a_row_stay_unambiguous():
+def test_a_default_is_unambiguous_if_keys_and_row_elements_are_equally_many():
     # Two keys and rows of two: [2] is a row, [2, 2] one row per key.
     same(small().get([8, 9], default=np.float32([7, 8])), np.float32([[7, 8], [7, 8]]))
     same(

@@ -1,4 +1,4 @@
-"""The shared libraries are hardened: stack protector, FORTIFY, full RELRO, a stack that is not executable."""
+"""The shared libraries are hardened: stack protector, FORTIFY, full RELRO, non-executable stack."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_libraries_are_hardened(library):
     assert found.fortified, "expected calls of checked functions, as __memcpy_chk"
 
 
-def test_a_library_without_the_flags_is_told_apart(tmp_path):
-    """The reader itself, on what a compiler makes without and with the flags."""
+def test_a_library_without_the_flags_is_noticed(tmp_path):
+    """Checks the reader on what a compiler makes without and with the flags."""
     compiler = shutil.which("cc") or shutil.which("c++")
     if compiler is None:
         pytest.skip("no compiler on this machine")

@@ -1,4 +1,4 @@
-"""HashMap: names, keyword names, what each call returns."""
+"""HashMap: names, keyword names, and the result of each call."""
 
 import inspect
 
@@ -39,7 +39,7 @@ def test_the_constructor_takes_open3ds_keyword_names():
     assert [view.shape for view in several.value_tensors()] == [(3, 2), (3,)]
 
 
-def test_several_columns_may_be_given_at_the_place_of_one():
+def test_several_columns_may_be_given_in_place_of_one():
     table = HashMap(10, "int64", (3), ("int64", "float64"), ((1), (1)), "cpu")
     assert [view.dtype for view in table.value_tensors()] == [np.int64, np.float64]
 
@@ -88,7 +88,7 @@ def test_a_negative_capacity_is_a_value_error(capacity):
 
 
 @pytest.mark.parametrize("capacity", [1.5, "4", None, [4]])
-def test_a_capacity_that_is_no_integer_is_a_type_error(capacity):
+def test_a_capacity_that_is_not_an_integer_is_a_type_error(capacity):
     with pytest.raises(TypeError, match="init_capacity"):
         tensorhash.HashSet(capacity, "int64", ())
 
@@ -102,7 +102,7 @@ def test_an_element_without_elements_is_a_value_error(shape):
 
 
 @pytest.mark.parametrize("shape", [(-1,), (2, -3), "3", 1.5, None, (1.5,)])
-def test_a_shape_that_is_none_is_refused(shape):
+def test_an_invalid_shape_is_refused(shape):
     with pytest.raises((TypeError, ValueError), match="shape"):
         HashMap(1, "int64", shape, "int64", ())
 
@@ -120,7 +120,7 @@ def test_the_cpu_has_many_names(device):
     assert not table.is_cuda
 
 
-def test_a_device_that_is_no_device_is_refused():
+def test_an_unknown_device_is_refused():
     for device in ("gpu:0", "", "cpu:x", "cpu:-1", "tpu"):
         with pytest.raises(ValueError, match="device"):
             tensorhash.HashSet(1, "int64", (), device)
@@ -243,7 +243,7 @@ def test_clone_is_independent():
     same(table.get([[1]]), np.float32([[1, 10]]))
 
 
-def test_to_and_cpu_share_unless_a_copy_is_asked_for():
+def test_to_and_cpu_share_unless_a_copy_is_requested():
     table = small()
     for same_table in (table.cpu(), table.to("cpu"), table.to(device="cpu:0", copy=False)):
         same_table.insert([[50]], [[5, 5]])
@@ -263,7 +263,7 @@ def test_memory_usage_names_its_parts():
     assert usage["values"] >= 16_000
 
 
-def test_every_call_of_the_interface_is_there_under_its_name():
+def test_a_hash_map_has_all_its_methods():
     names = """insert activate find insert_or_assign accumulate erase contains get keys items
     from_items load compact active_buf_indices key_tensor value_tensor value_tensors reserve size
     capacity clear clone to cpu cuda save device is_cpu is_cuda memory_usage validate"""

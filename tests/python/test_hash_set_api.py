@@ -1,4 +1,4 @@
-"""HashSet: a map without values, less the calls that need them."""
+"""HashSet: a map without values and without the calls that need them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""T43, rule 8: imports in any order, with real work on both sides; nothing heavy comes along."""
+"""Rule 8: imports work in any order, with real work on both sides, and import nothing heavy."""
 
 import pytest
 from conftest import is_installed
@@ -34,7 +34,7 @@ def use_scipy():
 
 @pytest.mark.parametrize("other", ["torch", "jax", "scipy"])
 @pytest.mark.parametrize("first", ["tensorhash", "other"])
-def test_t43_rule_08_both_import_orders_work(run_program, other, first):
+def test_rule_08_both_import_orders_work(run_program, other, first):
     if not is_installed(other):
         pytest.skip(f"{other} is not installed")
     names = ["tensorhash", other] if first == "tensorhash" else [other, "tensorhash"]
@@ -42,7 +42,7 @@ def test_t43_rule_08_both_import_orders_work(run_program, other, first):
     run_program(WORK, *calls, *calls)
 
 
-def test_t43_importing_tensorhash_imports_no_framework(run_program):
+def test_importing_tensorhash_imports_no_framework(run_program):
     run_program(
         """
         import sys
@@ -58,8 +58,8 @@ def test_t43_importing_tensorhash_imports_no_framework(run_program):
     )
 
 
-def test_t43_numpy_is_all_that_is_needed(run_program):
-    # Every other package is hidden from the import.
+def test_numpy_is_the_only_requirement(run_program):
+    # All other packages are hidden from imports.
     run_program(
         """
         import sys
@@ -94,7 +94,7 @@ def test_t43_numpy_is_all_that_is_needed(run_program):
     )
 
 
-def test_t43_submodules_load_on_first_access(run_program):
+def test_submodules_load_on_first_access(run_program):
     run_program(
         """
         import sys
@@ -120,7 +120,7 @@ def test_t43_submodules_load_on_first_access(run_program):
     )
 
 
-def test_t43_submodules_on_torch_load_it_when_they_are_used(run_program):
+def test_submodules_that_need_torch_import_it_on_first_use(run_program):
     pytest.importorskip("torch")
     run_program(
         """
@@ -149,7 +149,7 @@ sys.meta_path.insert(0, Hide())
 
 
 @pytest.mark.parametrize("name", ["torch", "distributed", "tensorflow"])
-def test_t43_a_part_without_its_package_says_what_to_install(run_program, name):
+def test_a_submodule_without_its_package_says_what_to_install(run_program, name):
     package = "tensorflow" if name == "tensorflow" else "torch"
     run_program(
         HIDE,
@@ -178,7 +178,7 @@ def test_t43_a_part_without_its_package_says_what_to_install(run_program, name):
     )
 
 
-def test_t43_tools_that_ask_for_every_name_meet_no_missing_package(run_program):
+def test_tools_that_read_every_name_meet_no_missing_package(run_program):
     run_program(
         """
         import importlib.util, inspect

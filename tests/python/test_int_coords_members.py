@@ -1,4 +1,4 @@
-"""What IntCoords took over from WarpConvNet: grid, strides, prune and sort."""
+"""Members of IntCoords that follow WarpConvNet: grid, strides, prune and sort."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def items(coords):
     return [np.asarray(coords[item]).tolist() for item in range(coords.batch_size)]
 
 
-def test_positional_order_is_theirs_and_the_grid_is_kept():
+def test_positional_order_is_warpconvnets_and_the_grid_is_kept():
     coords = IntCoords(ROWS, [0, 150, 150, 400], 0.05, (2, 2, 4), "cpu", voxel_origin=[1, 2, 3])
     same = [coords.unique(), coords.sort(), coords.expand(2), coords.prune(ROWS[:, 0] > 0)]
     for made in [coords, *same]:
@@ -35,7 +35,7 @@ def test_positional_order_is_theirs_and_the_grid_is_kept():
     assert per_axis.voxel_origin.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_what_goes_out_is_a_copy():
+def test_results_are_copies():
     coords = IntCoords(ROWS, voxel_origin=[1, 2, 3])
     coords.voxel_origin[0] = 9
     coords.batched_tensor[0] = 9
@@ -70,16 +70,16 @@ def test_prune_keeps_rows_in_order_and_empty_items(take):
     assert IntCoords([]).prune(np.empty(0, bool)).batch_size == 1
 
 
-def test_prune_refuses_what_is_no_mask():
+def test_prune_refuses_arguments_that_are_not_masks():
     coords = IntCoords(ROWS)
     with pytest.raises(TypeError, match="mask: expected bool, got int64; pass mask != 0"):
         coords.prune(np.arange(400))
-    with pytest.raises(ValueError, match=r"mask: expected shape \(400,\), a row each, got \(3,\)"):
+    with pytest.raises(ValueError, match=r"mask: expected shape \(400,\), one per row, got \(3,\)"):
         coords.prune(np.ones(3, bool))
 
 
 def code(row, least, axes):
-    """The Morton code by plain Python: axis axes[0] has the lowest bit of each group."""
+    """The Morton code in plain Python: axis axes[0] has the lowest bit of each group."""
     number = 0
     for bit in range(70):
         for place, axis in enumerate(axes):
@@ -126,7 +126,7 @@ def test_sort_of_other_numbers_of_axes_and_of_no_rows():
         IntCoords(ROWS).sort("hilbert")
 
 
-def test_stride_coords_takes_an_order_in_third_place():
+def test_stride_coords_takes_an_order_as_third_argument():
     batched = np.column_stack([np.arange(400) % 3, ROWS]).astype(np.int32)
     plain, offsets = stride_coords(batched, 2)
     for order in (POINT_ORDERING.MORTON_XYZ, "morton_zyx"):

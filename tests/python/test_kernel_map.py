@@ -1,4 +1,4 @@
-"""Kernel maps: every pair exactly once, in the frozen order, by every path."""
+"""Kernel maps: every pair exactly once, in the frozen order, on every path."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("size, dilation, center", KERNELS, ids=str)
-def test_every_kernel_gives_what_brute_force_gives(size, dilation, center):
+def test_every_kernel_gives_the_map_of_brute_force(size, dilation, center):
     rng = np.random.default_rng(sum(size))
     axes = len(size)
     low, high = (-8, 8) if axes < 4 else (-2, 3)
@@ -50,7 +50,7 @@ def test_every_kernel_gives_what_brute_force_gives(size, dilation, center):
 
 @pytest.mark.parametrize("size", [(3, 3, 3), (2, 2, 2), (5, 5, 5), (2, 3), (3, 3, 2, 1)], ids=str)
 @pytest.mark.parametrize("ratio", [2, 4, 3])
-def test_strided_maps_join_what_the_ratio_says(size, ratio):
+def test_strided_maps_pair_rows_by_the_ratio(size, ratio):
     rng = np.random.default_rng(ratio)
     axes = len(size)
     coords = random_coords(rng, 400, axes, -9, 9)
@@ -69,8 +69,10 @@ def test_a_large_cube_has_all_its_offsets():
     [("merge", (128, 128, 64), 4096), ("blocks", (16, 16, 16), 530_000)],
 )
 def test_offsets_times_rows_may_exceed_32_bits(strategy, size, rows):
-    """One input, which every row reaches under one offset. The paths that look up would take ten seconds: they think of
-    every offset of every row."""
+    """One input, which every row reaches under one offset.
+
+    Other paths would take ten seconds, because they visit every offset of every row.
+    """
     rng = np.random.default_rng(2)
     back = np.column_stack([rng.integers(0, extent, rows) for extent in size])
     outs = np.concatenate([np.zeros((rows, 1)), -back], axis=1).astype(np.int32)
@@ -119,7 +121,7 @@ def test_memory_follows_the_pairs_not_offsets_times_rows(run_program, strategy):
 
 @pytest.mark.parametrize("high", [8, 20])
 def test_mirrored_groups_ascend_however_the_rows_are_ordered(high):
-    """Rows of one block, or block by block, are in order for the blocks path; their mirrors are not."""
+    """Rows in block order are sorted for the blocks path, but their mirrored pairs are not."""
     rng = np.random.default_rng(10)
     coords = random_coords(rng, 200, 3, 0, high)
     by_batch = coords[np.argsort(coords[:, 0], kind="stable")]
@@ -140,7 +142,7 @@ def test_nothing_wraps_around_at_the_edge_of_the_range(edge):
     check_all(wide, wide, [1] * 6, (3, 3, 1, 1, 1, 3))
 
 
-def test_batches_never_meet_and_may_be_empty_or_many():
+def test_batches_never_mix_and_may_be_empty_or_many():
     rng = np.random.default_rng(3)
     coords = random_coords(rng, 400, 3, -4, 4, batches=3)
     coords[coords[:, 0] == 1, 0] = 600  # batch 1 is empty, and one is above the packed range
@@ -187,7 +189,7 @@ def test_repeated_in_rows_are_refused_or_the_first_counts():
         )
 
 
-def test_identity_is_known_only_when_coordinates_are_truly_equal():
+def test_identity_is_reported_only_if_coordinates_are_truly_equal():
     rng = np.random.default_rng(6)
     coords = random_coords(rng, 100, 3)
     index = lambda *a, **k: thc.generate_kernel_map(*a, **k).identity_map_index  # noqa: E731
@@ -199,7 +201,7 @@ def test_identity_is_known_only_when_coordinates_are_truly_equal():
     for mixed in [(3, 2, 3), (2, 3, 3), (3, 3, 4)]:
         assert index(coords, coords, 1, mixed) is None
     assert index(coords, coords, 1, 3, kernel_center_offset=(0, 0, 0)) == 0
-    # As many outputs as inputs, and still no identity: each voxel has a cell of its own.
+    # As many outputs as inputs, but no identity: each voxel has its own cell.
     sparse = np.int32([[0, 1, 1, 1], [0, 11, 11, 11]])
     made = thc.generate_kernel_map(sparse, sparse // np.int32([1, 2, 2, 2]), 2, 3)
     assert made.identity_map_index is None
@@ -230,7 +232,7 @@ def test_skipping_the_symmetric_half_keeps_the_first_groups(size):
             thc.generate_kernel_map(coords, other, stride, kernel, skip_symmetric_kernel_map=True)
 
 
-def test_both_methods_take_dilation_and_give_one_map():
+def test_both_methods_take_dilation_and_give_the_same_map():
     coords = random_coords(np.random.default_rng(8), 200, 3, -5, 5)
     for dilation in (1, (2, 1, 2)):
         expected = pairs_of(
@@ -270,7 +272,7 @@ coords_2d = st.lists(
 
 
 @given(ins=coords_2d, outs=coords_2d, x=axis_sizes, y=axis_sizes, ratio=st.integers(1, 3))
-def test_any_small_map_gives_what_brute_force_gives(ins, outs, x, y, ratio):
+def test_any_small_map_is_that_of_brute_force(ins, outs, x, y, ratio):
     ins = np.array(ins, np.int32).reshape(-1, 3)
     outs = np.array(outs, np.int32).reshape(-1, 3)
     size, dilation = [x[0], y[0]], [x[1], y[1]]

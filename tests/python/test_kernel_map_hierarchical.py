@@ -1,4 +1,4 @@
-"""The hierarchical path: what it looks up, what it takes, and the table it is given."""
+"""The hierarchical path: its probes, the arguments that it accepts, and the table it is given."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import tensorhash.coords as thc
 
 
 def expected_probes(ins, outs, ratio, size, stride):
-    """(coarse cells that the kernels reach, offsets that fall into occupied ones)."""
+    """(coarse cells that the kernels reach, offsets that fall into occupied cells)."""
     cells = {(b, *(np.array(p) // stride)) for b, *p in ins.tolist()}
     offsets = np.array(offsets_of(size))
     coarse = fine = 0
@@ -21,7 +21,7 @@ def expected_probes(ins, outs, ratio, size, stride):
 
 @pytest.mark.parametrize("size", [(3, 3, 3), (7, 7, 7), (1, 5, 9), (5, 1, 13)], ids=str)
 @pytest.mark.parametrize("ratio", [1, 2])
-def test_probes_are_its_coarse_cells_and_the_offsets_in_occupied_ones(size, ratio):
+def test_probes_are_the_coarse_cells_and_the_offsets_in_occupied_ones(size, ratio):
     rng = np.random.default_rng(1)
     ins = random_coords(rng, 200, 3, -20, 20)
     outs = random_coords(rng, 150, 3, -20, 20)
@@ -40,7 +40,7 @@ def test_probes_are_its_coarse_cells_and_the_offsets_in_occupied_ones(size, rati
         ({"kernel_center_offset": (0, 1, 1)}, "kernel_center_offset: axis 0: .*middle, 1, got 0"),
     ],
 )
-def test_what_it_cannot_take_is_refused_by_axis(arguments, text):
+def test_unsupported_kernels_are_refused_by_axis(arguments, text):
     coords = random_coords(np.random.default_rng(2), 50, 3)
     with pytest.raises(ValueError, match=text):
         thc.generate_kernel_map(
@@ -54,7 +54,7 @@ def test_it_takes_three_axes():
         thc.generate_kernel_map(coords, coords, 1, 3, strategy="hierarchical")
 
 
-def test_the_warpconvnet_strategy_goes_hierarchical_from_125_offsets_on():
+def test_the_warpconvnet_strategy_is_hierarchical_from_125_offsets_on():
     coords = random_coords(np.random.default_rng(4), 50, 3)
     path = lambda size, **k: (  # noqa: E731
         thc.generate_kernel_map(coords, coords, 1, size, strategy="warpconvnet", **k).strategy
@@ -96,7 +96,7 @@ def test_eleven_cubed_and_unequal_footprints_need_no_other_stride():
         assert made.identity_map_index == len(made) // 2
 
 
-def test_the_first_of_repeated_rows_stands_for_all_in_a_table():
+def test_in_a_table_the_first_of_repeated_rows_counts():
     coords = random_coords(np.random.default_rng(7), 100, 3, -3, 4)
     twice = np.concatenate([coords, coords[:40]])
     for table in tables_of(twice):

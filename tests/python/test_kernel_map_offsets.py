@@ -1,4 +1,4 @@
-"""Kernel maps for any list of offsets, against every pair of rows."""
+"""Kernel maps for any list of offsets, compared with all pairs of rows."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def random_rows(count, axes=3, seed=0, reach=6, batches=2):
 
 
 def every_pair(rows_in, rows_out, offsets, stride):
-    """The groups by plain Python."""
+    """The groups in plain Python."""
     first = {}
     for i, row in enumerate(rows_in.tolist()):
         first.setdefault(tuple(row), i)
@@ -50,7 +50,7 @@ def test_every_offset_gets_its_pairs(threads, axes, stride):
     rows_in, rows_out = random_rows(600, axes, reach=3), random_rows(500, axes, 1, reach=3)
     offsets = np.random.default_rng(2).integers(-3, 4, (23, axes + 1))
     offsets[:, 0] = 0
-    offsets[5] = offsets[11]  # one may come twice
+    offsets[5] = offsets[11]  # offsets may repeat
     made = kernel_map_from_offsets(rows_in, rows_out, offsets, stride)
     check(made, every_pair(rows_in, rows_out, offsets, stride))
     assert (made.num_in, made.num_out) == (len(rows_in), len(rows_out))
@@ -131,7 +131,7 @@ def test_a_torch_convolution_over_a_cross():
         (
             [[1, 0, 0, 0]],
             {},
-            "kernel_offsets: row 0, column 0: expected 0, a map joins rows of one",
+            "kernel_offsets: row 0, column 0: expected 0, because a map joins",
         ),
         ([[0, 0, 0]], {}, r"kernel_offsets: expected shape \(N, 4\), got \(1, 3\)"),
         ([[0.5, 0, 0, 0]], {}, "kernel_offsets"),

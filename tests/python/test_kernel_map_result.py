@@ -1,4 +1,4 @@
-"""The result of a kernel map: its forms, its frameworks, its errors; and views that were written to."""
+"""The result of a kernel map: its forms, frameworks and errors, and views that were overwritten."""
 
 import re
 
@@ -110,7 +110,7 @@ def test_a_transposed_map_keeps_every_pair_of_repeated_out_rows(coords):
     assert len(out_rows) == len(np.unique(made.in_maps))
 
 
-def test_torch_goes_in_and_comes_out(coords):
+def test_torch_in_torch_out(coords):
     torch = pytest.importorskip("torch")
     expected = pairs_of(coords, coords, [1] * 3, (3, 3, 3))
     made = thc.generate_kernel_map(torch.from_numpy(coords), torch.from_numpy(coords), 1, 3)
@@ -120,7 +120,7 @@ def test_torch_goes_in_and_comes_out(coords):
     check_map(made, expected)
 
 
-def test_any_layout_of_coordinates_gives_one_map(coords):
+def test_any_layout_of_coordinates_gives_the_same_map(coords):
     expected = pairs_of(coords, coords, [1] * 3, (3, 3, 3))
     wide = np.zeros((2 * len(coords), 9), np.int32)
     wide[::2, 1::2] = coords
@@ -138,7 +138,7 @@ def test_any_layout_of_coordinates_gives_one_map(coords):
 
 
 @pytest.mark.parametrize("form", ["pair_table", "pair_mask", "to_csr", "transpose"])
-def test_maps_that_were_written_to_are_refused_not_followed(coords, form):
+def test_overwritten_maps_are_refused_not_followed(coords, form):
     for spoil in (
         lambda made: made.in_maps.__setitem__(5, 10**9),
         lambda made: made.in_maps.__setitem__(5, -1),
@@ -257,7 +257,7 @@ def test_empty_lists_are_no_rows():
     assert len(thc.generate_kernel_map([], [], (1, 1), 3)) == 9
 
 
-def test_numbers_beyond_64_bits_and_places_that_are_no_ints_are_named():
+def test_numbers_beyond_64_bits_and_group_indices_that_are_not_ints_are_named():
     coords = np.int32([[0, 1, 2, 3]])
     for name in ("kernel_size", "in_to_out_stride_ratio", "kernel_dilation"):
         for number in (2**70, (1, 2**70, 1)):

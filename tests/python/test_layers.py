@@ -1,4 +1,4 @@
-"""Every #include of the library stays in its layer or goes to one that the layer knows.
+"""Every #include of the library stays in its layer or goes to a layer that it knows.
 
 The layers are the rows of the table in docs/architecture.md.
 """
@@ -51,7 +51,7 @@ def relative(path: Path) -> str:
 
 
 def layer_of(file: str) -> Layer:
-    """The layer that names the file or, if none does, the innermost folder around it."""
+    """The layer that names the file; otherwise that of the innermost folder around it."""
     entries = [(entry, layer) for layer in LAYERS for entry in layer.files]
     fits = [
         (e, layer) for e, layer in entries if file == e or (e[-1] == "/" and file.startswith(e))
@@ -61,7 +61,7 @@ def layer_of(file: str) -> Layer:
 
 
 def includes(path: Path) -> list[str]:
-    """The files of the library that this one includes."""
+    """The files of the library that this file includes."""
     found = []
     for line in re.findall(r"^\s*#\s*include\b(.*)", path.read_text(), re.MULTILINE):
         name = re.match(r'\s*(["<])(.+?)[">]', line)
@@ -79,7 +79,7 @@ def includes(path: Path) -> list[str]:
 INCLUDES = [(relative(path), target) for path in SOURCES for target in includes(path)]
 
 
-def test_the_table_names_each_file_once_and_only_what_is_there():
+def test_the_table_names_each_file_once_and_only_existing_files():
     entries = [entry for layer in LAYERS for entry in layer.files]
     assert len(entries) == len(set(entries))
     for entry in entries:
@@ -96,8 +96,7 @@ def test_a_layer_includes_only_what_it_knows(layer):
     broken = [
         f"{file} includes {target}: {layer.name} does not know {layer_of(target).name}"
         for file, target in INCLUDES
-        if layer_of(file) is layer
-        and layer_of(target).name not in layer.knows | {layer.name}
+        if layer_of(file) is layer and layer_of(target).name not in layer.knows | {layer.name}
     ]
     assert not broken, "\n".join(broken)
 

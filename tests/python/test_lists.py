@@ -1,4 +1,4 @@
-"""Lists and tuples: every number exact or refused, and a tuple of arrays read as columns."""
+"""Lists and tuples: every number is exact or refused, and a tuple of arrays is read as columns."""
 
 import array as python_array
 from decimal import Decimal
@@ -81,7 +81,7 @@ def test_an_integer_key_is_never_rounded_to_a_float_of_the_table():
         with pytest.raises(ValueError, match=f"key: .*{dtype} holds exactly, got {bad}"):
             assert bad in table
         assert table.size() == 0
-        # Floats are rounded as everywhere, and integers that a float holds go in.
+        # Floats are rounded as usual, and integers that a float can hold are accepted.
         assert table.insert([0.1, 2**24, -(2**70), 3])[1].all()
         assert 2**24 in table
     values = th.HashMap(4, "int64", (), "float32", ())
@@ -89,7 +89,7 @@ def test_an_integer_key_is_never_rounded_to_a_float_of_the_table():
     assert values.get([1]).tolist() == [2**24]
 
 
-def test_integers_beyond_int64_are_uint64_where_that_holds_them_all():
+def test_integers_beyond_int64_are_uint64_if_all_fit():
     same(th.unique([2**63, 1, 2**63, 2**64 - 1]), np.array([2**63, 1, 2**64 - 1], np.uint64))
     same(th.HashMap.from_items([2**63 + 1, 5], [1, 2]).keys(), np.array([2**63 + 1, 5], np.uint64))
     with pytest.raises(ValueError, match=f"array: .*got both -1 and {2**63}"):
@@ -102,7 +102,7 @@ def test_integers_beyond_int64_are_uint64_where_that_holds_them_all():
 
 
 @pytest.mark.parametrize("bad", [None, "1", Decimal(1), Fraction(1, 2), np.datetime64("NaT"), b"1"])
-def test_what_is_no_number_is_refused_and_never_becomes_nan(bad):
+def test_items_that_are_not_numbers_are_refused_and_never_become_nan(bad):
     for values in ([1.0, bad], [[1], [bad]], [1, bad]):
         for call in (
             th.unique,
@@ -179,7 +179,7 @@ def test_numbers_and_lists_in_a_tuple_are_rows_as_before():
     same(th.unique((np.int64(7), np.array(3))), np.array([7, 3]))
 
 
-def test_columns_come_back_in_the_framework_of_the_first():
+def test_results_for_columns_use_the_framework_of_the_first():
     torch = pytest.importorskip("torch")
     columns = torch.tensor([1, 2, 1]), torch.tensor([5, 6, 5])
     assert torch.equal(th.unique(columns), torch.tensor([[1, 5], [2, 6]]))

@@ -1,4 +1,4 @@
-"""Memory stays flat over many tables and many cycles; memory_usage counts what is held."""
+"""Memory stays flat over many tables and many cycles; memory_usage counts all buffers."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def flat(cycle, count, warm_up, slack=6 << 20):
 """
 
 
-def test_t44_ten_thousand_tables_leave_nothing_behind(run_program):
+def test_ten_thousand_tables_leave_nothing_behind(run_program):
     source = """
 keys = np.arange(300)
 values = np.ones((300, 8), dtype=np.float32)
@@ -94,7 +94,7 @@ flat(cycle, int(sys.argv[2]), 300)
     run_program(RSS, source, arguments=[tmp_path / "file", times(3000, 1000)])
 
 
-def test_scratch_of_big_batches_is_given_back_or_reused(run_program):
+def test_scratch_of_big_batches_is_freed_or_reused(run_program):
     source = """
 keys = np.random.default_rng(0).integers(0, 1000, 500_000)
 table = tensorhash.HashMap(2000, "int64", (), "int64", ())
@@ -139,8 +139,8 @@ def test_memory_usage_grows_with_the_table_and_not_with_the_batch():
 
 @pytest.mark.parametrize("rows", [1_000_000, 10_000_000])
 @pytest.mark.parametrize(("dtype", "width", "limit"), [("int64", 1, 40), ("int32", 3, 24)])
-def test_bytes_an_entry_beyond_the_buffers(rows, dtype, width, limit):
-    """Also with all of them erased, when the free stack is as long as it can be."""
+def test_bytes_per_entry_beyond_the_buffers_are_limited(rows, dtype, width, limit):
+    """Also with all entries erased, when the free stack is longest."""
     table = tensorhash.HashSet(rows, dtype, (width,))
 
     def beyond():

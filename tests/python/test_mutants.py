@@ -1,4 +1,4 @@
-"""The planted mistakes (`make mutants`) still find the code that they replace."""
+"""The mutants (`make mutants`) still match the code that they replace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 RUNNER = runpy.run_path(str(ROOT / "tests" / "mutants" / "run.py"))
 
 
-def test_the_report_is_about_these_mistakes_and_each_was_noticed():
+def test_the_report_lists_these_mutants_and_each_was_noticed():
     lines = (ROOT / "tests" / "mutants" / "report.md").read_text().splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
     assert [row[0].removeprefix("| ") for row in rows] == [m.name for m in RUNNER["MUTANTS"]]

@@ -19,7 +19,7 @@ def squared_distances(points, queries):
 
 
 def brute_force(points, queries, radius=np.inf, k=None, batch=None, query_batch=None):
-    """(indices, distances, offsets), nearest first, of equally near ones the lower row first."""
+    """(indices, distances, offsets), nearest first; of equal distances the lower row first."""
     squared = squared_distances(points, queries)
     rows, spans = [], [0]
     for q, line in enumerate(squared):
@@ -92,8 +92,9 @@ def test_batches_never_mix_whatever_their_order(kind):
     assert_same(found, brute_force(points, queries, np.inf, 9, batch, query_batch))
 
 
-def test_batches_whose_cells_share_a_name_are_told_apart():
-    # What names are made of (src/coords/neighbours/cells.cpp): in this batch, cell 0 is named as cell 1 in batch 0.
+def test_cells_of_batches_crafted_to_share_a_key_are_told_apart():
+    # If keys were sums of these public multiples, cell 0 of this batch would have the key of cell 1
+    # of batch 0.
     step, batch_step = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
     other = np.uint64(step * pow(batch_step, -1, 2**64) % 2**64).astype(np.int64)
     found = radius_search([[1.5], [0.75]], [[0.75]], 1.0, np.array([0, other]), np.array([other]))
@@ -141,7 +142,7 @@ def test_a_point_exactly_at_the_radius_counts(radius):
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-30, 1e30, 1e140])
 def test_tiny_and_huge_coordinates_keep_their_distances(scale):
-    # A power of two keeps the oracle exact; the oracle itself would under- or overflow.
+    # A power of two keeps the oracle exact; otherwise the oracle would under- or overflow.
     factor = 2.0 ** round(np.log2(scale))
     rng = np.random.default_rng(2)
     points, queries = rng.random((200, 3)), rng.random((40, 3))
@@ -162,19 +163,19 @@ def test_cells_beyond_two_to_the_53_are_still_told_apart():
 
 
 def cpu_seconds(search, points):
-    """CPU time, which other programs on the machine hardly change."""
+    """CPU time, which other programs on the machine hardly affect."""
     began = time.process_time()
     search(points, points)
     return time.process_time() - began
 
 
 def assert_not_slower(search, points, ordinary):
-    """At most five times an ordinary cloud of as many points; quadratic would be a hundred times."""
+    """At most five times as slow as an ordinary cloud; quadratic would be a hundred times."""
     assert cpu_seconds(search, points) < 5 * cpu_seconds(search, ordinary) + 0.5
 
 
 @pytest.mark.parametrize("stray", [1e6, 1e12, 1e30, 1e149])
-def test_one_stray_point_does_not_make_it_quadratic(stray):
+def test_one_stray_point_does_not_make_the_search_quadratic(stray):
     ordinary = np.random.default_rng(3).random((40_000, 3))
     points = ordinary.copy()
     points[123] = stray
@@ -193,12 +194,12 @@ def test_distances_are_exact_down_to_2_to_the_minus_1011_of_the_largest_coordina
     for found in (knn_search(points, [[0.0]], 4), radius_search(points, [[0.0]], 1.3 * unit)):
         assert found.indices.tolist() == [3, 2, 1, 0]
         assert np.allclose(found.distances, points[found.indices, 0], rtol=1e-15, atol=0)
-    # Below, squares underflow: points so near count as equally near.
+    # Below that, squares underflow: such near points count as equally near.
     found = knn_search(points[:4] * 2.0**-28, [[0.0], [largest]], 4)
     assert found.indices[:4].tolist() == [0, 1, 2, 3] and not found.distances[:4].any()
 
 
-def test_stray_points_do_not_choose_the_axes_of_the_grid():
+def test_stray_points_do_not_determine_the_axes_of_the_grid():
     ordinary = np.zeros((40_000, 6))
     ordinary[:, [1, 3, 4]] = np.random.default_rng(9).random((40_000, 3))
     points = ordinary.copy()
@@ -215,7 +216,7 @@ def test_many_coincident_points_are_not_quadratic_for_the_nearest():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_the_number_of_threads_does_not_show(threads):
+def test_the_result_does_not_depend_on_the_number_of_threads(threads):
     rng = np.random.default_rng(4)
     points, queries = rng.random((20_000, 3)), rng.random((9_000, 3))
     batch, query_batch = rng.integers(0, 3, 20_000), rng.integers(0, 3, 9_000)
@@ -270,7 +271,7 @@ def test_torch_in_torch_out():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("argument", ["points", "queries"])
-def test_what_is_not_finite_is_refused_and_counted(bad, argument):
+def test_non_finite_coordinates_are_refused_and_counted(bad, argument):
     given = {"points": np.zeros((5, 3)), "queries": np.zeros((5, 3))}
     given[argument][3, 1] = given[argument][4, 0] = bad
     counted = "2 NaN and 0 infinite" if np.isnan(bad) else "0 NaN and 2 infinite"
@@ -331,7 +332,7 @@ def test_a_bad_k_is_named(k, error):
         knn_search(np.zeros((3, 3)), np.zeros((3, 3)), k)
 
 
-def test_any_k_is_any_number_of_64_bits():
+def test_k_may_be_any_64_bit_number():
     cloud = np.zeros((3, 3))
     for most in (2**31, 2**63 - 1):
         assert len(knn_search(cloud, cloud, most).indices) == 9

@@ -9,7 +9,7 @@ import tensorhash
 
 torch = pytest.importorskip("torch")
 
-# Each program runs in a process of its own: a null pointer that is read ends the process.
+# Each program runs in its own process, because reading a null pointer would end it.
 SETUP = f"""
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
@@ -59,7 +59,7 @@ def test_a_tensor_with_freed_storage_is_a_value_error_in_tensorhash_torch(run_pr
     )
 
 
-def test_tensors_that_torch_traces_with_have_no_memory_to_check():
+def test_tracing_tensors_of_torch_have_no_memory_to_check():
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -128,7 +128,7 @@ def test_tensors_of_vmap_and_grad_are_refused_by_name():
     torch.func.grad(insert)(torch.ones(3, dtype=torch.float64))
 
 
-def test_null_memory_that_other_frameworks_hand_out_is_a_value_error(run_program):
+def test_null_memory_from_other_frameworks_is_a_value_error(run_program):
     run_program(
         SETUP,
         """
@@ -142,7 +142,7 @@ def test_null_memory_that_other_frameworks_hand_out_is_a_value_error(run_program
                 return (1, 0)
         for name, call in CALLS.items():
             refused(name, call, Null(call.array), ["null pointer"])
-            # Without elements there is nothing to read.
+        # Without elements there is nothing to read, so null is fine.
         empty = torch.zeros(0, dtype=torch.int64)
         assert th.HashSet(4, "int64", ()).insert(empty)[0].shape == (0,)
         assert len(th.unique(Null(np.zeros((0, 3), np.int64)))) == 0
@@ -151,7 +151,7 @@ def test_null_memory_that_other_frameworks_hand_out_is_a_value_error(run_program
 
 
 class Odd:
-    """An array with a device of its own making."""
+    """An array with an unusual device."""
 
     def __init__(self, device):
         self._device = device
@@ -170,11 +170,13 @@ class Odd:
     [None, 5, (), (1,), (1, 0, 0), ("cpu", 0), (1.0, 0), (2**70, 0), {1: 0}, "cp", object()],
 )
 def test_an_odd_device_is_a_type_error_that_shows_it(device):
-    with pytest.raises(TypeError, match="keys: expected __dlpack_device__.. to give two integers"):
+    with pytest.raises(
+        TypeError, match="keys: expected __dlpack_device__.. to return two integers"
+    ):
         tensorhash.HashSet(4, "int64", ()).insert(Odd(device))
 
 
-def test_devices_that_are_named_in_other_ways_are_understood():
+def test_other_spellings_of_devices_are_understood():
     assert tensorhash.unique(Odd([1, 0])).tolist() == [0, 1, 2]
     assert tensorhash.unique(Odd((np.int32(1), 0))).tolist() == [0, 1, 2]
     with pytest.raises(

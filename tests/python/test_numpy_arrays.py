@@ -1,4 +1,4 @@
-"""NumPy arrays of every layout, in and out: a fast way for plain ones, and none of it shows."""
+"""NumPy arrays of every layout, in and out: the fast path for plain arrays gives equal results."""
 
 import gc
 
@@ -13,7 +13,7 @@ GRID = np.random.default_rng(0).integers(0, 5, (40, 6))
 
 
 class Subclass(np.ndarray):
-    """An array of somebody else's class."""
+    """An array of a user's class."""
 
 
 def unaligned(array):
@@ -53,7 +53,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_reads_as_its_rows(layout):
+def test_every_layout_is_read_row_by_row(layout):
     keys = LAYOUTS[layout]()
     rows = np.ascontiguousarray(keys, dtype=np.int64).reshape(-1, 3)
     table, oracle = tensorhash.HashMap(0, "int64", (3,), "int64", ()), Oracle()
@@ -96,7 +96,7 @@ def test_another_shape_is_refused_by_name(bad):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "U3", "O", "M8[s]", "i4,i4", "longdouble"])
-def test_what_is_no_number_is_refused_by_name(dtype):
+def test_arrays_without_numbers_are_refused_by_name(dtype):
     with pytest.raises(TypeError, match="^keys: expected an array of int64"):
         tensorhash.HashSet(4, "int64", ()).find(np.zeros(3, dtype=dtype))
 
@@ -127,7 +127,7 @@ def test_results_are_writable_aligned_and_outlive_the_table():
     results[0][0] = 7
 
 
-def test_an_array_is_held_while_the_core_has_its_memory():
+def test_an_array_is_kept_alive_while_the_core_uses_its_memory():
     array = np.arange(10)
     tensor = _core.Tensor.wrap(array)
     before = array.copy()
@@ -147,7 +147,7 @@ def test_read_only_arrays_stay_read_only():
     assert _core.to_numpy(_core.Tensor.wrap(np.arange(3))).flags.writeable
 
 
-def test_strides_survive_the_way_in_and_out():
+def test_strides_survive_import_and_export():
     for array in (GRID[::-2, 1::3], GRID.T, np.broadcast_to(np.arange(3), (4, 3)), GRID[:0]):
         out = _core.to_numpy(_core.Tensor.wrap(array))
         assert out.strides == array.strides

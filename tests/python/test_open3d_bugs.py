@@ -1,4 +1,4 @@
-"""Every bug and gap that was reproduced in Open3D's hash map: none may be ours."""
+"""Bugs and gaps reproduced in Open3D's hash map: we must have none of them."""
 
 import copy
 import pickle
@@ -201,7 +201,7 @@ def test_error_messages_are_plain_text():
     assert ".cpp" not in str(error.value)
 
 
-def test_insert_no_capacity_slack():
+def test_repeated_and_reserved_keys_need_no_spare_capacity():
     table = tensorhash.HashSet(2, "int32", ())
     keys = np.arange(20_000, dtype=np.int32) % 2
     assert table.insert(keys)[1].sum() == 2

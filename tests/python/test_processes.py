@@ -1,4 +1,4 @@
-"""Rule 8: forks, spawned workers and threads; each in a process of its own."""
+"""Rule 8: forks, spawned workers and threads, each in its own process."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def check(table, keys):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_t43_rule_08_a_table_works_in_dataloader_workers(run_program, method):
+def test_rule_08_a_table_works_in_dataloader_workers(run_program, method):
     pytest.importorskip("torch")
     source = """
 import torch

@@ -1,4 +1,4 @@
-"""release_memory(): what is kept for later goes, what is in use stays."""
+"""release_memory() frees kept memory and leaves used memory alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def test_memory_of_a_table_that_went_is_kept_and_released():
+def test_memory_of_a_deleted_table_is_kept_and_released():
     tensorhash.release_memory()
     assert tensorhash.release_memory() == 0
     table = tensorhash.HashMap(1_000_000, "int64", (), "int64", ())

@@ -1,4 +1,4 @@
-"""repr, copy, deepcopy and pickle: clones to the last index."""
+"""repr, copy, deepcopy and pickle: exact clones, including every index."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ import tensorhash.core as o3c
 
 
 def churned(module=tensorhash, dtype="int64"):
-    """A map with holes and a free stack of an order of its own."""
+    """A map with erased entries and a free stack in an unusual order."""
     table = module.HashMap(4, dtype, (2,), "float32", ())
     keys = np.arange(100).reshape(50, 2)
     table.insert(keys, np.arange(50, dtype=np.float32))

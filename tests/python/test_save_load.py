@@ -1,4 +1,4 @@
-"""Files: .thash and .npz bring a table back; names, suffixes and Open3D's arrays."""
+"""Files: .thash and .npz restore a table; names, suffixes and Open3D's arrays."""
 
 import pathlib
 
@@ -247,7 +247,7 @@ def test_without_buf_index_duplicate_keys_keep_the_first_row(tmp_path):
     same(table.get(np.array([5, 6])), np.array([1, 2]))
 
 
-def test_with_buf_index_rows_stand_where_it_says(tmp_path):
+def test_with_buf_index_rows_get_those_indices(tmp_path):
     np.savez(
         tmp_path / "t.npz",
         key=np.array([50, 60]),

@@ -1,4 +1,4 @@
-"""Saving: which file is written, what it keeps of an old one, and what killed saves leave."""
+"""Saving: which file is written, what it keeps of the old file, and leftovers of killed saves."""
 
 import fcntl
 import os
@@ -41,7 +41,7 @@ def test_save_returns_the_file_that_it_wrote(tmp_path, make):
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_name_of_some_other_format_says_which_file_it_wrote(tmp_path, make):
+def test_a_name_with_another_suffix_warns_and_returns_the_written_file(tmp_path, make):
     with pytest.warns(UserWarning, match=r"map\.ply\.thash") as said:
         got = MAKERS[make]().save(tmp_path / "map.ply")
     assert got == str(tmp_path / "map.ply.thash")
@@ -58,7 +58,7 @@ def test_in_core_the_file_is_an_npz(tmp_path):
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("name", ["", "new/", ".", "..", "new/.", "folder/"])
-def test_names_that_are_no_file_are_refused_and_nothing_is_written(
+def test_names_that_cannot_be_files_are_refused_and_nothing_is_written(
     tmp_path, make, name, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -84,7 +84,7 @@ def test_links_are_followed(tmp_path, suffix):
     (tmp_path / "real").mkdir()
     link = tmp_path / f"link{suffix}"
     link.symlink_to(f"real/t{suffix}")
-    for _ in range(2):  # to a file that is not there, then to one that is
+    for _ in range(2):  # a link to a missing file, then to an existing one
         table().save(link)
         assert link.is_symlink()
         assert tensorhash.HashMap.load(tmp_path / "real" / f"t{suffix}").size() == 5
@@ -100,7 +100,7 @@ def test_a_pipe_is_not_replaced(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".thash", ".npz"])
-def test_what_a_killed_save_left_is_removed_by_the_next(tmp_path, suffix):
+def test_a_save_removes_what_a_killed_save_left(tmp_path, suffix):
     path = tmp_path / f"t{suffix}"
     stale = tmp_path / f".t{suffix}.00112233aabbccdd.tmp"
     running = tmp_path / f".t{suffix}.ddccbbaa33221100.tmp"

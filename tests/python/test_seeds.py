@@ -1,4 +1,4 @@
-"""Seeds of tables: random unless fixed, and never to be seen in a result."""
+"""Seeds of tables: random unless fixed, and never visible in a result."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def slots(table: CoordTable | PackedHashTable) -> bytes:
 
 
 @pytest.mark.skipif("TENSORHASH_SEED" in os.environ, reason="the environment fixes all seeds")
-def test_each_table_draws_a_seed_of_its_own():
+def test_each_table_draws_its_own_seed():
     assert len({slots(CoordTable()) for _ in range(5)}) == 5
 
 
-def test_seed_says_where_keys_lie():
+def test_the_seed_determines_where_keys_lie():
     assert slots(CoordTable(seed=5)) == slots(CoordTable(seed=5))
     assert slots(CoordTable(seed=5)) != slots(CoordTable(seed=6))
 
@@ -76,7 +76,7 @@ def test_a_bad_seed_in_the_environment_is_refused(seed):
     )
 
 
-def test_an_empty_seed_in_the_environment_is_none():
+def test_an_empty_seed_in_the_environment_counts_as_unset():
     assert (
         run("import tensorhash as th; th.HashSet(0, 'int64', ())", TENSORHASH_SEED="").returncode
         == 0
@@ -214,7 +214,7 @@ assert thc.generate_kernel_map(coords, coords, 1, 1, strategy="flat").in_maps.si
 
 
 def test_keys_that_share_a_bucket_of_the_published_hash_do_not_flood_scratch_indices():
-    # No measure of time: with one bucket for all of them, the calls would take many minutes.
+    # Nothing is timed: if all keys shared one bucket, the calls would take many minutes.
     ended = subprocess.run(
         [sys.executable, "-c", FLOOD], capture_output=True, text=True, timeout=100
     )

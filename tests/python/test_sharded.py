@@ -15,7 +15,7 @@ DEVICES = ["cpu:0", "cpu:1", "cpu:2"]
 
 
 def by_tens(keys, shards):
-    """A policy of a user's own."""
+    """A user-defined policy."""
     return np.abs(keys.reshape(len(keys), -1)[:, 0].astype(np.int64)) // 10 % shards
 
 
@@ -27,7 +27,7 @@ def make(policy="hash", devices=DEVICES, key=("int64", ()), value=("float64", ()
 
 
 class Shards:
-    """An Oracle for each shard; rows go there one by one."""
+    """One Oracle per shard; rows go there one by one."""
 
     def __init__(self, table):
         self.table = table
@@ -78,7 +78,7 @@ def test_a_program_agrees_with_an_oracle_for_each_shard(policy, threads):
     oracle.check()
 
 
-def test_results_are_those_of_one_table_but_for_the_indices():
+def test_results_are_those_of_one_table_except_for_indices():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2000, (20000, 3)).astype(np.int32) // 200
     values = rng.normal(size=(len(keys), 2)).astype(np.float32)
@@ -110,7 +110,7 @@ def test_the_same_bits_on_any_number_of_threads():
     assert images[0] == images[1] == images[2]
 
 
-def test_the_verbs_of_a_table_on_several_devices():
+def test_the_operations_of_a_multi_device_table():
     table = make("mod")
     table.insert([3, 4, 5, -1], [0.5, 1.5, 2.5, 3.5])
     same(table.set([4, 9, 4], [10.0, 20.0, 30.0]), np.array([True, False, True]))
@@ -158,7 +158,7 @@ def test_buffers_are_one_per_device():
     assert [len(m) for m in moved] == [len(table.key_tensor(d)) for d in table.devices]
 
 
-def test_float_keys_that_are_equal_have_one_shard_whatever_the_policy():
+def test_equal_float_keys_have_one_shard_under_any_policy():
     def by_bits(keys, shards):
         return keys.view(np.int64) % shards
 
@@ -279,7 +279,7 @@ def test_torch_in_torch_out():
     assert make(devices=[torch.device("cpu"), "CPU:1"]).devices == ("cpu:0", "cpu:1")
 
 
-def test_a_mean_time_reader_sees_whole_batches():
+def test_a_concurrent_reader_sees_whole_batches():
     table = make()
     keys = np.arange(5000)
     table.insert(keys, np.zeros(5000))

@@ -1,4 +1,4 @@
-"""ShardedBoundedHashMap: against a dict for each shard that takes one row after the other."""
+"""ShardedBoundedHashMap against one dict per shard that takes one row after the other."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ def make(capacity, eviction="lru", devices=DEVICES, policy="hash"):
 
 
 class Shards:
-    """An Oracle for each shard; a row goes, alone, to its shard's, whose clock is the table's."""
+    """One Oracle per shard with the table's clock; each row goes, alone, to its shard's."""
 
     def __init__(self, table):
         self.table, self.clock = table, 0
@@ -137,7 +137,7 @@ def test_one_shard_is_a_bounded_table(eviction):
 
 
 @pytest.mark.parametrize("eviction", ["lru", "score"])
-def test_files_pickles_and_clones_go_on_as_the_table_would(eviction, tmp_path):
+def test_files_pickles_and_clones_behave_like_the_table(eviction, tmp_path):
     def feed(table, seed):
         rng = np.random.default_rng(seed)
         scores = rng.integers(0, 9, 90) if eviction == "score" else None

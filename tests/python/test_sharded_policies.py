@@ -1,4 +1,4 @@
-"""Policies that are Python functions: how long they live, what they are called, and files."""
+"""Policies that are Python functions: their lifetime, their names, and files."""
 
 import gc
 import weakref
@@ -16,7 +16,7 @@ def make(policy):
 
 
 class Model:
-    """Its table's policy is a method of its own: a cycle through the core."""
+    """Its method is the policy of its table: a reference cycle through the core."""
 
     def __init__(self):
         self.table = make(self.route)
@@ -27,7 +27,7 @@ class Model:
 
 
 def collected(make_one):
-    """Whether 40 objects are freed once nobody refers to them."""
+    """Whether 40 objects are freed once they are unreferenced."""
     made = [make_one() for _ in range(40)]
     alive = [weakref.ref(one) for one in made]
     gc.collect()
@@ -48,11 +48,11 @@ def with_copies():
 
 
 @pytest.mark.parametrize("make_one", [Model, with_copies])
-def test_a_table_whose_policy_refers_to_its_owner_is_freed(make_one):
+def test_a_table_with_a_policy_that_refers_to_its_owner_is_freed(make_one):
     assert collected(make_one)
 
 
-def test_a_policy_outlives_its_owner_while_a_table_asks_it():
+def test_a_policy_outlives_its_owner_while_a_table_uses_it():
     model = Model()
     table, owner = model.table.clone(), weakref.ref(model)
     del model

@@ -1,4 +1,4 @@
-"""Thread counts: setting, environment, and results that never depend on them."""
+"""Thread counts: setting, environment, and results that do not depend on them."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import tensorhash
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 64])
-def test_set_num_threads_is_what_get_num_threads_says(count):
+def test_get_num_threads_returns_what_set_num_threads_set(count):
     tensorhash.set_num_threads(count)
     assert tensorhash.get_num_threads() == count
     table = tensorhash.HashSet(0, "int64", ())
@@ -43,7 +43,7 @@ def test_the_environment_sets_the_count_of_a_fresh_process(run_program, count):
 
 
 @pytest.mark.parametrize("bad", ["0", "-2", "many", "1.5", "99999999999999999999", "4x"])
-def test_a_bad_environment_is_reported_or_refused_and_never_believed(run_program, bad):
+def test_a_bad_environment_is_reported_or_refused_and_never_used(run_program, bad):
     printed = run_program(
         """
         import os
@@ -60,7 +60,7 @@ def test_a_bad_environment_is_reported_or_refused_and_never_believed(run_program
     assert "works" in printed
 
 
-def test_by_default_affinity_decides(run_program):
+def test_the_default_follows_cpu_affinity(run_program):
     program = """
         import os
         os.environ.pop("TENSORHASH_NUM_THREADS", None)
@@ -71,7 +71,7 @@ def test_by_default_affinity_decides(run_program):
     run_program(program)
 
 
-def test_by_default_it_is_no_more_than_the_machine_allows(run_program):
+def test_the_default_does_not_exceed_what_the_machine_allows(run_program):
     printed = run_program(
         """
         import os

@@ -1,4 +1,4 @@
-"""Features joined where voxels are strided: stride_features, and SparseConv3d over the joined voxels."""
+"""Reductions of strided voxels: stride_features, and SparseConv3d over the reduced voxels."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def voxels(seed, count=120):
 
 @pytest.mark.parametrize("reduce", JOIN)
 @pytest.mark.parametrize("stride", [2, (1, 2, 3)], ids=str)
-def test_features_of_voxels_that_fall_together_are_joined(reduce, stride):
+def test_features_of_voxels_in_one_cell_are_reduced(reduce, stride):
     coords = voxels(1)
     features = torch.randn(len(coords), 3, dtype=torch.float64)
     got, where = stride_features(features, coords, stride, reduce)
@@ -46,7 +46,7 @@ def test_gradients_and_their_gradients(reduce):
 
 @pytest.mark.parametrize("reduce", JOIN)
 @pytest.mark.parametrize("generative", [False, True])
-def test_reduce_and_stride_is_a_convolution_of_the_joined_voxels(reduce, generative):
+def test_reduce_and_stride_is_a_convolution_of_the_reduced_voxels(reduce, generative):
     coords = voxels(3)
     torch.manual_seed(1)
     conv = SparseConv3d(

@@ -1,4 +1,4 @@
-"""Sparse convolution against torch's dense one on grids, and its gradients."""
+"""Sparse convolution against torch's dense convolution on grids, and its gradients."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ from torch.nn import functional as F
 from tensorhash.coords import generate_kernel_map
 from tensorhash.torch import SparseConv3d, sparse_conv
 
-ORIGIN = -12  # a multiple of every stride below, so that negative coordinates are tested too
+ORIGIN = -12  # a multiple of all strides below, so that coordinates are negative too
 EXTENT = 24
 BATCHES = 2
 
 
 @pytest.fixture(autouse=True)
 def one_thread_of_torch():
-    """The grids are small: threads of torch's own would mostly wait for each other."""
+    """The grids are small: torch's threads would mostly wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -35,7 +35,7 @@ def voxels(seed, count=150, low=ORIGIN + 8, high=ORIGIN + 16):
 
 
 def dense(coords, features, extent=EXTENT, origin=ORIGIN):
-    """[batches, channels, x, y, z] with zeros where no voxel is."""
+    """[batches, channels, x, y, z] with zeros where there is no voxel."""
     grid = torch.zeros(BATCHES, extent, extent, extent, features.shape[1], dtype=features.dtype)
     b, x, y, z = coords.long().T
     grid = grid.index_put((b, x - origin, y - origin, z - origin), features)
@@ -53,7 +53,7 @@ def per_axis(value):
 
 
 def padded(grid, kernel, dilation):
-    """Zeros so that output o sees inputs o + offset: odd kernels centred, even ones from 0 on."""
+    """Pads so that output o sees inputs o + offset: odd kernels centred, even ones from 0."""
     pads = []
     for size, step in reversed(list(zip(kernel, dilation, strict=True))):
         before = (size // 2) * step if size % 2 else 0
@@ -85,7 +85,7 @@ def check(conv, coords, out_coords=None):
     grid, origin = dense_conv(conv, coords, features)
     expected = at(grid, where, origin)
     torch.testing.assert_close(out, expected)
-    # The same gradients as the dense convolution, through a random direction.
+    # Gradients must equal those of the dense convolution, in a random direction.
     direction = torch.randn_like(out)
     leaves = [features, *conv.parameters()]
     got = torch.autograd.grad(out, leaves, direction)
@@ -177,7 +177,7 @@ def test_gradcheck():
     features = torch.randn(len(coords), 2, dtype=torch.float64, requires_grad=True)
     weight = conv.weight.detach().requires_grad_()
     assert torch.autograd.gradcheck(lambda f, w: sparse_conv(f, w, kernel_map), (features, weight))
-    # Only what is asked for is computed.
+    # Only requested gradients are computed.
     frozen = sparse_conv(features.detach(), weight, kernel_map).sum()
     frozen.backward()
     assert weight.grad is not None
@@ -210,7 +210,7 @@ def test_gradients_have_gradients():
         torch.testing.assert_close(one, other)
 
 
-def test_autocast_casts_as_for_torchs_convolutions():
+def test_autocast_casts_like_torchs_convolutions():
     coords = voxels(12)
     torch.manual_seed(0)
     conv = SparseConv3d(2, 3, 3)
@@ -228,7 +228,7 @@ def test_autocast_casts_as_for_torchs_convolutions():
         assert double(features.double(), coords)[0].dtype == torch.float64
 
 
-def test_a_map_that_was_written_to_is_refused():
+def test_an_overwritten_map_is_refused():
     coords = voxels(13)
     features, weight = torch.randn(len(coords), 2), torch.randn(27, 2, 3)
     for array, place, value in (
@@ -308,9 +308,9 @@ def test_errors_say_what_was_expected():
         sparse_conv(torch.ones(rows, 2, dtype=torch.int64), conv.weight, kernel_map)
     with pytest.raises(TypeError, match="features: expected a torch tensor, got ndarray"):
         sparse_conv(np.ones((rows, 2)), conv.weight, kernel_map)
-    with pytest.raises(ValueError, match="out_coords: a transposed convolution needs"):
+    with pytest.raises(ValueError, match="out_coords: expected the output coordinates of a"):
         SparseConv3d(2, 3, 3, transposed=True)(torch.randn(rows, 2), coords)
-    with pytest.raises(ValueError, match="out_coords: a generative convolution makes its own"):
+    with pytest.raises(ValueError, match="out_coords: expected None, because a generative"):
         SparseConv3d(2, 3, 3, generative=True)(torch.randn(rows, 2), coords, coords)
     with pytest.raises(ValueError, match="stride: expected an int or three"):
         SparseConv3d(2, 3, 3, stride=0)
@@ -337,7 +337,7 @@ def test_coordinates_may_be_int64(options):
     assert wide[1].dtype == torch.int64 and torch.equal(narrow[1].long(), wide[1])
 
 
-def test_it_is_an_ordinary_module():
+def test_sparse_conv_is_an_ordinary_module():
     conv = SparseConv3d(2, 3, 3, stride=2, generative=True)
     assert "kernel_size=(3, 3, 3)" in repr(conv) and "generative=True" in repr(conv)
     again = SparseConv3d(2, 3, 3, stride=2, generative=True)

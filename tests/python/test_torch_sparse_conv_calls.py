@@ -1,4 +1,4 @@
-"""SparseConv3d as it is called: with other voxels each time, repeated voxels, any number of threads."""
+"""Calls of SparseConv3d: new voxels each time, repeated voxels, any number of threads."""
 
 import numpy as np
 import pytest
@@ -34,14 +34,14 @@ def voxels(seed, count=150, reach=5):
     return torch.from_numpy(random_coords(np.random.default_rng(seed), count, 3, -reach, reach))
 
 
-def test_a_second_call_with_as_many_other_voxels_has_a_map_of_its_own():
-    """No map is kept from call to call: a key of counts alone would give the first one again."""
+def test_a_second_call_with_equally_many_other_voxels_gets_its_own_map():
+    """No map is cached between calls: a cache keyed by counts would return the first map again."""
     conv = SparseConv3d(2, 3, 3, bias=False).double()
     weight = conv.weight.detach()
     first = voxels(1)
     for coords in (first, first + torch.tensor([0, 0, 0, 9], dtype=torch.int32), first.flip(0)):
         rows = coords.clone()
-        rows[:, 3] *= 1 + (len(rows) + int(coords[0, 3])) % 2  # other neighbours, too
+        rows[:, 3] *= 1 + (len(rows) + int(coords[0, 3])) % 2  # different neighbours, too
         features = torch.randn(len(rows), 2, dtype=torch.float64)
         ins, outs, offsets = pairs_of(rows, rows, [1] * 3, (3, 3, 3))
         expected = torch.zeros(len(rows), 3, dtype=torch.float64)
@@ -90,8 +90,8 @@ def test_the_same_bits_on_any_number_of_threads(options, of_torch):
 
 
 @pytest.mark.parametrize("of_torch", [1, 2, 8])
-def test_nothing_but_torchs_own_product_knows_its_threads(of_torch):
-    """Products may round otherwise on other threads; what is added to what, and when, may not."""
+def test_torchs_threads_affect_only_torchs_product(of_torch):
+    """Products may round differently on other thread counts; the order of additions must not."""
     coords = voxels(6, 3000, 10)
     torch.manual_seed(4)
     conv = SparseConv3d(8, 12, 3, bias=False)
@@ -103,7 +103,7 @@ def test_nothing_but_torchs_own_product_knows_its_threads(of_torch):
         for k, (ins, outs) in enumerate(kernel_map):
             expected[outs.long()] += features[ins.long()] @ conv.weight[k]
         assert torch.equal(sparse_conv(features, conv.weight, kernel_map), expected)
-        # Small integers are exact, so here every number of threads gives one result.
+        # Small integers are exact, so the result is the same on any number of threads.
         whole = torch.randint(-8, 8, (len(coords), 8)).float()
         weight = torch.randint(-8, 8, (27, 8, 12)).float()
         got = sparse_conv(whole, weight, kernel_map)

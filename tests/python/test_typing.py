@@ -1,4 +1,4 @@
-"""Type hints: the installed package has a marker, a true stub and annotated signatures."""
+"""Type hints: the installed package has a marker, a correct stub and annotated signatures."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ def test_the_package_is_marked_as_typed():
     assert (FOLDER / "py.typed").exists()
 
 
-def test_the_stub_of_the_extension_is_the_one_that_its_module_gives():
+def test_the_stub_of_the_extension_matches_its_module():
     generated = runpy.run_path(str(ROOT / "tools" / "core_stub.py"))["generate"]()
     assert (FOLDER / "_core.pyi").read_text() == generated, "run tools/core_stub.py"
     assert "class HashMap" in generated
@@ -86,14 +86,14 @@ def test_type_checkers_see_the_parts_that_load_on_first_access():
     tree = ast.parse((FOLDER / "__init__.py").read_text())
     checked = next(node for node in tree.body if isinstance(node, ast.If))
     assert ast.unparse(checked.test) == "TYPE_CHECKING"
-    # `from tensorhash import x as x`: the form that makes a name part of a module's interface.
+    # `from tensorhash import x as x` makes a name part of a module's interface.
     seen = {name.name for node in checked.body for name in node.names if name.asname == name.name}
     assert seen == {"coords", "core", "distributed", "tensorflow", "torch"}
-    # Outside of it a checker would take any attribute for granted.
+    # Outside of it, a checker would accept any attribute.
     assert not [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"]
 
 
-def test_all_lists_what_is_there():
+def test_all_lists_exactly_the_public_names():
     for module in (tensorhash, o3c):
         for name in module.__all__:
             assert hasattr(module, name), name

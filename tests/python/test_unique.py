@@ -45,7 +45,7 @@ def test_big_arrays_agree_with_numpy(dtype, width):
     check_unique(np.random.default_rng(0).integers(0, 7, shape).astype(dtype))
 
 
-def test_only_what_is_asked_for_is_returned_in_numpys_order():
+def test_only_requested_arrays_are_returned_in_numpys_order():
     array = np.array([3, 1, 3, 2, 1])
     rows, index, inverse, counts = [3, 1, 2], [0, 1, 3], [0, 1, 0, 2, 1], [2, 2, 1]
     assert unique(array).tolist() == rows
@@ -95,7 +95,7 @@ def test_results_are_the_callers_own():
 
 
 @pytest.mark.parametrize("bad", [5, "abc", None, np.array(5), np.zeros(3, np.complex64), object()])
-def test_what_has_no_rows_of_numbers_is_refused_by_name(bad):
+def test_arrays_without_rows_of_numbers_are_refused_by_name(bad):
     with pytest.raises((TypeError, ValueError), match="array"):
         unique(bad)
 

@@ -1,4 +1,4 @@
-"""Checkpoints from anybody: manifests and headers that lie, lack fields or go too deep."""
+"""Untrusted checkpoints: manifests and headers that lie, lack fields or nest too deep."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def load_checkpoint(folder, **options):
 
 
 def change_manifest(folder, change):
-    """Changes facts of a manifest and makes its checksum right again."""
+    """Changes fields of a manifest and updates its checksum."""
     path = folder / "checkpoint.json"
     facts = json.loads(path.read_text())
     change(facts)
@@ -44,7 +44,7 @@ def change_manifest(folder, change):
 
 
 def change_header(path, change):
-    """The same with the header of a rank's file."""
+    """Does the same with the header of a rank's file."""
     data = path.read_bytes()
     _, length, _ = struct.unpack_from("<8sII", data)
     header = json.loads(data[16 : 16 + length])
@@ -65,7 +65,9 @@ def test_a_checkpoint_loads_within_max_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**40, 101, 99, 0])
-def test_a_manifest_whose_count_is_not_that_of_its_files_is_refused(run_program, tmp_path, count):
+def test_a_manifest_with_a_count_that_differs_from_its_files_is_refused(
+    run_program, tmp_path, count
+):
     checkpoint(tmp_path / "c")
 
     def change(facts):
@@ -77,7 +79,7 @@ def test_a_manifest_whose_count_is_not_that_of_its_files_is_refused(run_program,
         program = LIMITED.replace("import tensorhash\n", "import tensorhash.distributed\n")
         said = run_program(program + f"attempt(lambda: {call})", arguments=(tmp_path / "c",))
         assert said.startswith("refused"), said
-    with pytest.raises(ValueError, match=rf"checkpoint\.json: says {count} rows"):
+    with pytest.raises(ValueError, match=rf"checkpoint\.json: expected files with {count} rows"):
         load_checkpoint(tmp_path / "c")
 
 
@@ -170,8 +172,8 @@ def test_a_pipe_in_place_of_a_file_is_an_error_at_once(tmp_path):
         load_checkpoint(tmp_path / "c")
 
 
-def test_damaged_headers_never_end_in_another_error(tmp_path):
-    """Random changes of a file's JSON header, its checksum right: an error or the same table."""
+def test_damaged_headers_never_cause_another_error(tmp_path):
+    """Random changes of a file's JSON header with a valid checksum: an error or the same table."""
     rng = np.random.default_rng(5)
     path = checkpoint(tmp_path / "c", 20)
     good = path.read_bytes()
@@ -203,7 +205,7 @@ def test_damaged_headers_never_end_in_another_error(tmp_path):
     ],
     ids=str,
 )
-def test_elements_that_no_table_has_are_refused_with_the_file(tmp_path, spec, which):
+def test_impossible_elements_are_refused_with_the_name_of_the_file(tmp_path, spec, which):
     path = checkpoint(tmp_path / "c", 0)
 
     def change(facts):
@@ -212,7 +214,7 @@ def test_elements_that_no_table_has_are_refused_with_the_file(tmp_path, spec, wh
     change_manifest(tmp_path / "c", change)
     change_header(path, change)
     if which == "values" and "float16" in spec[0]:
-        assert load_checkpoint(tmp_path / "c").size() == 0  # values may be that
+        assert load_checkpoint(tmp_path / "c").size() == 0  # legal for values
         return
     with pytest.raises(ValueError, match=r"checkpoint\.json: .*(dtype|shape)"):
         load_checkpoint(tmp_path / "c")

@@ -1,4 +1,4 @@
-"""update: steps of tensorhash.optim, against torch.optim and against plain NumPy."""
+"""update: steps of tensorhash.optim, against torch.optim and plain NumPy."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def table_for(optimizer, dtype="float32", shape=(DIM,)):
 
 
 def torch_steps(name, start, keys, gradients):
-    """Each key a parameter with a torch optimizer of its own, stepped row by row."""
+    """Makes each key a parameter with its own torch optimizer, stepped row by row."""
     torch = pytest.importorskip("torch")
     cls, settings = OPTIMIZERS[name]
     settings = dict(settings)
@@ -197,14 +197,14 @@ def test_hyperparameters_out_of_range_are_refused(make, message):
         make()
 
 
-def test_a_word_is_no_learning_rate():
+def test_a_string_is_not_a_learning_rate():
     with pytest.raises(TypeError, match="lr: expected a number, got 'fast'"):
         SGD(lr="fast")
     with pytest.raises(TypeError, match=r"lr: expected a number, got array\(\[1\., 1\.\]\)"):
         Adam(np.ones(2))
 
 
-def test_a_tensor_is_no_learning_rate():
+def test_a_tensor_is_not_a_learning_rate():
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match=r"lr: expected a number, got tensor\(\[1\., 1\.\]\)"):
         Adam(torch.ones(2))

@@ -1,4 +1,4 @@
-"""Inputs that broke other projects' files and exchange of memory: T40 to T44, by number."""
+"""Inputs that broke the files and memory exchange of other projects."""
 
 import gc
 
@@ -11,7 +11,7 @@ import tensorhash.core as o3c
 
 
 @pytest.mark.parametrize("suffix", [".thash", ".npz"])
-def test_t40_a_table_with_erased_and_negative_keys_comes_back(tmp_path, suffix):
+def test_a_table_with_erased_and_negative_keys_comes_back(tmp_path, suffix):
     table = tensorhash.HashMap(4, "int32", (3,), "float32", (2,))
     keys = np.random.default_rng(0).integers(-50, -1, (500, 3)).astype(np.int32)
     values = np.random.default_rng(1).standard_normal((500, 2)).astype(np.float32)
@@ -23,14 +23,14 @@ def test_t40_a_table_with_erased_and_negative_keys_comes_back(tmp_path, suffix):
     same(loaded.active_buf_indices(), table.active_buf_indices())
     for got, expected in zip(loaded.items(), table.items(), strict=True):
         same(got, expected)
-    # Then past the capacity, which is where another project crashed.
+    # Then insert beyond the capacity, where another project crashed.
     more = np.arange(9000, dtype=np.int32).reshape(-1, 3)
     assert loaded.insert(more, np.zeros((3000, 2), dtype=np.float32))[1].all()
     loaded.validate()
 
 
 @pytest.mark.parametrize("suffix", [".thash", ".npz"])
-def test_t40_two_tables_in_two_files_do_not_mix(tmp_path, suffix):
+def test_two_tables_in_two_files_do_not_mix(tmp_path, suffix):
     for number in range(2):
         table = tensorhash.HashMap.from_items(np.array([number]), np.array([number * 10]))
         table.save(tmp_path / f"{number}{suffix}")
@@ -41,7 +41,7 @@ def test_t40_two_tables_in_two_files_do_not_mix(tmp_path, suffix):
         )
 
 
-def test_t41_every_value_row_differs_after_a_restore(tmp_path):
+def test_every_value_row_differs_after_a_restore(tmp_path):
     table = tensorhash.HashMap.from_items(np.arange(1000), np.arange(4000).reshape(1000, 4))
     for name in ("a.thash", "a.npz"):
         table.save(tmp_path / name)
@@ -49,7 +49,7 @@ def test_t41_every_value_row_differs_after_a_restore(tmp_path):
         same(values, np.arange(4000).reshape(1000, 4))
 
 
-def test_t41_saving_over_a_file_replaces_it(tmp_path):
+def test_saving_over_a_file_replaces_it(tmp_path):
     for name in ("a.thash", "a.npz"):
         tensorhash.HashMap.from_items(np.arange(1000), np.arange(1000)).save(tmp_path / name)
         tensorhash.HashMap.from_items(np.array([7]), np.array([70])).save(tmp_path / name)
@@ -57,7 +57,7 @@ def test_t41_saving_over_a_file_replaces_it(tmp_path):
         same(loaded.keys(), np.array([7]))
 
 
-def test_t42_dlpack_of_empty_scalar_strided_bool_and_bfloat16_tensors():
+def test_dlpack_of_empty_scalar_strided_bool_and_bfloat16_tensors():
     torch = pytest.importorskip("torch")
     grid = torch.arange(12).reshape(3, 4)
     cases = [torch.zeros((0, 3)), torch.tensor(5), grid.T, grid[:, ::2], grid > 5]
@@ -70,7 +70,7 @@ def test_t42_dlpack_of_empty_scalar_strided_bool_and_bfloat16_tensors():
     assert torch.equal(back, half)
 
 
-def test_t42_the_memory_lives_on_when_the_producer_is_gone():
+def test_the_memory_outlives_its_producer():
     torch = pytest.importorskip("torch")
     source = torch.arange(100_000)
     shared = o3c.Tensor.from_dlpack(source)
@@ -89,7 +89,7 @@ def test_t42_the_memory_lives_on_when_the_producer_is_gone():
     assert view.tolist() == [0, 2, 4]
 
 
-def test_t42_a_capsule_that_nobody_took_gives_its_memory_back():
+def test_an_unused_capsule_frees_its_memory():
     import weakref
 
     array = np.arange(10)
@@ -104,7 +104,7 @@ def test_t42_a_capsule_that_nobody_took_gives_its_memory_back():
     assert alive() is None
 
 
-def test_t42_a_refused_export_does_not_leak():
+def test_a_refused_export_does_not_leak():
     import weakref
 
     array = np.arange(10)
@@ -118,12 +118,12 @@ def test_t42_a_refused_export_does_not_leak():
 
 
 @pytest.mark.parametrize("device", ["cpu:1", "CUDA:1", "cuda:0", o3c.Device("CUDA:1")])
-def test_t44_a_device_that_is_not_there_is_a_runtime_error_on_use(device):
+def test_a_missing_device_is_a_runtime_error_on_use(device):
     with pytest.raises(RuntimeError, match="device"):
         tensorhash.HashSet(1, "int64", (), device=device)
 
 
-def test_t40_a_clone_and_a_loaded_table_go_on_with_the_same_indices(tmp_path):
+def test_a_clone_and_a_loaded_table_continue_with_the_same_indices(tmp_path):
     table = tensorhash.HashSet(4, "int64", ())
     table.insert(np.arange(40))
     table.erase(np.array([5, 30, 12, 0]))

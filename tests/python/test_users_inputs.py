@@ -1,6 +1,6 @@
-"""Inputs that broke other projects' tables; each test carries the input's number.
+"""Inputs that broke the tables of other projects.
 
-T43 (imports, workers) is in test_import_order.py and test_processes.py, T45 in test_big.py.
+Imports and workers are in test_import_order.py and test_processes.py, large values in test_big.py.
 """
 
 import time
@@ -16,7 +16,7 @@ def int64_map(capacity=10):
     return tensorhash.HashMap(capacity, "int64", (1,), "int64", (1,))
 
 
-def test_t1_extreme_int64_keys_are_ordinary():
+def test_extreme_int64_keys_are_ordinary():
     keys = np.array([-1, -2, 0, -(2**63), 2**63 - 1])[:, None]
     table = int64_map()
     same(table.insert(keys, keys)[0], np.arange(5, dtype=np.int32))
@@ -29,7 +29,7 @@ def test_t1_extreme_int64_keys_are_ordinary():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("width", [1, 2, 5])
-def test_t4_zeros_of_both_signs_are_one_key_and_all_nans_are_one_key(dtype, width):
+def test_zeros_of_both_signs_are_one_key_and_all_nans_are_one_key(dtype, width):
     bits = {"float32": (np.uint32, 0x7FC00000), "float64": (np.uint64, 0x7FF8 << 48)}[dtype]
     nans = np.array([bits[1], bits[1] + 5, bits[1] | (1 << (31 if width else 63))], dtype=bits[0])
     nans = nans.view(dtype)
@@ -39,7 +39,7 @@ def test_t4_zeros_of_both_signs_are_one_key_and_all_nans_are_one_key(dtype, widt
     indices, mask = table.insert(keys, np.arange(6))
     same(indices, np.int32([0, 0, 1, 2, 2, 2]))
     same(mask, np.array([True, False, True, True, False, False]))
-    # Stored as the first row gave them, to the bit.
+    # Stored with the bits of the first row.
     assert table.keys().tobytes() == keys[[0, 2, 3]].tobytes()
     assert np.signbit(table.keys()[0]).all()
     same(table.find(keys[::-1])[0], np.int32([2, 2, 2, 1, 0, 0]))
@@ -54,7 +54,7 @@ def test_t4_zeros_of_both_signs_are_one_key_and_all_nans_are_one_key(dtype, widt
     + [(name, 7) for name in ("int16", "int32", "int64")]
     + [("float64", 7), ("int64", 16)],
 )
-def test_t5_keys_of_any_width_work(dtype, width):
+def test_keys_of_any_width_work(dtype, width):
     rng = np.random.default_rng(width)
     keys = rng.integers(0, 2 if dtype == "bool" else 4, (3000, width)).astype(dtype)
     table = tensorhash.HashMap(0, dtype, (width,), "int64", ())
@@ -67,7 +67,7 @@ def test_t5_keys_of_any_width_work(dtype, width):
 
 
 @pytest.mark.timeout(120)
-def test_t6_a_hundred_thousand_voxels_of_the_negative_octant_are_distinct():
+def test_a_hundred_thousand_voxels_of_the_negative_octant_are_distinct():
     axis = -1 - np.arange(47, dtype=np.int32)
     keys = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     table = tensorhash.HashSet(0, "int32", (3,))
@@ -76,7 +76,7 @@ def test_t6_a_hundred_thousand_voxels_of_the_negative_octant_are_distinct():
     assert not table.contains(-keys).any()
 
 
-def test_t7_a_column_slice_and_a_transpose_are_read_by_their_strides():
+def test_a_column_slice_and_a_transpose_are_read_by_their_strides():
     table = int64_map()
     table.insert(np.arange(12).reshape(6, 2)[:, 0:1], np.zeros((6, 1), dtype=np.int64))
     same(table.keys(), np.array([0, 2, 4, 6, 8, 10])[:, None])
@@ -86,7 +86,7 @@ def test_t7_a_column_slice_and_a_transpose_are_read_by_their_strides():
     same(pairs.keys(), np.array([[0, 3], [1, 4], [2, 5]]))
 
 
-def test_t7_negative_strides_broadcast_and_fortran_order_are_read_by_their_strides():
+def test_negative_strides_broadcast_and_fortran_order_are_read_by_their_strides():
     grid = np.arange(12).reshape(4, 3)
     for keys in (
         grid[::-1],
@@ -101,7 +101,7 @@ def test_t7_negative_strides_broadcast_and_fortran_order_are_read_by_their_strid
 
 
 @pytest.mark.parametrize("keys", [np.zeros((4, 1)), np.zeros((4, 2), dtype=np.int32)])
-def test_t8_keys_of_another_dtype_and_equal_bytes_are_a_type_error(keys):
+def test_keys_of_another_dtype_and_equal_bytes_are_a_type_error(keys):
     table = int64_map()
     with pytest.raises(TypeError, match="keys: expected int64"):
         table.insert(keys, np.zeros((4, 1), dtype=np.int64))
@@ -110,21 +110,21 @@ def test_t8_keys_of_another_dtype_and_equal_bytes_are_a_type_error(keys):
     assert table.size() == 0
 
 
-def test_t9_three_columns_for_a_four_column_key_are_a_value_error():
+def test_three_columns_for_a_four_column_key_are_a_value_error():
     table = tensorhash.HashSet(10, "int32", (4,))
     with pytest.raises(ValueError, match=r"keys: expected shape \(N, 4\).*got \(5, 3\)"):
         table.insert(np.zeros((5, 3), dtype=np.int32))
     assert table.size() == 0
 
 
-def test_t9_keys_and_values_of_different_lengths_are_a_value_error():
+def test_keys_and_values_of_different_lengths_are_a_value_error():
     table = int64_map()
     with pytest.raises(ValueError, match="values: expected 3 rows.*got 2"):
         table.insert([[1], [2], [3]], [[1], [2]])
     assert table.size() == 0
 
 
-def test_t10_empty_batches_give_empty_results_everywhere(tmp_path):
+def test_empty_batches_give_empty_results_everywhere(tmp_path):
     empty = np.zeros((0, 1), dtype=np.int64)
     table = int64_map(0)
     for result in (*table.insert(empty, empty), *table.find(empty), table.erase(empty)):
@@ -134,7 +134,7 @@ def test_t10_empty_batches_give_empty_results_everywhere(tmp_path):
     same(tensorhash.HashMap.load(tmp_path / "empty").items()[1], empty)
 
 
-def test_t11_read_only_big_endian_and_bool_inputs_are_taken_and_not_changed():
+def test_read_only_big_endian_and_bool_inputs_are_taken_and_not_changed():
     keys = np.arange(6, dtype=">i8")[:, None]
     keys.flags.writeable = False
     table = int64_map()
@@ -148,7 +148,7 @@ def test_t11_read_only_big_endian_and_bool_inputs_are_taken_and_not_changed():
     same(table.erase(keys[mask[[0, 1, 2, 0, 1, 2]]]), np.ones(4, dtype=bool))
 
 
-def test_t13_a_million_copies_of_one_key_keep_row_0_on_any_thread_count():
+def test_a_million_copies_of_one_key_keep_row_0_on_any_thread_count():
     keys = np.full((1_000_000, 1), 5)
     values = np.arange(1_000_000)[:, None]
     for run in range(20):
@@ -162,7 +162,7 @@ def test_t13_a_million_copies_of_one_key_keep_row_0_on_any_thread_count():
         assert table.capacity() == 4
 
 
-def test_t16_first_row_and_last_row_rules_hold_with_the_key_in_table_and_batch():
+def test_first_row_and_last_row_rules_hold_with_the_key_in_table_and_batch():
     for adding, expected in (("insert", [70, 80]), ("insert_or_assign", [3, 4])):
         table = int64_map()
         table.insert([[7]], [[70]])
@@ -172,8 +172,8 @@ def test_t16_first_row_and_last_row_rules_hold_with_the_key_in_table_and_batch()
         same(table.get([[7], [8]]), np.array(expected)[:, None])
 
 
-def test_t17_a_key_reinserted_after_a_neighbour_was_erased_is_stored_once():
-    # In so full a table every key shares its search with many others.
+def test_a_key_reinserted_after_a_neighbour_was_erased_is_stored_once():
+    # In such a full table, every key shares its probe with many others.
     rng = np.random.default_rng(17)
     table = tensorhash.HashMap(64, "int64", (), "int64", ())
     oracle = Oracle()
@@ -186,7 +186,7 @@ def test_t17_a_key_reinserted_after_a_neighbour_was_erased_is_stored_once():
 
 
 @pytest.mark.parametrize("dtype, width", [("int64", 1), ("int32", 4)])
-def test_t17_a_hundred_thousand_random_operations_agree_with_a_dict(dtype, width):
+def test_a_hundred_thousand_random_operations_agree_with_a_dict(dtype, width):
     rng = np.random.default_rng(18)
     table = tensorhash.HashSet(0, dtype, (width,))
     model = {}
@@ -208,7 +208,7 @@ def test_t17_a_hundred_thousand_random_operations_agree_with_a_dict(dtype, width
 
 
 @pytest.mark.timeout(60)
-def test_t18_after_erasing_everything_lookups_end_and_find_nothing():
+def test_after_erasing_everything_lookups_end_and_find_nothing():
     for capacity in (1, 4, 1000):
         table = tensorhash.HashSet(capacity, "int64", ())
         for turn in range(50):
@@ -224,7 +224,7 @@ def test_t18_after_erasing_everything_lookups_end_and_find_nothing():
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("capacity", [0, 1, 4])
-def test_t19_five_inserts_into_a_tiny_table_are_all_kept(capacity):
+def test_five_inserts_into_a_tiny_table_are_all_kept(capacity):
     table = int64_map(capacity)
     for key in range(5):
         assert table.insert([[key]], [[key * 10]])[1].all()
@@ -234,7 +234,7 @@ def test_t19_five_inserts_into_a_tiny_table_are_all_kept(capacity):
     table.validate()
 
 
-def test_t20_erase_of_a_repeated_and_a_missing_key():
+def test_erase_of_a_repeated_and_a_missing_key():
     table = int64_map(4)
     table.insert([[1], [2], [3], [4]], [[0]] * 4)
     same(table.erase([[3], [3], [999]]), np.array([True, False, False]))
@@ -243,7 +243,7 @@ def test_t20_erase_of_a_repeated_and_a_missing_key():
     assert table.capacity() == 4
 
 
-def test_t21_indices_survive_reserve_and_growth_and_old_views_stay_safe():
+def test_indices_survive_reserve_and_growth_and_old_views_stay_safe():
     table = int64_map(10)
     keys = np.arange(10)[:, None]
     indices, _ = table.insert(keys, keys * 2)
@@ -256,7 +256,7 @@ def test_t21_indices_survive_reserve_and_growth_and_old_views_stay_safe():
     same(view[indices], keys * 2)
 
 
-def test_t23_a_batch_of_refused_keys_does_not_grow_the_table():
+def test_a_batch_of_refused_keys_does_not_grow_the_table():
     table = int64_map(2)
     before = table.memory_usage()
     with pytest.raises(ValueError):
@@ -267,7 +267,7 @@ def test_t23_a_batch_of_refused_keys_does_not_grow_the_table():
     assert table.memory_usage() == before
 
 
-def test_t24_eight_threads_find_during_insert_and_growth():
+def test_eight_threads_find_during_insert_and_growth():
     import threading
 
     table = int64_map(0)

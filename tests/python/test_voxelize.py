@@ -54,7 +54,7 @@ def test_voxels_are_those_of_a_dictionary(axes, dtype):
 
 @pytest.mark.parametrize("reduce", list(REDUCE))
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "uint8", "uint64", "bool"])
-def test_features_are_joined_as_numpy_joins_them(reduce, dtype):
+def test_features_are_reduced_as_numpy_reduces_them(reduce, dtype):
     rng = np.random.default_rng(1)
     points = rng.random((400, 3))
     for shape in [(400,), (400, 5), (400, 2, 3), (400, 0)]:
@@ -179,7 +179,7 @@ def test_columns_of_different_dtypes_keep_every_number_or_are_refused():
             join(lost, dtype, "first", "mean")
 
 
-def test_downsample_is_one_mean_point_a_voxel():
+def test_downsample_gives_one_mean_point_per_voxel():
     rng = np.random.default_rng(4)
     points = rng.random((3000, 3)).astype(np.float32)
     colors, batch = rng.integers(0, 256, (3000, 3), np.uint8), rng.integers(0, 2, 3000)
@@ -205,7 +205,7 @@ def test_empty_clouds_give_empty_voxels():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_the_number_of_threads_does_not_show(threads):
+def test_the_result_does_not_depend_on_the_number_of_threads(threads):
     rng = np.random.default_rng(5)
     points, features = rng.random((100_000, 3)), rng.normal(size=(100_000, 4)).astype(np.float32)
     tensorhash.set_num_threads(3)
@@ -257,7 +257,7 @@ def test_int64_voxels_hold_what_int32_cannot():
         voxel_downsample(np.array([[2e10], [-2e10], [0.0]]), 1e-9)
 
 
-def test_what_is_not_finite_is_refused_and_counted():
+def test_non_finite_coordinates_are_refused_and_counted():
     points = np.zeros((9, 3))
     points[4] = [np.nan, np.inf, 0]
     points[7, 2] = -np.inf

@@ -1,4 +1,4 @@
-"""WarpConvNet's positional order, keyword names and members, beside ours."""
+"""WarpConvNet's positional order, keyword names and members work beside ours."""
 
 import copy
 import inspect
@@ -30,7 +30,7 @@ def same_map(got, want):
     assert got.identity_map_index == want.identity_map_index
 
 
-def test_sparse_conv_takes_its_arguments_in_their_order():
+def test_sparse_conv_takes_its_arguments_in_warpconvnets_order():
     conv = SparseConv3d(2, 3, 3, 2, 1, False, True, True)
     assert (conv.bias, conv.transposed, conv.generative) == (None, True, True)
     conv = SparseConv3d(2, 3, 3, 2, 1, False, True, False)
@@ -41,7 +41,7 @@ def test_sparse_conv_takes_its_arguments_in_their_order():
         SparseConv3d(2, 4, 3, groups=2)
 
 
-def test_stride_modes_have_their_names():
+def test_stride_modes_have_warpconvnets_names():
     assert [(mode.name, mode.value) for mode in STRIDED_CONV_MODE] == [
         ("STRIDE_ONLY", "stride_only"),
         ("REDUCE_AND_STRIDE", "reduce_and_stride"),
@@ -54,7 +54,7 @@ def test_stride_modes_have_their_names():
         same_map(by_mode[2], by_name[2])
 
 
-def test_their_keyword_names_mean_ours():
+def test_warpconvnets_keyword_names_mean_ours():
     table = thc.PackedHashTable.from_coords(COORDS)
     same(table.search(query_coords=COORDS), table.search(query=COORDS))
     by = torch.tensor([[0, 0, 0, 1]])
@@ -95,7 +95,7 @@ def test_their_keyword_names_mean_ours():
         (lambda: thc.stride_coords(stride=2), "missing 1 required positional argument"),
     ],
 )
-def test_an_argument_comes_once_and_under_a_name_that_exists(call, text):
+def test_an_argument_is_given_once_and_under_a_known_name(call, text):
     with pytest.raises(TypeError, match=text):
         call()
 
@@ -110,13 +110,13 @@ def test_help_shows_our_signature():
     assert "batch offsets" in inspect.getdoc(thc.stride_coords)
 
 
-def test_the_hierarchical_map_checks_the_identity_it_is_told():
+def test_the_hierarchical_map_checks_a_given_identity():
     table = thc.PackedHashTable.from_coords(COORDS)
     want = thc.kernel_map_from_size_hierarchical(table, COORDS, (5, 5, 5))
     assert want.identity_map_index == 62
     got = thc.kernel_map_from_size_hierarchical(table, COORDS, (5, 5, 5), 4, identity_map_index=62)
     same_map(got, want)
-    # As many rows, but other ones: WarpConvNet would say 62 here.
+    # As many rows, but different ones: WarpConvNet would return 62 here.
     with pytest.raises(ValueError, match="identity_map_index: .*here None, got 62"):
         thc.kernel_map_from_size_hierarchical(
             table, COORDS.flip(0), (5, 5, 5), identity_map_index=62
@@ -229,7 +229,7 @@ def is_torch(*arrays):
     return all(isinstance(array, torch.Tensor) for array in arrays)
 
 
-def test_results_come_in_the_callers_framework():
+def test_results_use_the_callers_framework():
     here, listed = torch.device("cpu"), COORDS.tolist()
     offsets = thc.kernel_offsets_from_size((3, 3, 3), (1, 1, 1), device=here)
     assert is_torch(offsets)
@@ -277,7 +277,7 @@ def test_neighbour_counts_per_output():
         pairs.neighbor_count_per_output()
 
 
-def test_the_porting_table_begins_with_what_would_lose_rows():
+def test_the_porting_guide_begins_with_what_would_lose_rows():
     text = (pathlib.Path(__file__).parents[2] / "docs" / "coords.md").read_text()
     table = text.split("## Coming from WarpConvNet")[1].split("|---|---|\n")[1]
     theirs, here = table.splitlines()[0].strip("|").split("|")

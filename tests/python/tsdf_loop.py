@@ -1,4 +1,4 @@
-"""TSDF integration written with operators of `core` only: runs with Open3D's and with ours."""
+"""TSDF integration with operators of `core` only: runs with Open3D's and with ours."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ HEIGHT, WIDTH = 24, 32
 
 
 def camera():
-    """(intrinsic, its inverse, [(world to camera, camera to world)]); only + - * / make them."""
+    """(intrinsic, its inverse, [(world to camera, camera to world)]), made with + - * / only."""
     f, cx, cy = 30.0, 15.5, 11.5
     intrinsic = np.array([[f, 0, cx], [0, f, cy], [0, 0, 1]])
     inverse = np.array([[1 / f, 0, -cx / f], [0, 1 / f, -cy / f], [0, 0, 1]])
@@ -31,7 +31,7 @@ def depth_images():
     v, u = np.mgrid[0:HEIGHT, 0:WIDTH]
     images = []
     for frame in range(3):
-        # Only + - * /: the same bits on every machine.
+        # Only + - * /, for the same bits on every machine.
         depth = 1.0 + ((u * 7 + v * 3 + frame * 5) % 11) / 50 + (u - v) * 0.004
         depth[5:9, 10:14] = 0
         images.append(depth.astype(np.float32))
@@ -39,7 +39,7 @@ def depth_images():
 
 
 def frustum_blocks(o3c, depth, inverse, back):
-    """Int32 [N, 3]: the blocks that hold a measured point, with repetitions."""
+    """Int32 [N, 3]: the blocks with a measured point, with repetitions."""
     v, u = (depth > 0).nonzero()
     d = depth[v, u].reshape((1, -1))
     pixels = o3c.concatenate(
@@ -69,7 +69,7 @@ def voxels_of(o3c, grid, places, dtype):
 
 
 def integrate(o3c, grid, depth, intrinsic, inverse, there, back):
-    """Joins one depth image into the grid, in place."""
+    """Integrates one depth image into the grid, in place."""
     blocks = frustum_blocks(o3c, depth, inverse, back)
     grid.activate(blocks)
     indices, found = grid.find(blocks)

@@ -1,4 +1,4 @@
-// Running out of memory on purpose.
+// Makes allocations fail on purpose: a limit on address space.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 namespace th_test {
 
-/// Lets this process have no more than `bytes` of further address space, for a scope.
+/// Limits this process to `bytes` of further address space, for a scope.
 class AddressSpaceLimit {
 public:
     explicit AddressSpaceLimit(std::size_t bytes) {

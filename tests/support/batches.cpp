@@ -12,14 +12,12 @@
 
 namespace th_test {
 
-bool runs_in_full() {
-    return !is_sanitized() || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr;
-}
+bool runs_in_full() { return !is_sanitized() || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr; }
 
 namespace {
 
-/// The widths around each change of path (in-slot keys, whole words, tails), and the types that are
-/// compared otherwise than byte by byte.
+/// Widths around each change of code path (in-slot keys, whole words, tails), and types that are
+/// not compared byte by byte.
 bool is_sampled(KeyKind const& kind) {
     static std::set<std::string> const names = {
         "u8x1",  "u8x2",  "u8x3",  "u8x4",  "u8x5",  "u8x7",  "u8x8",  "u8x9",
@@ -80,7 +78,7 @@ void write_key(char* out, std::size_t width, std::uint64_t id) {
     }
     std::memset(out, 0, width);
     std::uint64_t number = id / 2 / width;
-    number += number / 255 + 1;  // its low byte is never zero: it tells where the number starts
+    number += number / 255 + 1;  // its low byte is never zero and marks where the number starts
     for (std::size_t byte = 0; byte < 8 && number; ++byte, number >>= 8)
         out[(id / 2 + byte) % width] = static_cast<char>(number);
 }

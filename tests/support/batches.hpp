@@ -1,5 +1,5 @@
-// Makes batches: keys of any width and dtype from numbers, values from a seed, and their bytes back
-// again. No GoogleTest here, so that the fuzzer can use it too.
+// Makes batches: keys of any width and dtype from numbers, values from a seed, and the reverse.
+// Does not use GoogleTest, so that the fuzzer can use it too.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using tensorhash::Shape;
 using tensorhash::Tensor;
 using Ids = std::vector<std::uint64_t>;
 
-/// Steele, Lea and Flood's generator: enough randomness for tests, the same on every platform.
+/// SplitMix64 (Steele, Lea and Flood): good enough for tests, the same on every platform.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -32,8 +32,8 @@ private:
     std::uint64_t state_;
 };
 
-/// Sanitizers make tests ten times slower, so their builds take a sample of key kinds, thread
-/// counts and sizes. TENSORHASH_TEST_IN_FULL=1 asks for all of them (make test-release).
+/// Sanitized tests are ten times slower, so they run a sample of key kinds, thread counts and
+/// sizes. TENSORHASH_TEST_IN_FULL=1 runs all of them (make test-release).
 bool runs_in_full();
 
 /// A dtype and element shape under a name that GoogleTest accepts.
@@ -47,30 +47,28 @@ KeyKind bytes_kind(std::int64_t width);
 
 std::vector<KeyKind> typed_kinds();
 
-/// Every width from 1 to 64 bytes, two wider ones, and the typed keys; under sanitizers a sample of
-/// them.
+/// Every width from 1 to 64 bytes, two wider ones, and the typed keys; a sample under sanitizers.
 std::vector<KeyKind> all_kinds();
 
-/// One of each way through the engine: in-slot words, the fast wide paths, odd widths, float keys.
+/// One kind for each path through the engine: in-slot words, fast wide paths, odd widths, floats.
 std::vector<KeyKind> sample_kinds();
 
-/// Half of the keys are random bytes; the others differ in one small number that starts at any
-/// byte, so that a comparison or a hash that skips a byte somewhere is caught. Keys of four bytes
-/// and more are distinct.
+/// Half of the keys are random bytes. The others differ in one small number that starts at any
+/// byte, to catch a comparison or hash that skips a byte. Keys of at least four bytes are distinct.
 void write_key(char* out, std::size_t width, std::uint64_t id);
 
 Shape rows_shape(std::size_t rows, Element const& element);
 
-/// Bools hold 0 or 1, whatever byte they were made from.
+/// Turns any byte of a bool into 0 or 1.
 void make_legal(char* bytes, std::size_t count, Dtype dtype);
 
 Tensor make_keys(Element const& key, Ids const& ids);
 
-/// Any bits at all: values are copied, not understood, by everything but accumulate.
+/// Any bits: only accumulate interprets values, all other operations copy them.
 Tensor make_values(Element const& value, std::size_t rows, std::uint64_t seed);
 
-/// Floats of very different sizes, so that another order of addition shows in the bits; no NaN, no
-/// zero. Other dtypes: any bits.
+/// Floats of very different magnitudes, so that the order of addition shows in the bits; no NaN and
+/// no zero. Other dtypes get any bits.
 Tensor make_finite_values(Element const& value, std::size_t rows, std::uint64_t seed);
 
 std::vector<Tensor> make_columns(std::vector<Element> const& columns, std::size_t rows,
@@ -93,7 +91,7 @@ std::vector<T> to_vector(Tensor const& tensor) {
     return {span.begin(), span.end()};
 }
 
-/// A mask as bytes, so that two of them print and compare plainly.
+/// A mask as bytes, which GoogleTest prints and compares.
 std::vector<std::uint8_t> mask_of(Tensor const& tensor);
 
 Tensor int64_keys(std::vector<std::int64_t> const& values);

@@ -1,5 +1,4 @@
-// The bounded table, one row at a time: a map, and a search through all of it for the entry that
-// leaves.
+// The bounded table, one row at a time: a map, searched in full for the entry to evict.
 #pragma once
 
 #include <map>
@@ -14,7 +13,7 @@ namespace th_test {
 
 using tensorhash::Eviction;
 
-/// One int64 key, one value of any element.
+/// One int64 key and one value of any element.
 class BoundedOracle {
 public:
     struct Entry {
@@ -41,7 +40,7 @@ public:
     void touch(Ids const& keys, std::vector<std::int64_t> const& scores);
     std::vector<std::uint8_t> erase(Ids const& keys);
     std::int32_t index_of(std::uint64_t key) const;
-    /// Keys ascending by index.
+    /// Live keys, ascending by buffer index.
     std::map<std::int32_t, std::uint64_t> listed() const;
 
     std::map<std::uint64_t, Entry> entries;
@@ -49,7 +48,7 @@ public:
     std::uint64_t uses = 0;
 
 private:
-    /// Joins, and then the lowest leaves: false if that is the new one.
+    /// Inserts, then evicts the lowest entry; false if that is the new one.
     bool add(std::uint64_t key, std::string value, std::int64_t score, Gone& gone);
     std::map<std::uint64_t, Entry>::iterator lowest();
 
@@ -60,7 +59,7 @@ private:
     std::int32_t fresh_ = 0;
 };
 
-/// Tests of both evictions on every number of threads.
+/// Tests with both evictions on every thread count.
 class EachEviction : public ::testing::TestWithParam<std::tuple<Eviction, int>> {
 public:
     static std::vector<std::tuple<Eviction, int>> all();

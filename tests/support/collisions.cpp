@@ -14,8 +14,8 @@ void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::
                        step::HashSecret const& secret) {
     auto* bytes = static_cast<unsigned char*>(out);
     std::size_t whole = width / 8 * 8;
-    // The tail is the number; the words after the first are arbitrary; the first makes up for all
-    // of them.
+    // The tail is the number, the words after the first are arbitrary, and the first word is chosen
+    // to give the wanted hash.
     std::memcpy(bytes + whole, &number, width - whole);
     for (std::size_t at = 8; at < whole; at += 8) {
         std::uint64_t word = step::mix(number * 7 + at);

@@ -1,5 +1,5 @@
-// Keys that collide on purpose: the engine's hash run backwards. Rule 7 promises the right answer
-// for them.
+// Keys that collide on purpose, made with the inverse of the engine's hash. Rule 7 promises the
+// right result for them.
 #pragma once
 
 #include <cstdlib>
@@ -12,26 +12,28 @@ namespace th_test {
 
 namespace step = tensorhash::step;
 
-/// The seed of all tables that are not given one, in every test program that includes this file:
-/// tests that craft collisions must know it. TENSORHASH_SEED=n runs the tests under another one.
+/// The default seed of all tables in test programs that include this file: tests that craft
+/// collisions must know it. TENSORHASH_SEED=n runs the tests under another seed.
 inline std::uint64_t const test_seed = [] {
     setenv("TENSORHASH_SEED", "1", 0);
     return static_cast<std::uint64_t>(std::strtoull(std::getenv("TENSORHASH_SEED"), nullptr, 0));
 }();
 inline step::HashSecret const test_secret = step::secret_of(test_seed);
 
-/// A key of eight bytes whose mixed word agrees with its siblings' in the low `bits`: one home line
-/// for all of them in every index of up to 2^bits lines, and keys of all classes (the top bits) in
-/// it. Numbers below 2^(59 - bits).
+/// An 8-byte key. The low `bits` of its mixed word are the same for all numbers, so all these keys
+/// share one home bucket in every index of up to 2^bits buckets. Their classes (top bits) differ.
+/// `number` must be below 2^(59 - bits).
 void write_same_home_key(void* out, int bits, std::uint64_t number,
                          step::HashSecret const& secret = test_secret);
 
-/// A key of more than eight bytes with this hash: only comparing tells it from its siblings of
-/// other numbers. Of keys below 16 bytes the bytes after the eighth are the number.
+/// A key of more than eight bytes with the hash `wanted`. Keys of other numbers have the same hash,
+/// so only a comparison tells them apart. In keys below 16 bytes, the bytes after the eighth are
+/// the number.
 void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::uint64_t number,
                        step::HashSecret const& secret = test_secret);
 
-/// One of eight hashes, which differ in the class alone: one home line.
+/// A key with one of eight hashes. They differ only in the class, so all these keys share one home
+/// bucket.
 void write_same_hash_key(void* out, std::size_t width, std::uint64_t number,
                          step::HashSecret const& secret = test_secret);
 

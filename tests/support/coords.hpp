@@ -1,4 +1,4 @@
-// What the tests of coordinates share: rows of random numbers, and a dictionary as the oracle.
+// Shared by the tests of coordinates: random rows, and a dictionary as the oracle.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace th_test {
 using Coord = std::vector<std::int64_t>;
 using Coords = std::vector<Coord>;
 
-/// `count` rows: a batch from 0 to batches - 1, then axes from low to high.
+/// `count` rows: a batch index from 0 to batches - 1, then axes from low to high.
 Coords random_rows(std::size_t count, std::size_t columns, std::int64_t low, std::int64_t high,
                    unsigned seed, std::int64_t batches = 3);
 
-/// [rows, columns] of Int.
+/// A tensor of Int with shape [rows, columns].
 template <class Int>
 Tensor tensor_of(Coords const& rows, std::size_t columns) {
     std::vector<Int> flat;
@@ -30,7 +30,7 @@ Tensor tensor_of(Coords const& rows, std::size_t columns) {
         flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
 }
 
-/// Coord -> the first number it was inserted with.
+/// Maps each coordinate to the first row that inserted it.
 class RowOracle {
 public:
     void insert(Coords const& rows);

@@ -1,4 +1,4 @@
-// Folders and files for tests, and files that were changed but have a right checksum again.
+// Folders and files for tests, and a way to give a changed file a valid checksum again.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 namespace th_test {
 
-/// A folder of its own, gone afterwards.
+/// A new folder that is removed at the end.
 class Folder {
 public:
     Folder() {
@@ -60,7 +60,7 @@ void put(std::string& bytes, std::size_t at, T number) {
     std::memcpy(bytes.data() + at, &number, sizeof(number));
 }
 
-/// Makes the last eight of bytes [begin, end) the checksum of those before.
+/// Sets the last eight of the bytes [begin, end) to the checksum of those before.
 inline void seal(std::string& bytes, std::size_t begin, std::size_t end) {
     if (end - begin < 8) return;
     tensorhash::io::Checksum checksum;

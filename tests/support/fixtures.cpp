@@ -36,7 +36,7 @@ std::string thread_name(::testing::TestParamInfo<int> const& info) {
 }
 
 HashMap int64_map(std::int64_t capacity) {
-    return HashMap(Capacity{capacity}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1}}});
+    return make_map(Capacity{capacity}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1}}});
 }
 
 std::vector<std::int32_t> indices_of(Located const& located) {

@@ -1,5 +1,5 @@
-// What every contract test includes: GoogleTest, the table with its oracle, and the fixtures over
-// key kinds and thread counts.
+// Included by most contract tests: GoogleTest, the table with its oracle, and fixtures over key
+// kinds and thread counts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,14 +28,14 @@ private:
 };
 
 inline constexpr int thread_counts[] = {1, 2, 8};
-/// The same for a loop within one test; under sanitizers 1 and 8.
+/// Thread counts for a loop within one test; 1 and 8 under sanitizers.
 std::vector<int> looped_thread_counts();
 
-/// Rows that no pool can leave to one thread, and rows that it should.
+/// Enough rows to need several threads, and few enough for one.
 inline constexpr std::size_t many_rows = 20000;
 inline constexpr std::size_t few_rows = 700;
 
-/// A key kind and a thread count; `name` is what GoogleTest shows.
+/// A key kind and a thread count; GoogleTest shows `name`.
 struct KindAndThreads {
     KeyKind kind;
     int threads;
@@ -58,7 +58,7 @@ private:
     Threads threads_;
 };
 
-/// Instantiates a suite over all widths and types, or over one of each way through the engine.
+/// Instantiates a suite over `kinds`: all_kinds(), or sample_kinds() for one per engine path.
 #define TH_OVER_KINDS(suite, kinds)                                                           \
     INSTANTIATE_TEST_SUITE_P(Kinds, suite, ::testing::ValuesIn(th_test::with_threads(kinds)), \
                              th_test::kind_name)
@@ -84,7 +84,7 @@ HashMap int64_map(std::int64_t capacity = 0);
 std::vector<std::int32_t> indices_of(Located const& located);
 std::vector<std::uint8_t> mask_of(Located const& located);
 
-/// Equality of byte strings that does not print them.
+/// Compares byte strings without printing them.
 ::testing::AssertionResult same_bytes(std::string const& got, std::string const& want);
 ::testing::AssertionResult same_bytes(Tensor const& got, Tensor const& want);
 ::testing::AssertionResult same_bytes(Tensor const& got, std::string const& want);

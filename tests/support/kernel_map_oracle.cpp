@@ -21,7 +21,7 @@ Voxels random_rows(std::size_t count, std::vector<std::int32_t> const& range, un
     for (std::size_t i = 0; i < count; ++i) {
         Voxel row{static_cast<std::int32_t>(random() % 3)};
         for (std::int32_t const limit : range) {
-            // Clusters of neighbours, however far apart the clusters are.
+            // Clusters of neighbours, at any distance from each other.
             std::int32_t const near = static_cast<std::int32_t>(random() % 5) - 2;
             std::int32_t const far = limit == 0 ? 0 : static_cast<std::int32_t>(random() % 3) - 1;
             row.push_back(far * limit + (far > 0   ? -std::abs(near)
@@ -39,7 +39,7 @@ Voxels dense_rows(std::int32_t side, std::size_t axes, unsigned seed) {
     Voxel row(axes + 1, 0);
     for (std::size_t axis = 0; axis < row.size();) {
         if (random() % 3 == 0) rows.push_back(row);
-        // To the next cell, as a counter with a digit for each axis.
+        // Advance to the next cell, like a counter with one digit per axis.
         for (axis = 1; axis < row.size() && ++row[axis] == side; ++axis) row[axis] = 0;
     }
     std::shuffle(rows.begin(), rows.end(), random);

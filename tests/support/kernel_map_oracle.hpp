@@ -1,4 +1,4 @@
-// Voxels of voxels for tests of kernel maps, and the maps by brute force.
+// Random voxels for tests of kernel maps, and the maps by brute force.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct Pairs {
     std::vector<std::int64_t> offsets{0};
 };
 
-/// Every pair of the map, by a dictionary of the input rows.
+/// Every pair of the map, found with a dictionary of the input rows.
 Pairs brute_force(Voxels const& in, Voxels const& out, Shape const& stride,
                   tensorhash::coords::Kernel const& kernel);
 
-/// How far the rows reach on the widest axis.
+/// The extent of the rows along their widest axis.
 std::int64_t extent_of(Voxels const& rows);
 
 }  // namespace th_test

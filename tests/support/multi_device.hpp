@@ -1,4 +1,4 @@
-// MultiDeviceHashTable as its tests use it: int64 keys, floats, three CPU devices, vectors for
+// MultiDeviceHashTable for its tests: int64 keys, floats, three CPU devices, vectors instead of
 // pointers.
 #pragma once
 
@@ -18,7 +18,7 @@ using Mod = tensorhash::MultiGpuHashTable<Key, float, tensorhash::ModPolicy<Key>
 
 inline constexpr int ids[] = {0, 1, 2};
 
-/// The table with vectors for pointers.
+/// The table with vectors instead of pointers.
 template <class Table>
 struct Use {
     explicit Use(std::size_t capacity = 16)

@@ -1,5 +1,5 @@
-// The oracle: the contract's table, one row at a time over std::unordered_map and byte strings.
-// It is slow and obvious on purpose; every test and the fuzzer compare the real table with it.
+// The oracle: the contract's table, one row at a time over std::unordered_map and byte strings. It
+// is slow and obvious on purpose. Tests and the fuzzer compare the real table with it.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,8 @@ private:
 
     char* value(std::size_t c, std::int32_t index);
     void store(std::int32_t index, std::vector<Rows> const& values, std::size_t row);
-    /// The row's index; a new key takes the top of the free stack, else a fresh index, values zero.
+    /// The index of the key. A new key takes the top of the free stack, else a fresh index; its
+    /// values are zero.
     std::int32_t locate(std::string_view key, bool& added);
     OracleLocated each_row(Rows const& keys, EachRow const& then);
 

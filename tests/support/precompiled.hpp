@@ -1,5 +1,5 @@
-// What nearly every test file includes, compiled once (CMake: target_precompile_headers). No test
-// relies on it: each includes what it uses.
+// Headers that nearly every test file includes, compiled once (CMake: target_precompile_headers).
+// No test relies on it: each includes what it uses.
 #pragma once
 
 #include <gtest/gtest.h>

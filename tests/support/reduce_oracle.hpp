@@ -1,6 +1,5 @@
-// What one step of accumulate does to one stored value, element by element, without cleverness.
-// Half precision is written out here on its own, through double, so that the core's is not its own
-// judge.
+// One accumulate step on one stored value, element by element and without tricks. It has its own
+// half-precision code, through double, so that the core's code does not judge itself.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +15,10 @@ float from_bfloat16(std::uint16_t bits);
 std::uint16_t to_bfloat16(float x);
 
 float from_float16(std::uint16_t bits);
-/// Round to nearest, ties to even, by asking for the nearest multiple of the spacing at x.
+/// Round to nearest, ties to even: the nearest multiple of the spacing at x.
 std::uint16_t to_float16(float x);
 
-/// One row of `bytes` bytes: `stored` becomes what `how` makes of it and `given`.
+/// Combines one row of `bytes` bytes: `stored` becomes the result of `how` on it and `given`.
 void reduce_row(tensorhash::Dtype dtype, tensorhash::Reduce how, char* stored, char const* given,
                 std::size_t bytes);
 

@@ -1,4 +1,5 @@
-// Whether this build has a sanitizer. tests/sanitized.cpp knows; support code is the same in every build.
+// Whether this build has a sanitizer. tests/sanitized.cpp knows; support code is the same in every
+// build.
 #pragma once
 
 namespace th_test {

@@ -97,7 +97,7 @@ void ShardedTwin::clear() {
 void ShardedTwin::compact() {
     auto const moved = table.compact();
     for (std::size_t s = 0; s < oracles.size(); ++s) {
-        // The oracle's capacity may be smaller: it does not keep slack.
+        // The oracle keeps no slack, so its capacity may be smaller.
         std::vector<std::int32_t> want = oracles[s].compact();
         std::vector<std::int32_t> got = to_vector<std::int32_t>(moved[s]);
         require_equal(static_cast<std::int64_t>(got.size()), table.capacity(s), "compact rows");

@@ -1,5 +1,5 @@
-// A sharded table and its oracle: one plain oracle per shard, fed row by row by a routing of the
-// test's own.
+// A sharded table and its oracle: one plain oracle per shard, fed row by row with the test's own
+// routing.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 namespace th_test {
 
 using tensorhash::Device;
-using tensorhash::ShardedLocated;
 using tensorhash::ShardedHashMap;
+using tensorhash::ShardedLocated;
 using tensorhash::ShardPolicy;
 
 std::vector<Device> cpus(int count);
 Rows one_row(Rows const& rows, std::size_t row);
 
-/// Every row goes, alone, to the oracle of its shard.
+/// Sends every row, alone, to the oracle of its shard.
 class ShardedTwin {
 public:
     ShardedTwin(int shards, Element key, std::vector<Element> values, ShardPolicy policy);
@@ -35,7 +35,7 @@ public:
     void clear();
     void compact();
 
-    /// Everything that can be seen from outside, and validate().
+    /// Compares everything visible from outside, and calls validate().
     void check() const;
 
     ShardedHashMap table;

@@ -58,7 +58,7 @@ void require_equal(std::string const& got, std::string const& want, std::size_t 
 }
 
 Twin::Twin(std::int64_t capacity, Element key, std::vector<Element> values)
-    : table(Capacity{capacity}, key, values), oracle(capacity, key, values) {}
+    : table(make_map(Capacity{capacity}, key, values)), oracle(capacity, key, values) {}
 Twin::Twin(HashMap map, Oracle model) : table(std::move(map)), oracle(std::move(model)) {}
 
 Twin Twin::clone() const { return Twin(table.clone(), oracle); }

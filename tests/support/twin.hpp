@@ -1,6 +1,5 @@
-// A table and its oracle in one hand: every call goes to both, and any difference is thrown as a
-// sentence. Exceptions rather than GoogleTest's macros, so that the fuzzer and other threads can
-// use it.
+// A table and its oracle: every call goes to both, and any difference is thrown as a sentence. It
+// throws instead of using GoogleTest's macros, so that the fuzzer and other threads can use it.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "support/batches.hpp"
+#include "support/device.hpp"
 
 namespace th_test {
 
@@ -28,7 +28,7 @@ void require_equal(std::vector<std::int64_t> const& got, std::vector<std::int64_
 void require_equal(std::vector<std::uint8_t> const& got, std::vector<std::uint8_t> const& want,
                    std::string const& what);
 void require_equal(std::int64_t got, std::int64_t want, std::string const& what);
-/// Byte strings of rows; NaNs are compared as bits.
+/// Compares rows as byte strings, so NaNs compare by their bits.
 void require_equal(std::string const& got, std::string const& want, std::size_t width,
                    std::string const& what);
 
@@ -56,7 +56,7 @@ public:
     void reserve(std::int64_t capacity);
     void clear();
 
-    /// Everything that can be seen from outside, and validate().
+    /// Compares everything visible from outside, and calls validate().
     void check() const;
 
     Tensor keys(Ids const& ids) const;

@@ -1,11 +1,11 @@
-"""Two threads for TensorFlow, and an oracle: a dict."""
+"""Two threads for TensorFlow, and a dict as the oracle."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# Tests start processes in other folders; they must find the same cache.
+# Tests start processes in other folders, which must find the same cache.
 if cache := os.environ.get("TENSORHASH_CACHE"):
     os.environ["TENSORHASH_CACHE"] = str(Path(cache).resolve())
 
@@ -56,7 +56,7 @@ class Oracle:
 def random_array(
     rng: np.random.Generator, dtype: tf.DType, shape: tuple[int, ...], span: int = 60
 ) -> np.ndarray:
-    """Few enough different elements that keys repeat."""
+    """Has few distinct elements, so that keys repeat."""
     numbers = rng.integers(0, span, shape)
     if dtype == tf.string:
         texts = [b"k%d" % n + b"\0x" * (n % 3) for n in np.ravel(numbers)]

@@ -1,4 +1,4 @@
-"""Arrays, lists and numbers that the table's dtype cannot hold are refused; nothing is truncated or wrapped."""
+"""Arguments that the table's dtype cannot hold are refused; nothing is truncated or wrapped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensorhash.tensorflow as thtf
 Invalid = tf.errors.InvalidArgumentError
 i64, u64, f64 = np.int64, np.uint64, np.float64
 
-# The table's dtype, what is given, and what the message says came.
+# The table's dtype, the argument, and how the message describes it.
 REFUSED = {
     "float array": (tf.int64, np.array([1.5]), "float64; cast it with tf.cast"),
     "integral float array": (tf.int64, np.array([1.0]), "float64"),
@@ -50,7 +50,7 @@ TEXT_REFUSED = {
     "array for text": (tf.string, np.array([1]), "int64"),
 }
 
-# The table's dtype, what is given, what the table reads.
+# The table's dtype, the argument, and what the table reads.
 ACCEPTED = {
     "narrow enough": (tf.int32, np.array([-(2**31), 2**31 - 1]), [-(2**31), 2**31 - 1]),
     "uint64 in int64": (tf.int64, np.array([5], u64), [5]),
@@ -75,7 +75,7 @@ ACCEPTED = {
 
 
 def calls(dtype: tf.DType, value: object) -> dict:
-    """Every way a batch comes in, by the argument that the message must name."""
+    """Every call that takes a batch, by the argument that the message must name."""
     as_key = thtf.HashTable(dtype, tf.int32, 0)
     calls = {
         "keys of lookup": lambda: as_key.lookup(value),
@@ -96,7 +96,7 @@ def calls(dtype: tf.DType, value: object) -> dict:
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *TEXT_REFUSED])
-def test_what_does_not_fit_is_refused_eagerly_and_when_traced(name):
+def test_arguments_that_do_not_fit_are_refused_eagerly_and_when_traced(name):
     dtype, value, came = (REFUSED | TEXT_REFUSED)[name]
     for place, call in calls(dtype, value).items():
         match = rf"{place.split()[0]}: expected {dtype.name}.*, got .*{came}"
@@ -139,7 +139,7 @@ def test_tensors_of_another_dtype_as_a_static_tables_default(tmp_path):
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_what_fits_is_taken_eagerly_and_when_traced(name):
+def test_arguments_that_fit_are_accepted_eagerly_and_when_traced(name):
     dtype, value, want = ACCEPTED[name]
     numbers = list(range(len(want)))
     for wrap in (lambda function: function, tf.function):
@@ -171,9 +171,9 @@ def test_small_floats_are_written_as_any_number(dtype):
     assert float(table[1]) == 7
 
 
-def test_arrays_of_other_libraries_are_checked_as_numpys():
+def test_arrays_of_other_libraries_are_checked_like_numpys():
     class Series:
-        """As pandas' and torch's: an object that NumPy can read."""
+        """Like pandas' and torch's: an object that NumPy can read."""
 
         def __init__(self, data):
             self.data = np.asarray(data)
@@ -197,7 +197,7 @@ def test_arrays_of_other_libraries_are_checked_as_numpys():
 
 
 def columns() -> dict:
-    """Columns with a null, and the same without: what NumPy would read as NaN, or without its mask."""
+    """Columns with and without a null, which NumPy would read as NaN or without its mask."""
     holed, whole = [1, None], [1, 2]
     made = {
         "masked": (

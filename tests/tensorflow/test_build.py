@@ -1,4 +1,4 @@
-"""The first import compiles; what stands in its way is one sentence."""
+"""The first import compiles the ops; every obstacle is an error of one sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorhash.tensorflow import _build
 
 
 def failure_of_import(**environment: str) -> str:
-    """The last line that `import tensorhash.tensorflow` fails with."""
+    """The last line of the failure of `import tensorhash.tensorflow`."""
     done = subprocess.run(
         [sys.executable, "-c", "import tensorhash.tensorflow"],
         capture_output=True,
@@ -65,7 +65,7 @@ def test_an_old_tensorflow(monkeypatch):
         _build.import_tensorflow()
 
 
-def test_the_library_is_made_once_and_its_key_knows_the_compiler(tmp_path):
+def test_the_library_is_built_once_and_its_key_depends_on_the_compiler(tmp_path):
     import tensorflow as tf
 
     compiler = _build.find_compiler()
@@ -113,7 +113,7 @@ def test_a_cache_that_cannot_be_written_is_read(monkeypatch, tmp_path):
     prefix, _, own = made.parent.name.rpartition("-")
     cache = tmp_path / "cache"
     shutil.copytree(made.parent, cache / f"{prefix}-01234567")
-    # Not even root can make a folder where a file is.
+    # Not even root can create a folder where a file is.
     (cache / f"{prefix}-{own}").write_text("")
     monkeypatch.setenv("TENSORHASH_CACHE", str(cache))
     assert _build.library() == cache / f"{prefix}-01234567" / made.name
@@ -126,7 +126,7 @@ def test_a_compiler_of_several_words(monkeypatch, tmp_path):
     made = _build.library()
     said = tmp_path / "said"
     launcher = tmp_path / "my launcher"
-    # Says what it was asked, and makes what would be linked.
+    # Prints its arguments, and makes the file that would be linked.
     launcher.write_text(
         f'#!/bin/sh\necho "$@" >> {said}\n[ "$2" = -shared ] && cp {made} "$6"\nexit 0\n'
     )
@@ -142,7 +142,7 @@ def test_a_compiler_of_several_words(monkeypatch, tmp_path):
 
 
 def fake_compiler(folder: Path) -> tuple[Path, Path]:
-    """A compiler that takes its time and makes the library that is there already, and the list of what it was asked."""
+    """A slow compiler that copies the existing library, and the file where it logs its calls."""
     made, asked, compiler = _build.library(), folder / "asked", folder / "slow++"
     compiler.write_text(
         f'#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "$@" >> {asked}\nsleep 1\n'
@@ -152,7 +152,7 @@ def fake_compiler(folder: Path) -> tuple[Path, Path]:
     return compiler, asked
 
 
-def test_it_says_that_it_compiles_once(monkeypatch, tmp_path, capsys):
+def test_the_compilation_is_announced_once(monkeypatch, tmp_path, capsys):
     import tensorflow as tf
 
     compiler, asked = fake_compiler(tmp_path)
@@ -171,7 +171,7 @@ def test_it_says_that_it_compiles_once(monkeypatch, tmp_path, capsys):
 
 def test_two_processes_compile_once(tmp_path):
     compiler, asked = fake_compiler(tmp_path)
-    # They meet before the import: otherwise the later one could find everything made.
+    # They wait for each other before the import: otherwise the later one could find the library.
     program = (
         "import pathlib, sys, time, tensorflow as tf\n"
         "here, me, other = pathlib.Path(sys.argv[1]), *sys.argv[2:]\n"

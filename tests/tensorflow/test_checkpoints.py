@@ -1,4 +1,4 @@
-"""Checkpoints are TensorFlow's: its tables' restore into ours, ours into its, by object and by name."""
+"""Checkpoints go both ways between TensorFlow's tables and ours, by object and by name."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_checkpoints_of_objects_go_both_ways(kind, into, devices, tmp_path):
 
 
 def run(*operations):
-    """What each operation gives in one session of the default graph, after tables_initializer."""
+    """Results of the operations in one session of the default graph, after tables_initializer."""
     with v1.Session() as session:
         session.run(v1.tables_initializer())
         return [session.run(operation) for operation in operations]
 
 
 def one_graph(make, kind, file=None, save=None):
-    """Makes a table in a graph of its own, restores or fills it; its contents."""
+    """Makes a table in its own graph, restores or fills it, and returns its contents."""
     with tf.Graph().as_default():
         table = make(*kind, name="the_table")
         keys = tf.constant([3, 4, 5], tf.int64)
@@ -104,7 +104,7 @@ def test_a_saver_of_tensorflow_1_goes_both_ways(source, target, tmp_path):
 
 
 @pytest.mark.parametrize("make", [thtf.HashTable, Theirs])
-def test_checkpoint_false_keeps_a_table_from_the_saver(make):
+def test_checkpoint_false_hides_a_table_from_the_saver(make):
     with tf.Graph().as_default():
         make(tf.int64, tf.int64, -1, "a_name", False)
         assert not v1.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS)
@@ -158,7 +158,7 @@ SERVED = {
 
 @pytest.mark.parametrize("kind", SERVED)
 def test_a_server_that_runs_the_graph_in_a_session_finds_the_contents(kind, tmp_path):
-    """As TensorFlow Serving does: it knows no Python, and restores in one run what it looks up in another."""
+    """Like TensorFlow Serving: without Python, restoring in one run, looking up in another."""
     module = tf.Module()
     module.table = SERVED[kind]()
     if kind != "static":

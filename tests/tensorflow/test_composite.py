@@ -1,4 +1,4 @@
-"""Ragged and sparse keys in every lookup: the values come in the keys' structure."""
+"""Ragged and sparse keys in every lookup: values have the structure of the keys."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_other_dtypes_are_refused():
 
 
 @pytest.mark.parametrize("graph", [False, True])
-def test_verbs_other_than_lookup_say_what_to_pass(graph):
+def test_operations_other_than_lookup_say_what_to_pass(graph):
     table = mutable(devices=["cpu:0"])
     optimizer = SGD(lr=0.1)
     for keys, way in ((RAGGED, "flat_values"), (SPARSE, "values")):

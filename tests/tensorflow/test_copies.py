@@ -1,4 +1,4 @@
-"""The tensors' buffers are used where they are: no call needs room for a second copy of a batch."""
+"""Ops use the tensors' buffers directly: no call needs memory for a second copy of a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = """
         keys = tf.strings.as_string(keys)
     values = tf.random.uniform((rows, dim))
     table = thtf.HashTable(keys.dtype, tf.float32, tf.zeros(dim))
-    table.insert(keys, tf.zeros_like(values))  # so that the table has all the memory it needs
+    table.insert(keys, tf.zeros_like(values))  # now the table has all the memory that it needs
     handle, default = table.resource_handle, tf.zeros(dim)
     insert = tf.function(lambda keys, values: [table.insert(keys, values), table.size()][1])
     lookup = tf.function(lambda keys: table.lookup(keys))
@@ -45,11 +45,11 @@ PROGRAM = """
 
     for name, call in calls.items():
         tensorhash.release_memory()
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
         before = status("VmRSS")
         answer = call()
         peak = (status("VmHWM") - before) / size
-        # In sizes of the batch: an answer is one, and a list of numbers for the rows is a few hundredths.
+        # In units of the batch: a result is 1, a list of indices a few hundredths.
         needs = 1 if "ookup" in name and "Insert" not in name else 0
         print(f"{name}: {peak:.2f}, expected {needs}", flush=True)
         assert needs - 0.1 < peak < needs + 0.3

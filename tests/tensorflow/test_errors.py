@@ -1,4 +1,4 @@
-"""What cannot be honoured is InvalidArgument with what was expected and what came, eagerly and when traced."""
+"""Invalid calls raise InvalidArgument with expectation and value, eagerly and when traced."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_wrong_arguments_when_traced(table, name):
 
 
 def test_batches_are_exported_eagerly_only(table):
-    match = "export_batches: expected to be called eagerly, got .*tf.function.*use export"
+    match = "export_batches: expected an eager call, got .*tf.function.*use export"
     with pytest.raises(RuntimeError, match=match):
         tf.function(lambda: next(table.export_batches(5)))()
     with pytest.raises(RuntimeError, match=match), tf.Graph().as_default():
         table.export_batches(5)
 
 
-def test_shapes_that_a_trace_does_not_know_fail_when_run(table):
+def test_shapes_unknown_to_a_trace_fail_when_run(table):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.int64), tf.TensorSpec(None, tf.float32)])
     def insert(keys, values):
         table.insert(keys, values)
@@ -71,7 +71,7 @@ def test_shapes_that_a_trace_does_not_know_fail_when_run(table):
 
 
 def calls_with_one_wrong_input(table):
-    """Every op that takes more than keys and values, and a tensor of the wrong shape for each of its inputs."""
+    """Every op with inputs beyond keys and values, and a tensor of the wrong shape for each."""
     handle = table.resource_handle
     several = tf.stack([handle, handle])
     two = tf.constant([1, 2], tf.int64)
@@ -106,7 +106,7 @@ def test_scalars_are_checked_by_the_kernels(table, name):
         later(given)
 
 
-def test_ranks_that_a_trace_does_not_know_fail_when_run():
+def test_ranks_unknown_to_a_trace_fail_when_run():
     table = thtf.HashTable(tf.int32, tf.float32, tf.zeros(2), key_shape=(3,))
     handle, unknown = table.resource_handle, tf.TensorSpec(None, tf.int32)
     numbers = tf.TensorSpec(None, tf.float32)
@@ -116,7 +116,7 @@ def test_ranks_that_a_trace_does_not_know_fail_when_run():
         "raw find": lambda k, v: raw.LookupTableFindV2(
             table_handle=handle, keys=k, default_value=v
         ),
-        "upsert": lambda k, v: thtf.ops.tensorhash_upsert(handle, k, v, **shapes),
+        "accumulate": lambda k, v: thtf.ops.tensorhash_accumulate(handle, k, v, **shapes),
         "raw insert": lambda k, v: raw.LookupTableInsertV2(table_handle=handle, keys=k, values=v),
         "import": lambda k, v: thtf.ops.tensorhash_import(handle, k, v, **shapes),
         "remove": lambda k, v: thtf.ops.tensorhash_remove(handle, k, Tout=tf.float32, **shapes),
@@ -188,7 +188,7 @@ def test_foreign_handles_are_refused(kind):
     for call in (
         lambda: thtf.ops.tensorhash_clear(handle),
         lambda: thtf.ops.tensorhash_find(handle, keys, tf.zeros(4), value_shape=[4]),
-        lambda: thtf.ops.tensorhash_upsert(handle, keys, tf.zeros((1, 4)), value_shape=[4]),
+        lambda: thtf.ops.tensorhash_accumulate(handle, keys, tf.zeros((1, 4)), value_shape=[4]),
     ):
         with pytest.raises(Invalid, match=match):
             call()
@@ -199,10 +199,10 @@ def test_dtypes_of_the_raw_kernels(table):
     with pytest.raises(Invalid):
         raw.LookupTableFindV2(table_handle=handle, keys=tf.constant([1]), default_value=tf.zeros(4))
     with pytest.raises(Invalid):
-        thtf.ops.tensorhash_upsert(handle, tf.constant([1]), tf.zeros((1, 4)), value_shape=[4])
+        thtf.ops.tensorhash_accumulate(handle, tf.constant([1]), tf.zeros((1, 4)), value_shape=[4])
 
 
-def test_tables_that_cannot_be():
+def test_impossible_tables_are_refused():
     with pytest.raises((Invalid, TypeError), match="complex64|value_dtype"):
         thtf.HashTable(tf.int64, tf.complex64, 0)
     with pytest.raises((Invalid, TypeError), match="key_dtype"):

@@ -1,4 +1,4 @@
-"""Keys are read exactly or refused: what a float dtype would round, nulls, masks, and columns of a key."""
+"""Keys are read exactly or refused: floats that would round, nulls, masks, and columns of a key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorhash.tensorflow as thtf
 
 Invalid = tf.errors.InvalidArgumentError
 
-# The key dtype, keys that it would round, and the number that the message names.
+# The key dtype, keys that it would round, and the number in the message.
 ROUNDED = {
     "list": (tf.float64, [2**53, 2**53 + 1], "9007199254740993"),
     "list of float32": (tf.float32, [2**24, 2**24 + 1, 0.5], "16777217"),

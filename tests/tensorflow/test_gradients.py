@@ -1,4 +1,4 @@
-"""A tape goes past a table: nothing flows back to keys and defaults, everything else is as without it."""
+"""A table is a constant for a tape: no gradient reaches keys or defaults; others are unaffected."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_variables_as_keys_and_defaults(kind, wrap):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "function"])
-def test_what_a_table_answers_is_a_constant(wrap):
+def test_results_of_a_table_are_constants(wrap):
     table = make("mutable", tf.int64)
     variable = tf.Variable(3.0)
 

@@ -1,4 +1,4 @@
-"""Where TensorFlow uses tables: functions, datasets, layers, checkpoints, SavedModels."""
+"""Tables inside TensorFlow: functions, datasets, layers, checkpoints, SavedModels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def make(key_dtype=tf.int64, key_shape=(), **kwargs):
 
 
 def in_a_new_process(code: str, *arguments: object) -> str:
-    """Runs the code; what it printed."""
+    """Runs the code and returns what it printed."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
         capture_output=True,
@@ -140,7 +140,7 @@ def test_checkpoints(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_checkpoints_written_in_the_background(kind, tmp_path):
-    """They hold what the table held when save was called."""
+    """They hold the contents at the call of save."""
     table = make(**KINDS[kind])
     table.clear()
     options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
@@ -161,7 +161,7 @@ def test_checkpoints_written_in_the_background(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_copy_that_tensorflow_asks_for_is_a_table_of_its_own(kind):
+def test_the_copy_that_tensorflow_requests_is_an_independent_table(kind):
     table = make(**KINDS[kind])
     table.clear()
     table.insert(KEYS[kind], [[1.0, 2.0], [3.0, 4.0]])

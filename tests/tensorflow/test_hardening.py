@@ -1,4 +1,4 @@
-"""The op library that the first import compiles is hardened as the package's own libraries are."""
+"""The op library that the first import compiles is hardened like the package's own libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_op_library_is_hardened(monkeypatch):
     assert found.full_relro
     assert not found.executable_stack
     assert found.stack_protector
-    # FORTIFY leaves a mark in the file only where a call needs its check, and no call here does.
+    # FORTIFY only shows in the file if a call needs a check, and no call here does.
     assert "-D_FORTIFY_SOURCE=2" in _build.compile_flags(tf)
 
 

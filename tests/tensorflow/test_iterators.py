@@ -1,4 +1,4 @@
-"""A dataset that looks keys up saves and restores where it is; one that changes a table refuses to."""
+"""A dataset that looks up keys can save its position; one that changes a table cannot."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_iterator_continues_where_it_was_saved(kind, tmp_path):
 
 @pytest.mark.parametrize("change", ["insert", "remove"])
 def test_an_iterator_that_changes_a_table_is_not_saved(change, tmp_path):
-    # Restoring it would not take back what it did to the table.
+    # Restoring it would not undo its changes to the table.
     table = tables()["mutable"]
 
     def step(key):

@@ -1,4 +1,4 @@
-"""TensorFlow's own lookup kernels on our table, and ours, against a dict."""
+"""TensorFlow's lookup ops on our table, and our own, against a dict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_export(table: thtf.HashTable, oracle: Oracle) -> None:
 
 @pytest.mark.parametrize("value_dtype", VALUE_DTYPES, ids=lambda d: d.name)
 @pytest.mark.parametrize("key_dtype", KEY_DTYPES, ids=lambda d: d.name)
-def test_every_pair_of_dtypes_does_what_a_dict_does(key_dtype, value_dtype, rng):
+def test_every_pair_of_dtypes_agrees_with_a_dict(key_dtype, value_dtype, rng):
     shape = (2,) if value_dtype in (tf.float32, tf.int8) else ()
     default = random_array(rng, value_dtype, shape)
     table = thtf.HashTable(key_dtype, value_dtype, default)
@@ -120,7 +120,7 @@ def test_imports_replace_everything(kind, rng):
 
 
 @pytest.mark.parametrize("hash_bits", [64, 3, 0])
-def test_strings_whose_hashes_collide_are_different_keys(hash_bits, rng):
+def test_strings_with_equal_hashes_are_different_keys(hash_bits, rng):
     def make():
         table = thtf.HashTable(tf.string, tf.int32, -1)
         table._creation["hash_bits"] = hash_bits
@@ -168,7 +168,7 @@ def test_of_equal_keys_the_last_wins_and_accumulate_joins_rows_in_order():
     assert table[[5, 7]].numpy().tolist() == [9, -2]
 
 
-def test_defaults_one_for_all_or_one_a_key():
+def test_there_is_one_default_for_all_keys_or_one_per_key():
     table = thtf.HashTable(tf.int64, tf.float32, [0.0, 0.0])
     table.insert([1], [[5.0, 6.0]])
     assert table.lookup([1, 2], [8.0, 9.0]).numpy().tolist() == [[5, 6], [8, 9]]
@@ -233,7 +233,7 @@ def test_named_tables_share_and_anonymous_ones_do_not():
 
 
 @pytest.mark.parametrize("sharing", [True, False])
-def test_a_node_name_is_a_shared_name_if_asked(sharing):
+def test_a_node_name_is_a_shared_name_on_request(sharing):
     types = {"key_dtype": tf.int64, "value_dtype": tf.int64}
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         by_node = thtf.ops.tensorhash_table(
@@ -241,7 +241,7 @@ def test_a_node_name_is_a_shared_name_if_asked(sharing):
         )
         by_name = thtf.ops.tensorhash_table(**types, shared_name="the_name_of_a_node", name="b")
         one = tf.constant([1], tf.int64)
-        session.run(thtf.ops.tensorhash_upsert(by_node, one, one))
+        session.run(thtf.ops.tensorhash_accumulate(by_node, one, one))
         sizes = [raw.LookupTableSizeV2(table_handle=handle) for handle in (by_node, by_name)]
         assert session.run(sizes) == [1, 1 if sharing else 0]
 

@@ -1,4 +1,4 @@
-"""Tables come and go without a trace, and serve many threads at once."""
+"""Tables free all their memory, and serve many threads at once."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_200_tables_leave_no_memory_behind():
     for _ in range(200):
         cycle()
     gc.collect()
-    # Each cycle holds 3 MB: one in twenty left behind would show.
+    # Each cycle holds 3 MB: a leak in one of twenty would show.
     assert resident_bytes() - before < 20e6
 
 
 def test_readers_and_writers_from_many_threads():
-    """Whole rows only: a value is [k * version] * 16 for one version, never a mixture."""
+    """Readers see whole rows: a value is [k * version] * 16 for one version, never a mixture."""
     for dtype in (tf.int64, tf.string):
         table = thtf.HashTable(dtype, tf.float32, tf.fill([16], -1.0))
         numbers = np.arange(1, 5001)
@@ -81,7 +81,7 @@ def test_readers_and_writers_from_many_threads():
 
 @pytest.mark.parametrize("dtype", [tf.int64, tf.string], ids=lambda d: d.name)
 def test_readers_while_a_table_grows_shrinks_and_is_cleared(dtype):
-    """A row is there and whole, or not there and the default. Keys that nobody touches are always there."""
+    """A row is present and whole, or absent and the default. Untouched keys are always present."""
     table = thtf.HashTable(dtype, tf.float32, tf.fill([8], -1.0))
 
     def keys_of(numbers):
@@ -117,7 +117,7 @@ def test_readers_while_a_table_grows_shrinks_and_is_cleared(dtype):
     for thread in threads:
         thread.start()
     for _ in range(3):
-        for start in range(0, rounds * size, size):  # grows: nothing was reserved
+        for start in range(0, rounds * size, size):  # grows, because nothing was reserved
             numbers = np.arange(max(start, 100), start + size)
             table.insert(keys_of(numbers), rows_of(numbers))
         table.remove(keys_of(np.arange(100, rounds * size, 3)))
@@ -134,7 +134,7 @@ def test_readers_while_a_table_grows_shrinks_and_is_cleared(dtype):
     assert int(table.size()) == 0
 
 
-def test_threads_that_accumulate_lose_nothing():
+def test_accumulating_threads_lose_nothing():
     table = thtf.HashTable(tf.int64, tf.int64, 0)
     keys = np.random.default_rng(0).integers(0, 3000, (4, 20, 500))
 

@@ -1,4 +1,4 @@
-"""Memory that is not there is ResourceExhausted, and the table is as before; in a process of its own."""
+"""Running out of memory is ResourceExhausted and leaves the table as it was."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PROGRAM = """
         lambda: table.reserve(4_000_000),
     ):
         table = thtf.HashTable(tf.string, tf.float32, 0.0)
-        kept.append(table)  # what it frees would be found without asking the system
+        kept.append(table)  # its freed memory would be reused without a new allocation
         table.insert(["a", "b", "c"], [1.0, 2.0, 3.0])
         check(table)
         tries = 1

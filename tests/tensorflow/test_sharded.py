@@ -1,4 +1,4 @@
-"""One table over several devices: every verb, TensorFlow's own lookup ops, checkpoints and SavedModels."""
+"""One table over several devices: all operations, TensorFlow's ops, checkpoints, SavedModels."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def contents(table):
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("policy", ["hash", "mod"])
 @pytest.mark.parametrize("own", [True, False])
-def test_it_does_what_a_dict_does(devices, policy, own, rng):
-    """By our ops, and by the six that TensorFlow has for lookup tables."""
+def test_a_table_agrees_with_a_dict(devices, policy, own, rng):
+    """With our ops, and with TensorFlow's six ops for lookup tables."""
     table = make_table(devices, policy=policy)
     handle = table.resource_handle
     default = np.array([-1, -2], np.float32)
@@ -73,7 +73,7 @@ def test_it_does_what_a_dict_does(devices, policy, own, rng):
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_set_overwrites_what_is_there_and_adds_nothing(devices):
+def test_set_overwrites_existing_keys_and_adds_none(devices):
     table = filled(devices=devices)
     before = contents(table)
     exists = table.set([[7, 1000], [-50, 7]], [[[1.0, 1.0]] * 2, [[2.0, 2.0], [3.0, 3.0]]])
@@ -134,7 +134,7 @@ def test_insert_from_cpu_takes_the_keys_of_one_device():
     assert contents(table) == before
 
 
-def test_what_cannot_be_is_refused_with_a_sentence():
+def test_impossible_calls_are_refused_with_a_message():
     with pytest.raises(tf.errors.FailedPreconditionError, match="dump_to_gpu: expected a table on"):
         filled().dump_to_gpu("cpu:0")
     with pytest.raises(Refused, match="policy: expected .* an op cannot call a Python function"):
@@ -153,7 +153,7 @@ def test_what_cannot_be_is_refused_with_a_sentence():
         thtf.ops.tensorhash_shard_size(filled().resource_handle, 2)
 
 
-def test_string_keys_have_the_verbs_too():
+def test_string_keys_have_the_same_operations():
     table = thtf.HashTable(tf.string, tf.float32, [0.0, 0.0])
     table.insert(["a", "b"], [[1.0, 2.0], [3.0, 4.0]])
     assert table.set(["b", "c", "b"], [[5.0, 5.0], [6.0, 6.0], [7.0, 7.0]]).numpy().tolist() == [
@@ -169,7 +169,7 @@ def test_string_keys_have_the_verbs_too():
     assert values.shape == (3, 2)
 
 
-def test_a_name_is_of_one_placement():
+def test_a_shared_name_has_one_placement():
     table = filled(shared_name="placed")
     same = make_table(shared_name="placed")
     assert contents(same) == contents(table)

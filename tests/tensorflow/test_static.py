@@ -1,4 +1,4 @@
-"""StaticHashTable: TensorFlow's initialisers and plain arrays in, and no change after."""
+"""StaticHashTable: filled from TensorFlow's initialisers and plain arrays, then immutable."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_changes_are_refused():
         lambda: raw.LookupTableInsertV2(table_handle=handle, keys=one, values=one),
         lambda: raw.LookupTableRemoveV2(table_handle=handle, keys=one),
         lambda: raw.LookupTableImportV2(table_handle=handle, keys=one, values=one),
-        lambda: thtf.ops.tensorhash_upsert(handle, one, one),
+        lambda: thtf.ops.tensorhash_accumulate(handle, one, one),
         lambda: thtf.ops.tensorhash_clear(handle),
         lambda: thtf.ops.tensorhash_reserve(handle, 10),
     ):
@@ -72,12 +72,12 @@ def test_shared_tables_are_filled_once():
     one = thtf.StaticHashTable({1: 2, 3: 4}, -1, shared_name="static")
     two = thtf.StaticHashTable({1: 2, 3: 4}, -1, shared_name="static")
     assert two.lookup([3]).numpy().tolist() == one.lookup([3]).numpy().tolist() == [4]
-    with pytest.raises(tf.errors.FailedPreconditionError, match="once"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="one initialisation"):
         thtf.StaticHashTable({1: 3}, -1, shared_name="static")
 
 
 @pytest.mark.parametrize("keys", [[1, 3], ["one", "three"]])
-def test_a_shared_table_is_not_opened_with_a_part_of_it(keys):
+def test_a_shared_table_is_not_opened_with_part_of_its_contents(keys):
     a, b = keys
     name = f"static parts {a}"
     whole = thtf.StaticHashTable({a: 2, b: 4}, -1, shared_name=name)
@@ -95,7 +95,7 @@ def test_a_shared_table_is_not_opened_with_a_part_of_it(keys):
 
 
 @pytest.mark.parametrize("key", [1, "one"], ids=["number", "string"])
-def test_a_name_is_of_one_kind_of_table(key):
+def test_a_shared_name_has_one_kind_of_table(key):
     dtype = tf.convert_to_tensor(key).dtype
     static_name, mutable_name = f"a static name {key}", f"a mutable name {key}"
     static = thtf.StaticHashTable({key: 2}, -1, shared_name=static_name)

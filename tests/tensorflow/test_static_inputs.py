@@ -1,4 +1,4 @@
-"""What a StaticHashTable is filled with is read exactly or refused."""
+"""The contents of a StaticHashTable are read exactly or refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_ragged_and_sparse_contents_are_refused():
 
 
 def libraries() -> dict:
-    """Per library that is installed: a column of these numbers, one with a null, one of words."""
+    """For each installed library: a column of these numbers, one with a null, one of words."""
     found = {}
     try:
         import polars

@@ -1,4 +1,4 @@
-"""Strings chosen to collide under the hash that TensorFlow has for them."""
+"""Strings crafted to collide under TensorFlow's string hash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MURMUR = 0xC6A4A7935BD1E995
 
 
 def word_before(left: int) -> int:
-    """The word that Murmur's 64-bit hash takes for `left`."""
+    """The word that Murmur's 64-bit hash turns into `left`."""
     inverse = pow(MURMUR, -1, 2**64)
     left = left * inverse % 2**64
     left ^= left >> 47
@@ -21,7 +21,7 @@ def word_before(left: int) -> int:
 
 
 def colliding(rows: int) -> list[bytes]:
-    """Each pair of words leaves the top bit of the hash flipped, and flips it back."""
+    """In each pair of words, the first flips the top bit of the hash, the second flips it back."""
     words = [
         [word_before((place * 77) ^ ((row >> place // 2 & 1) << 63)) for place in range(20)]
         for row in range(rows)

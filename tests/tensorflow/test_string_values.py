@@ -1,4 +1,4 @@
-"""Values that are strings: the verbs of other tables against a dict, reductions that need numbers refused."""
+"""String values: all operations against a dict; reductions that need numbers are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_key(key):
 @pytest.mark.parametrize("key_dtype", KEY_DTYPES, ids=str)
 @pytest.mark.parametrize("value_shape", [(), (2,)])
 @pytest.mark.parametrize("own", [True, False])
-def test_it_does_what_a_dict_does(key_dtype, value_shape, own, rng):
+def test_a_table_agrees_with_a_dict(key_dtype, value_shape, own, rng):
     default = np.full(value_shape, b"none", object)
     table = thtf.HashTable(key_dtype, tf.string, tf.constant(default))
     handle, want = table.resource_handle, {}
@@ -89,7 +89,7 @@ def test_a_recycled_entry_has_only_its_own_string(key_dtype):
     assert table[as_keys(tf.constant([41], tf.int64))].numpy().tolist() == [b"new"]
 
 
-def test_what_needs_numbers_is_refused_and_changes_nothing():
+def test_calls_that_need_numbers_are_refused_and_change_nothing():
     table = thtf.HashTable(tf.int64, tf.string, "")
     table.insert([1], ["a"])
     for reduce in ("sum", "min", "max"):

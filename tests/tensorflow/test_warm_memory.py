@@ -1,4 +1,4 @@
-"""Large outputs lie in the engine's memory: they outlive tables, are reused, and go back on release."""
+"""Large outputs use the engine's memory: they outlive tables and are reused or released."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def table(keys: tf.Tensor, values: tf.Tensor) -> thtf.HashTable:
 
 
 def lookups(table: thtf.HashTable) -> dict:
-    """The kernels that look up: ours and TensorFlow's, called in each way there is."""
+    """Our lookup ops and TensorFlow's, called in every way."""
 
     def exists(keys):
         return table.lookup(keys, return_exists=True)[0]
@@ -49,14 +49,14 @@ def lookups(table: thtf.HashTable) -> dict:
 
 
 def address(tensor: tf.Tensor) -> int:
-    """Where the tensor itself lies; numpy() would copy it."""
+    """The address of the tensor itself; numpy() would copy it."""
     return np.asarray(memoryview(tensor)).__array_interface__["data"][0]
 
 
 WAYS = {
     "eager": lambda f: f,
     "function": lambda f: tf.function(f),
-    # x + 1 may write over x, which is the table's answer, if nobody else has it.
+    # x + 1 may overwrite x, the table's result, if nothing else refers to it.
     "forwarded": lambda f: tf.function(lambda keys: f(keys) + 1 - 1),
 }
 
@@ -89,7 +89,7 @@ def test_results_and_exports_outlive_the_table(table, keys, values):
     view = np.asarray(memoryview(table.lookup(keys)))
     del table
     tensorhash.release_memory()
-    # A new table takes what the old one left; nobody else's memory.
+    # A new table may reuse the memory of the old one, but no memory in use.
     other = thtf.HashTable(tf.int64, tf.float32, tf.zeros(DIM))
     other.insert(keys, values * 0)
     assert (found.numpy() == values.numpy()).all()
@@ -118,8 +118,8 @@ def test_a_forked_child_frees_a_result(table, keys):
     assert result.shape == (ROWS, DIM)
 
 
-def test_a_result_that_is_left_at_exit():
-    # The interpreter takes globals apart in its own order.
+def test_results_may_be_alive_at_exit():
+    # The interpreter destroys globals in its own order.
     program = (
         "import tensorflow as tf, tensorhash.tensorflow as thtf\n"
         "table = thtf.HashTable(tf.int64, tf.float32, tf.zeros(16))\n"

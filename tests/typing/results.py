@@ -1,4 +1,4 @@
-"""What a type checker sees of the results. `make lint` checks this file; nothing runs it."""
+"""The result types that a type checker sees. `make lint` checks this file; nothing runs it."""
 
 import numpy as np
 from typing_extensions import assert_type
@@ -10,7 +10,7 @@ from tensorhash.coords import KernelMap, PackedHashTable, generate_kernel_map, u
 
 keys = np.arange(10)
 
-# Results follow the framework of the keys: an Array, which has what all frameworks share.
+# Results follow the framework of the keys. Array is what all frameworks have in common.
 table = tensorhash.HashMap(10, "int64", (), "float32", (2,))
 indices, inserted = table.insert(keys, np.zeros((10, 2), np.float32))
 assert_type(indices, Array)
@@ -30,7 +30,7 @@ of_numpy: tensorhash.HashMap[np.ndarray[tuple[int, ...], np.dtype[np.int32]]]
 of_numpy = tensorhash.HashMap(10, "int32", (), "int32", ())
 assert_type(of_numpy.erase(keys), np.ndarray[tuple[int, ...], np.dtype[np.int32]])
 
-# tensorhash.core always gives its own Tensors, which are Arrays, too.
+# tensorhash.core always returns its own Tensors, which are Arrays too.
 core_table = o3c.HashMap(10, o3c.int64, (1,), o3c.int64, (1,))
 assert_type(core_table.find(keys), tuple[o3c.Tensor, o3c.Tensor])
 assert_type(core_table.keys().numpy().ndim, int)
@@ -39,7 +39,7 @@ assert_type(o3c.Tensor([1]) == 1, o3c.Tensor)
 assert_type(o3c.Tensor([1]).add_(1), o3c.Tensor)
 tensor_as_array: Array = o3c.Tensor([1])
 
-# Subclasses keep the types of their bases, and add what they evict.
+# Subclasses keep the types of their base and add what they evict.
 cache = tensorhash.BoundedHashMap(10, "int64", (), "float32", ())
 assert_type(cache.activate(keys), tuple[Array, Array, tensorhash.Evicted])
 sharded = tensorhash.ShardedHashMap(10, "int64", (), "float32", (), devices=["cpu:0"])
@@ -56,6 +56,6 @@ assert_type(pairs.get_batch(0, 1), tuple[list[Array], list[Array]])
 assert_type(pairs.get_batch(0, 1, "tensor"), tuple[Array, Array])
 assert_type(PackedHashTable(10).search(keys), Array)
 
-# The columns of an optimizer are arguments of a table.
+# The columns of an optimizer are arguments for a table.
 adam = tensorhash.optim.Adam()
 tensorhash.HashMap(0, "int64", (), **adam.columns("float32", (2,)))

@@ -25,7 +25,7 @@ struct Kernel {
 /// int32 [K, axes + 1]: the offsets in order, with a batch column of zeros. Takes 2 to 6 axes.
 TH_API Tensor kernel_offsets_from_size(Kernel const& kernel);
 
-/// From "blocks", "flat", "hierarchical", "merge" or "warpconvnet"; throws ValueError that lists
+/// From "blocks", "flat", "hierarchical", "merge" or "warpconvnet". Throws a ValueError that lists
 /// these names.
 TH_API Strategy strategy_from_name(std::string_view name);
 TH_API std::string_view name(Strategy strategy) noexcept;
@@ -49,7 +49,7 @@ struct KernelMap {
     /// The group that joins every row with itself. Only for odd kernels and lists of offsets, with
     /// stride 1 and equal, distinct coordinates.
     std::optional<std::int64_t> identity_map_index{};
-    /// The strategy used, and its lookups.
+    /// The strategy used, and the number of its lookups.
     Strategy strategy = Strategy::Merge;
     std::int64_t coarse_probes = 0;
     std::int64_t fine_probes = 0;

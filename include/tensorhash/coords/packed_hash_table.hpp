@@ -77,7 +77,7 @@ private:
 
 /// Coordinates (b, x, y, z): b from 0 to kBatchMax, the others from kCoordMin to kCoordMax.
 /// ValueError for numbers out of range. The hash is Splitmix64Hash, without a seed. For untrusted
-/// coordinates use CoordTable, which has a random seed.
+/// coordinates use CoordTable, which draws a random seed.
 class TH_API PackedHashTable : public CoordTableBase {
 public:
     /// Takes `capacity` distinct keys, rounded up to a power of two, and refuses more. Without a

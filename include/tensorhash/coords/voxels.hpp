@@ -18,7 +18,7 @@ TH_API Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxe
                            std::vector<double> const& origin, std::optional<Tensor> const& batch,
                            Dtype dtype);
 
-/// Throws ValueError that lists the names.
+/// Throws a ValueError that lists the valid names.
 TH_API VoxelReduce voxel_reduce_from_name(std::string_view name);
 
 /// Reduces the rows of `values` [N, ...] that share a voxel, in row order. `inverse`, int64 [N],

@@ -21,7 +21,7 @@ struct Stream_event_resource {
     int device_id = -1;  ///< -1: not created, or destroyed
 };
 
-/// The number of rows of a batch, by value or by address. A number at an address is not changed.
+/// The number of rows of a batch, by value or by address. It is only read.
 class RowCount {
 public:
     RowCount(std::size_t rows) noexcept : rows_(rows) {}
@@ -142,8 +142,8 @@ public:
         map_.clear();
     }
 
-    /// insert() into the shard of one device. Throws ValueError that names the row if a key belongs
-    /// to another device. CPU devices do not need the buffers.
+    /// insert() into the shard of one device. If a key belongs to another device, throws a
+    /// ValueError that names its row. CPU devices do not need the buffers.
     void insert_from_cpu(int device_id, Key const* keys, Value const* vals, RowCount len,
                          std::size_t buffer_len, int buffer_count = 2, bool* status = nullptr) {
         check_buffers(buffer_len, buffer_count);

@@ -21,7 +21,7 @@ namespace tensorhash {
 /// throws changes nothing. Any thread may call. table() has the other verbs.
 template <class K, class V>
 class MutableNvidiaHashTableOfScalarsT {
-    static_assert(HasDtype<K> && HasDtype<V>, "K and V must be numbers that are a dtype");
+    static_assert(HasDtype<K> && HasDtype<V>, "K and V must be C++ types that have a dtype");
 
 public:
     using Table = MultiDeviceHashTable<K, V>;

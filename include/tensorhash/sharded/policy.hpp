@@ -15,7 +15,8 @@
 namespace tensorhash {
 
 /// A named rule. `route` gets contiguous keys [N, *element_shape] and writes the shard of each row,
-/// 0 to shards - 1. Equal keys must always get the same shard. Float keys have no -0 and one NaN.
+/// 0 to shards - 1. Equal keys must always get the same shard. Float keys arrive in canonical form:
+/// +0 for -0, and one bit pattern for every NaN.
 struct ShardPolicy {
     using Route =
         std::function<void(Tensor const& keys, int shards, std::span<std::int32_t> shard)>;

@@ -90,7 +90,7 @@ public:
                                       Tensor const& scores = {});
     /// int64 [size], in the order of the listings.
     Tensor scores() const;
-    /// The batches so far that could change the table. All shards have the same clock.
+    /// The number of batches so far that could change the table. All shards have the same clock.
     std::uint64_t clock() const;
     /// Empty if the table is not bounded.
     std::optional<Bound> bound() const;
@@ -121,8 +121,8 @@ public:
     /// restored. bool [N]: which keys were found.
     Tensor update(Tensor const& keys, RowChange const& change);
 
-    /// insert() into one shard. Throws ValueError that names the first row if a key belongs to
-    /// another shard.
+    /// insert() into one shard. If keys belong to another shard, throws a ValueError that names the
+    /// first such row.
     ShardedLocated insert_into(std::size_t shard, Tensor const& keys,
                                std::vector<Tensor> const& values);
     /// int32 [N]: the shard of each key, whether the key is in the table or not.
@@ -153,7 +153,7 @@ public:
     std::vector<Element> const& value_elements() const noexcept;
     std::size_t shards() const noexcept;
     std::vector<Device> const& devices() const noexcept;
-    /// The shard on `device`. Throws ValueError that lists the devices.
+    /// The shard on `device`. If there is none, throws a ValueError that lists the devices.
     std::size_t shard_on(Device device) const;
     ShardPolicy const& policy() const noexcept;
     MemoryUsage memory_usage() const;
@@ -168,7 +168,8 @@ public:
     /// Without `policy`: the saved one; a custom policy must be given. With as many shards and the
     /// same policy, indices stay the same; otherwise keys are routed again, which is refused for a
     /// bounded table because its shares would not fit. `max_bytes` is as in HashMap::load, for all
-    /// shards together. A bounded table with few keys may need it: its whole capacity counts.
+    /// shards together. A bounded table with few keys may need a higher one than the default: its
+    /// whole capacity counts.
     static ShardedHashMap load(std::string const& file_name, std::vector<Device> devices = {},
                                std::optional<ShardPolicy> policy = {},
                                std::optional<std::uint64_t> max_bytes = {});

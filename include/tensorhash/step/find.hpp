@@ -24,7 +24,7 @@ TH_STEP Match find(Index const& index, std::uint64_t hash, BatchView const& batc
         return {to_buf_index(index.ticket(side)), side};
     }
     Slot const slot = probe(index, hash, index.comparison(batch, row));
-    if constexpr (kBoundedWalks) {
+    if constexpr (kBoundedProbes) {
         if (slot.found == Found::Unknown) {
             return {kUndecided, 0};
         }

@@ -104,7 +104,7 @@ TH_STEP BucketProbe probe_bucket(FlatSlot const* bucket, std::uint64_t key) {
 #endif
 }
 
-/// What the first bucket of a probe says.
+/// The result of reading the first bucket of a probe.
 struct FirstBucket {
     std::uint32_t row;  // meaningless unless decided
     bool decided;

@@ -81,10 +81,10 @@ TH_STEP constexpr std::uint64_t mix_in(std::uint64_t hash, std::uint64_t word) {
 // Tables hash keys of several words with cheaper steps: start with `secret.start`, `fold_in` all
 // words but the last, then `end_with`.
 
-/// Also a bijection, but without avalanche. A product with an odd number keeps a flip of the top
-/// bit in place. The rotation moves that flip to the middle of the word, and the second secret
-/// multiplier spreads it. So the difference that a word leaves is never known, and no next word can
-/// cancel it.
+/// Also a bijection of `word`, but without avalanche. A product with an odd number keeps a flip of
+/// the top bit in place. The rotation moves that flip to the middle of the word, and the second
+/// secret multiplier spreads it. So an attacker cannot know the difference that a word leaves, and
+/// cannot choose the next word to cancel it.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word,
                                         HashSecret const& secret) {
     std::uint64_t const x = (hash ^ word) * secret.first;

@@ -36,7 +36,7 @@ TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
 
 template <class Reader, class Access>
 TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
+                    BatchView const& batch, std::size_t row, ProbeRange range = ProbeRange::All) {
     using Index = NarrowIndex<Reader, Access>;
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     if (Index::is_side(hash)) {
@@ -46,7 +46,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
         return {side, to_buf_index(stays), was_free ? Claimed::Empty : Claimed::Nothing};
     }
     for (;;) {
-        Slot const slot = probe(index, hash, {}, walk);
+        Slot const slot = probe(index, hash, {}, range);
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
@@ -79,11 +79,11 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
 
 template <class Reader, class Access>
 TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row, Walk walk = Walk::All) {
+                    BatchView const& batch, std::size_t row, ProbeRange range = ProbeRange::All) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     auto const comparison = index.comparison(batch, row);
     for (;;) {
-        Slot const slot = probe(index, hash, comparison, walk);
+        Slot const slot = probe(index, hash, comparison, range);
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
@@ -111,8 +111,8 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
     }
 }
 
-/// For undecided rows, when all claims are over: every slot has its first ticket now. Harmless for
-/// other rows with an index of base or more.
+/// For undecided rows, when all claims are over: every slot has its first ticket now. Rows that
+/// have already joined also pass the test; joining again changes nothing.
 template <class Reader>
 TH_STEP void join_late(NarrowIndex<Reader, Shared> const& index, BatchView const& batch,
                        std::size_t row) {
@@ -150,10 +150,10 @@ TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row
 }
 
 /// Puts an entry that is known to be absent into the index; used to rebuild an index. Returns false
-/// and changes nothing if there is no empty slot within `walk`.
+/// and changes nothing if there is no empty slot within `range`.
 template <class Reader, class Access>
 TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t buf_index, Walk walk = Walk::All) {
+                   std::uint32_t buf_index, ProbeRange range = ProbeRange::All) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
         index.set_ticket(Index::side_position(hash), to_ticket(buf_index));
@@ -172,13 +172,13 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
             }
         }
         bucket = (bucket + 1) & index.bucket_mask;
-    } while (walk == Walk::All && !(kBoundedWalks && bucket == home));
+    } while (range == ProbeRange::All && !(kBoundedProbes && bucket == home));
     return false;
 }
 
 template <class Reader, class Access>
 TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
-                   std::uint32_t buf_index, Walk walk = Walk::All) {
+                   std::uint32_t buf_index, ProbeRange range = ProbeRange::All) {
     std::uint64_t const home = hash & index.bucket_mask;
     std::uint64_t bucket = home;
     do {
@@ -191,7 +191,7 @@ TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
             }
         }
         bucket = (bucket + 1) & index.bucket_mask;
-    } while (walk == Walk::All && !(kBoundedWalks && bucket == home));
+    } while (range == ProbeRange::All && !(kBoundedProbes && bucket == home));
     return false;
 }
 

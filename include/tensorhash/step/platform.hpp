@@ -1,4 +1,4 @@
-// The only place where steps learn what compiles them: a host compiler or a CUDA compiler.
+// What the steps need of the compiler, host or CUDA: inlining, namespaces, SIMD level, prefetch.
 #pragma once
 
 #include <cassert>
@@ -84,8 +84,8 @@ TH_STEP void prefetch_for_write(void const* address) {
 #endif
 }
 
-/// Optimisation barrier: returns `value`, but hides its origin from the compiler. Otherwise the
-/// compiler would turn arithmetic on it into branches that are unpredictable.
+/// Optimisation barrier: returns `value`, but hides its origin from the compiler, which would
+/// otherwise turn arithmetic on it into unpredictable branches.
 TH_STEP std::uint32_t unpredictable(std::uint32_t value) {
 #if !defined(__CUDACC__)
     asm("" : "+r"(value));

@@ -28,7 +28,8 @@ struct NarrowIndex {
     TH_STEP Snapshot read(std::uint64_t bucket) const { return Snapshot(buckets[bucket]); }
     TH_STEP Snapshot read_slots(std::uint64_t bucket) const { return read(bucket); }
 
-    /// Is the mixed key one of the marks? Then its ticket is the spare one of bucket 0 or 1.
+    /// Does the key mix to the empty or erased mark? Then it has no slot, only the spare ticket of
+    /// bucket 0 or 1.
     TH_STEP static bool is_side(std::uint64_t hash) { return hash <= NarrowBucket::kErased; }
     TH_STEP static Position side_position(std::uint64_t hash) {
         return to_position(hash, NarrowBucket::kSpareLane);
@@ -198,11 +199,11 @@ struct Slot {
 
 /// How far a probe may go. Few probes leave their home bucket, but each of those would stall on
 /// memory. So a back end can prefetch the next bucket and come back to the row later.
-enum class Walk : unsigned char { Home, All };
+enum class ProbeRange : unsigned char { Home, All };
 
 /// A probe ends at an empty slot, and every valid index has one. A corrupt index must not hang a
 /// GPU, so device code visits each bucket at most once. The CPU does not pay for that.
-inline constexpr bool kBoundedWalks = kDeviceSteps;
+inline constexpr bool kBoundedProbes = kDeviceSteps;
 
 /// Probes from the key's home bucket to its slot, or to the first bucket with an empty slot: no key
 /// lies beyond that. The slot to take is then the first free one on the way, erased ones included.
@@ -210,19 +211,21 @@ inline constexpr bool kBoundedWalks = kDeviceSteps;
 /// a second one. A bounded probe that finds no empty slot returns Unknown.
 template <class Index>
 TH_STEP Slot probe(Index const& index, std::uint64_t hash,
-                   typename Index::Comparison const& comparison, Walk walk = Walk::All) {
+                   typename Index::Comparison const& comparison,
+                   ProbeRange range = ProbeRange::All) {
     Slot free{0, 0, Found::Unknown};
     for (std::uint64_t bucket = hash & index.bucket_mask;;
          bucket = (bucket + 1) & index.bucket_mask) {
         // A set overflow bit hides its lane from `read`. That is safe at home: a bucket with
-        // overflow bits has no empty slot, so the answer is Unknown and Walk::All finds the key.
-        auto const seen = walk == Walk::Home ? index.read(bucket) : index.read_slots(bucket);
+        // overflow bits has no empty slot, so the answer is Unknown and ProbeRange::All finds the
+        // key.
+        auto const seen = range == ProbeRange::Home ? index.read(bucket) : index.read_slots(bucket);
         std::uint32_t const found = index.matches(bucket, seen, hash, comparison);
         if (found != 0) {
             return {bucket, lowest_bit(found), Found::Key};
         }
         std::uint32_t const empty = seen.empty();
-        if (walk == Walk::Home) {
+        if (range == ProbeRange::Home) {
             // A bucket with an empty slot has no erased one (see `release`).
             return empty != 0 ? Slot{bucket, lowest_bit(empty), Found::Empty}
                               : Slot{0, 0, Found::Unknown};
@@ -237,7 +240,7 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
         if (empty != 0) {
             return free;
         }
-        if constexpr (kBoundedWalks) {
+        if constexpr (kBoundedProbes) {
             if (((bucket + 1 - hash) & index.bucket_mask) == 0) {
                 return {0, 0, Found::Unknown};
             }

@@ -1,4 +1,4 @@
-"""Coordinates: tables, kernel maps and operations on integer ones, voxels and neighbours of points.
+"""Tables, kernel maps and operations for integer coordinates; voxels and neighbours of points.
 
 >>> import numpy as np
 >>> from tensorhash.coords import PackedHashTable, voxelize

@@ -1,4 +1,4 @@
-"""Arguments of kernel maps: numbers per axis, and rows with the batch in column 0."""
+"""Parses arguments of kernel maps: numbers per axis, and rows with the batch in column 0."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorhash.coords._rows import is_sequence, take_rows, with_axes
 
 
 def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
-    """One int per axis: a sequence of them, or one for all axes where their number is known."""
+    """One int per axis, from a sequence, or from one int for all axes if `axes` is known."""
     try:
         several = is_sequence(value)
         numbers = [operator.index(number) for number in (value if several else [value])]
@@ -31,7 +31,7 @@ def numbers_per_axis(value: Any, axes: int | None, argument: str) -> list[int]:
 
 
 def axes_of(rows: Any) -> int:
-    """The spatial axes of coordinates; 0 for another shape, which the core refuses."""
+    """The number of spatial axes of coordinates; 0 for other shapes, which the core refuses."""
     shape = tuple(getattr(rows, "shape", ()))
     return max(shape[1] - 1, 0) if len(shape) == 2 else 0
 
@@ -43,7 +43,7 @@ def require_batch_column(
     source: Framework,
     axes_are: str = "axes of kernel_size",
 ) -> None:
-    """ValueError if the rows have a column for each number in `per_axis`, and none for the batch."""
+    """ValueError if the batch column is missing: one column per number in `per_axis`."""
     shape = tuple(getattr(rows, "shape", ()))
     if len(shape) != 2 or not is_sequence(per_axis) or len(per_axis) != shape[1]:
         return
@@ -59,21 +59,21 @@ def require_batch_column(
 def take_both(
     in_coords: ArrayLike, out_coords: ArrayLike, wanted: Iterable[Any], home: Framework = NUMPY
 ) -> tuple[Any, Any, Framework]:
-    """(in rows, out rows, the framework of the results: of the first argument that is not a list)."""
+    """(in rows, out rows, framework of the results): that of the first argument not a list."""
     rows_out, home = take_rows(out_coords, "out_coords", home)
     rows_in, source = take_rows(in_coords, "in_coords", home)
-    # An empty list has the axes of the other rows, or of the numbers per axis.
+    # An empty list gets the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows_in) or axes_of(rows_out)
     like = [0] * axes if axes else next(filter(is_sequence, wanted), 0)
     return with_axes(rows_in, like), with_axes(rows_out, like), source
 
 
 def require_duplicates(duplicates: Any) -> None:
-    """ValueError unless it is "error" or "first"."""
+    """ValueError unless `duplicates` is "error" or "first"."""
     require_one_of(duplicates, "duplicates", "error", "first")
 
 
 def require_strategy(strategy: Any) -> None:
-    """TypeError unless it is a word or None. The core knows the words."""
+    """TypeError unless `strategy` is a str or None. The core checks the word."""
     if not (strategy is None or isinstance(strategy, str)):
         raise TypeError(f"strategy: expected a str or None, got {type(strategy).__name__}")

@@ -1,4 +1,4 @@
-"""WarpConvNet's keyword names, in addition to ours."""
+"""Accepts WarpConvNet's keyword names in addition to ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 def also_named(**ours_by_theirs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Lets a function take the keyword `theirs` for the keyword `ours`.
+    """Lets a function accept `theirs` as another name of the keyword `ours`.
 
     >>> @also_named(query_coords="query")
     ... def search(query): return query

@@ -1,4 +1,4 @@
-"""Arguments of the functions on points: arrays of numbers, and numbers per axis."""
+"""Parses arguments of the functions on points: arrays of numbers, and numbers per axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorhash._lists import natural_array
 
 
 def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[Any, Framework]:
-    """(the array as the core reads it, its framework); a list becomes an array of `home`."""
+    """(array for the core, framework of the results); `home` is the framework for lists."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
@@ -21,17 +21,17 @@ def take_numbers(array: Any, argument: str, home: Framework = NUMPY) -> tuple[An
 
 
 def take_optional(array: Any, argument: str) -> Any:
-    """What the core reads of an optional array."""
+    """The array for the core, or None."""
     return None if array is None else take_numbers(array, argument)[0]
 
 
 def shape_of(array: Any) -> tuple[int, ...]:
-    """The shape of what the core reads: an array of some kind, or a buffer."""
+    """The shape of an array or a buffer."""
     return tuple(array.shape) if hasattr(array, "shape") else np.asarray(array).shape
 
 
 def rows_and_columns(rows: Any, argument: str) -> tuple[int, int]:
-    """The shape of a matrix."""
+    """(rows, columns) of a matrix; ValueError for other shapes."""
     shape = shape_of(rows)
     if len(shape) != 2:
         raise ValueError(f"{argument}: expected shape (N, D), one row per point, got {shape}")
@@ -39,7 +39,7 @@ def rows_and_columns(rows: Any, argument: str) -> tuple[int, int]:
 
 
 def per_axis(values: Any, axes: int, argument: str) -> list[float]:
-    """One float per axis, from one number for all axes or one for each."""
+    """One float per axis, from one number for all axes or one per axis."""
     try:
         if is_number(values) or getattr(values, "shape", None) == ():
             return [number(values, argument)] * axes

@@ -1,4 +1,4 @@
-"""Convolution maps over repeated rows: made for the distinct rows, then extended to all rows."""
+"""Convolution maps over repeated rows: made for the distinct rows, then extended to all."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tensorhash.coords.kernel_map import KernelMap
 
 
 class _Distinct:
-    """The distinct rows of an array in order of first occurrence."""
+    """The distinct rows of an array, in order of first occurrence."""
 
     def __init__(self, rows: Any) -> None:
         self.all = rows
-        # Of a copy: if another thread writes to the rows, those found are distinct all the same.
+        # Use a copy, so that the result is distinct even if another thread writes to the rows.
         parts = (as_numpy(part) for part in _core.unique(rows.copy(), True, True, False))
         self.rows, self.first, self.which = parts
 
@@ -27,7 +27,7 @@ class _Distinct:
 
 
 class Repeats:
-    """In rows and given out rows of a convolution; some may be equal."""
+    """The in rows and the given out rows of a convolution, which may repeat."""
 
     def __init__(self, rows: Any, given: Any) -> None:
         self._in = _Distinct(rows)
@@ -35,7 +35,7 @@ class Repeats:
 
     @property
     def any(self) -> bool:
-        """Whether some rows are equal to others of their array."""
+        """Whether any row repeats in its array."""
         return self._in.repeated or (self._out is not None and self._out.repeated)
 
     @property
@@ -45,14 +45,14 @@ class Repeats:
 
     @property
     def given(self) -> Any:
-        """The distinct out rows that were given, or None."""
+        """The distinct given out rows, or None."""
         return None if self._out is None else self._out.rows
 
     def restored(self, out: Any, offsets: Any, made: KernelMap) -> tuple[Any, Any, KernelMap]:
-        """(out rows, offsets, map) of all rows, from those of the distinct ones.
+        """(out rows, offsets, map) for all rows, from those for the distinct rows.
 
-        The first of equal in rows has the pairs. All out rows of the caller are back, and equal ones
-        have equal pairs. No group joins every row with itself.
+        Of equal in rows the first has the pairs. Out rows are the caller's, and equal ones have
+        equal pairs. The map has no identity group.
         """
         kept = self._in if out is self._in.rows else self._out
         ins, outs, bounds = made._maps()
@@ -66,7 +66,7 @@ class Repeats:
 
 
 def _for_each(which: Any, ins: Any, outs: Any, bounds: Any) -> tuple[Any, Any, Any]:
-    """The pairs of every row r with which[r] == out row, groups ascending by r, then by in row."""
+    """Copies each pair to every row r with which[r] == its out row. Sorts groups by r, in row."""
     order = np.argsort(which, kind="stable")
     counts = np.bincount(which)
     begins = np.cumsum(counts) - counts

@@ -1,4 +1,4 @@
-"""Rows of integers from any framework, as the core reads them."""
+"""Converts rows of integers from any framework for the core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def take_rows(array: ArrayLike, argument: str, home: Framework) -> tuple[Any, Framework]:
-    """(what the core reads, the framework of the results); lists become int64, with results of `home`."""
+    """(array for the core, framework of the results). Lists become int64 with results in `home`."""
     taken = take_array(array, None, argument)
     if taken is not None:
         return taken
@@ -28,7 +28,7 @@ def take_rows(array: ArrayLike, argument: str, home: Framework) -> tuple[Any, Fr
 
 
 def with_axes(rows: Any, like: Any, batch: int = 1) -> Any:
-    """An empty list as an array [0, batch + D]; D is the length of `like`, or 3 if that is one number."""
+    """Shapes the array of an empty list as [0, batch + D]; D is len(like), or 3 for one number."""
     dtype = rows.dtype if isinstance(rows, _core.Tensor) else np.asarray(rows).dtype.name
     if tuple(rows.shape) != (0,) or dtype not in ("int32", "int64"):
         return rows
@@ -36,18 +36,18 @@ def with_axes(rows: Any, like: Any, batch: int = 1) -> Any:
 
 
 def is_sequence(value: Any) -> bool:
-    """Whether it holds one number per axis, not one for all."""
+    """Whether `value` holds one number per axis, not one for all axes."""
     scalar = isinstance(value, str) or getattr(value, "shape", None) == ()
     return hasattr(value, "__len__") and not scalar
 
 
 def home_of(device: DeviceLike) -> Framework:
-    """The framework of results if no argument is an array: torch for a torch device, else NumPy."""
+    """The framework of results if no argument is an array: torch for a torch.device, else NumPy."""
     return framework("torch") if type(device).__module__ == "torch" else NUMPY
 
 
 def device_in(home: Framework) -> str | torch.device:
-    """The CPU as users of a framework write it: torch's device, else "cpu:0"."""
+    """The CPU in a framework's terms: a torch.device for torch, else "cpu:0"."""
     if home.name != "torch":
         return "cpu:0"
     cpu: torch.device = importlib.import_module("torch").device("cpu")
@@ -55,6 +55,6 @@ def device_in(home: Framework) -> str | torch.device:
 
 
 def as_numpy(rows: Any) -> NumPyArray:
-    """A NumPy array in this machine's byte order; a copy only if the order differs."""
+    """A NumPy array in native byte order; copies only if the order differs."""
     array = _frameworks.as_numpy(rows)
     return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,4 +1,4 @@
-"""PackedHashTable, PackedHashTable128 and CoordTable: from a coordinate to its first row."""
+"""PackedHashTable, PackedHashTable128 and CoordTable: tables from a coordinate to its first row."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class SearchMode(enum.IntEnum):
-    """How `search` reads slots. It does not change the answer.
+    """How `search` reads slots. It does not change the result.
 
-    A table is always probed the way it was filled. WARP_COOP reads sixteen slots at a time.
+    A search always probes the table the way it was filled. WARP_COOP reads 16 slots at a time.
     """
 
     LINEAR = 0
@@ -33,16 +33,16 @@ class SearchMode(enum.IntEnum):
 
 
 class CoordTableMethods(RowTable):
-    """Methods of the tables of coordinates: int32 or int64 [N, key_dim], any framework."""
+    """The methods of the coordinate tables. Coordinates are int32 or int64 [N, key_dim]."""
 
     _table: _core.CoordTableBase
 
     @abstractmethod
     def _make(self, capacity: int | None, device: DeviceLike, *_: Any, **more: Any) -> None:
-        """Becomes an empty table; without a capacity it grows."""
+        """Makes the empty core table; without a capacity it grows."""
 
     def insert(self, coords: ArrayLike) -> None:
-        """Appends the rows; a key that is there already keeps its first row.
+        """Appends rows. A key that is already there keeps its first row.
 
         RuntimeError if the table has a fixed capacity and the new keys do not fit. A call that
         raises changes nothing.
@@ -52,26 +52,26 @@ class CoordTableMethods(RowTable):
         self._framework = source
 
     def clear(self) -> None:
-        """Drops all rows: the next one is row 0. A given capacity and `key_dim` stay.
+        """Removes all rows; the next one is row 0. A given capacity and `key_dim` stay.
 
-        WarpConvNet's `insert` is `table.clear()` followed by `table.insert(coords)`.
+        WarpConvNet's `insert` corresponds to `table.clear()` followed by `table.insert(coords)`.
         """
         self._table.clear()
 
     @also_named(query_coords="query", queries="query")
     def search(self, query: ArrayLike, mode: SearchMode | int = SearchMode.LINEAR) -> Array:
-        """int32 [M]: the first row of each coordinate, -1 if the table does not hold it.
+        """Finds coordinates: returns int32 [M], the first row of each one, or -1 if missing.
 
-        A coordinate out of range is not found, which is no error.
+        A coordinate out of range is missing, not an error.
         """
         rows, source = take_rows(query, "query", self._framework)
         return source.give(self._table.search(rows, _mode(mode)))
 
     def batched_search(self, queries: ArrayLike, offsets: ArrayLike) -> Array:
-        """int32 [K, M]: the row of `queries[m] + offsets[k]`, -1 where there is none.
+        """Finds `queries[m] + offsets[k]`: returns int32 [K, M], the first row or -1 if missing.
 
-        Any number of offsets, [K, key_dim]; they are added to all columns, including the first. A
-        sum out of range is not found, which is no error.
+        `offsets` is [K, key_dim] and is added to all columns, including the first. A sum out of
+        range is missing, not an error.
         """
         by, home = take_rows(offsets, "offsets", self._framework)
         rows, source = take_rows(queries, "queries", home)
@@ -79,7 +79,7 @@ class CoordTableMethods(RowTable):
 
     @also_named(base_coords="base")
     def expand_with_offsets(self, base: ArrayLike, offsets: ArrayLike) -> None:
-        """Appends `base[n] + offsets[k]` where that is new, offset by offset."""
+        """Appends each `base[n] + offsets[k]` that is new, offset by offset."""
         by, home = take_rows(offsets, "offsets", self._framework)
         rows, source = take_rows(base, "base", home)
         self._table.expand_with_offsets(rows, by)
@@ -87,27 +87,27 @@ class CoordTableMethods(RowTable):
 
     @property
     def keys_tensor(self) -> Array:
-        """int64 [capacity]: the key of each slot, 0 where empty.
+        """int64 [capacity]: the key of each slot, 0 if empty.
 
-        NumPy gets a read-only view with strides, other frameworks a copy.
+        A strided read-only view in NumPy, a copy in other frameworks.
         """
         return self._give_held(self._table.keys_tensor(), "keys_tensor")
 
     @property
     def values_tensor(self) -> Array:
-        """int32 [capacity]: the row of each slot, -1 where empty.
+        """int32 [capacity]: the row of each slot, -1 if empty.
 
-        NumPy gets a read-only view with strides, other frameworks a copy.
+        A strided read-only view in NumPy, a copy in other frameworks.
         """
         return self._give_held(self._table.values_tensor(), "values_tensor")
 
     @property
     def use_double_hash(self) -> bool:
-        """Whether each key probes with a stride of its own."""
+        """Whether the table uses double hashing: each key probes with its own stride."""
         return self._table.use_double_hash()
 
     def _more(self) -> dict[str, Any]:
-        """What `_make` takes besides capacity and device."""
+        """The arguments of `_make` besides capacity and device."""
         return {"use_double_hash": self.use_double_hash}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class CoordTableMethods(RowTable):
         more = dict(state)
         rows, home = more.pop("vector_keys"), more.pop("framework")
         grows = more.pop("grows")
-        # The copy has the same number of slots.
+        # Pass the capacity even if the table grows, so that the copy has as many slots.
         self._make(more.pop("capacity"), "cpu", **more)
         if rows.shape[1] > 0:
             self._table.insert(rows)
@@ -139,7 +139,7 @@ class CoordTableMethods(RowTable):
 
 
 class _FromCoords(CoordTableMethods):
-    """Tables with `from_coords` that may probe by double hashing."""
+    """The base of tables that have `from_coords` and support double hashing."""
 
     @classmethod
     def from_coords(
@@ -149,7 +149,7 @@ class _FromCoords(CoordTableMethods):
         capacity: int | None = None,
         use_double_hash: bool = False,
     ) -> Self:
-        """A table of these rows. With a torch device, results for lists are torch tensors."""
+        """Makes a table of these rows. With a torch.device, lists give torch tensors as results."""
         self = cls.__new__(cls)
         where = "cpu" if device is None else device
         self._make(optional_integer(capacity, "capacity"), where, use_double_hash=use_double_hash)
@@ -172,11 +172,12 @@ def _columns(key_dim: Any) -> int | None:
 
 
 class PackedHashTable(_FromCoords):
-    """Coordinates (b, x, y, z), each a 64-bit key. Its hash is published and has no seed.
+    """A table of coordinates (b, x, y, z), packed into 64-bit keys.
 
-    `BATCH_MAX`, `COORD_MIN` and `COORD_MAX` are the limits; ValueError names the row, column and
-    value of a number beyond them. A table made with a capacity takes that many distinct keys, rounded up to
-    a power of two, and raises RuntimeError on the next; `from_coords` without one grows.
+    Its hash is published and has no seed. The limits are `BATCH_MAX`, `COORD_MIN` and `COORD_MAX`;
+    a ValueError names the row, column and value of a number beyond them. A table made with a
+    capacity holds that many distinct keys, rounded up to a power of two, and raises RuntimeError on
+    the next. `from_coords` without one grows.
     """
 
     BATCH_MAX: ClassVar[int] = 511
@@ -196,10 +197,10 @@ class PackedHashTable(_FromCoords):
 
 
 class CoordTable(_FromCoords):
-    """Coordinates of 1 to 7 columns over all of int32; keys are as wide as the data needs.
+    """A table of int32 coordinates with 1 to 7 columns; its keys are as wide as the data needs.
 
-    64 bits while all coordinates are within PackedHashTable's limits, else 128 bits for four
-    columns, else the engine's wide keys. Without `key_dim` the first batch sets the number of
+    Keys have 64 bits while all coordinates are within PackedHashTable's limits, else 128 bits for
+    four columns, else they are wide keys. Without `key_dim` the first batch sets the number of
     columns. `seed`, random by default, decides which slots keys get; no result depends on it.
     """
 
@@ -235,15 +236,15 @@ class CoordTable(_FromCoords):
 
     @property
     def key(self) -> str:
-        """How a coordinate is stored: "packed64", "packed128" or "wide"."""
+        """The key format: "packed64", "packed128" or "wide"."""
         return self._table.key()
 
 
 class PackedHashTable128(CoordTableMethods):
-    """Coordinates of 1 to 7 columns, each from `COORD_MIN` to `COORD_MAX`.
+    """A table of coordinates with 1 to 7 columns, each from `COORD_MIN` to `COORD_MAX`.
 
-    ValueError names the row, column and value of a number beyond them. Rows may repeat, as in the
-    other tables. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
+    A ValueError names the row, column and value of a number beyond these limits. Rows may repeat,
+    as in the other tables. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
     """
 
     DIM: ClassVar[int] = 7
@@ -262,7 +263,7 @@ class PackedHashTable128(CoordTableMethods):
         capacity: int | None = None,
         key_dim: int | None = None,
     ) -> Self:
-        """A table of these rows; `key_dim` defaults to their number of columns."""
+        """Makes a table of these rows; `key_dim` defaults to their number of columns."""
         self = cls.__new__(cls)
         where = "cpu" if device is None else device
         self._make(optional_integer(capacity, "capacity"), where, key_dim=_columns(key_dim))

@@ -1,4 +1,4 @@
-"""TorchHashTable: keys are rows with any number of integers, hashed with Murmur."""
+"""TorchHashTable: a table of integer rows of any width, hashed with Murmur."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _FIELDS = ("table_kvs", "vec_keys", *_COUNTS)
 
 
 class TorchHashTable(RowTable):
-    """From a row of integers to its first row in the table.
+    """A table from an integer vector to its first row in the table.
 
-    Any number of columns, all of int32. For coordinates `PackedHashTable` and `CoordTable` are
-    faster. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
+    Vectors are int32 with any number of columns. For coordinates, `PackedHashTable` and
+    `CoordTable` are faster. A capacity works as in `PackedHashTable`; `from_keys` without one
+    grows.
     """
 
     _table: _core.TorchHashTable
@@ -40,7 +41,7 @@ class TorchHashTable(RowTable):
     def from_keys(
         cls, vec_keys: ArrayLike, device: DeviceLike = None, capacity: int | None = None
     ) -> Self:
-        """A table of these rows."""
+        """Makes a table of these rows."""
         usable_device("cpu" if device is None else device)
         self = cls.__new__(cls)
         rows, self._framework = take_rows(vec_keys, "vec_keys", home_of(device))
@@ -49,13 +50,13 @@ class TorchHashTable(RowTable):
         return self
 
     def insert(self, vec_keys: ArrayLike) -> None:
-        """Appends the rows; a key that is there already keeps its first row."""
+        """Appends rows. A key that is already there keeps its first row."""
         rows, source = take_rows(vec_keys, "vec_keys", self._framework)
         self._table.insert(rows)
         self._framework = source
 
     def search(self, search_keys: ArrayLike) -> Array:
-        """int32 [M]: the first row of each key, -1 if the table does not hold it."""
+        """Finds keys: returns int32 [M], the first row of each key, or -1 if missing."""
         rows, source = take_rows(search_keys, "search_keys", self._framework)
         return source.give(self._table.search(rows))
 
@@ -65,7 +66,7 @@ class TorchHashTable(RowTable):
         return self.vector_keys[self.unique_index]
 
     def to_dict(self) -> dict[str, object]:
-        """The whole table as plain numbers and NumPy arrays, for `from_dict`."""
+        """The whole table as a dict of numbers, strings and NumPy arrays, for `from_dict`."""
         keys = to_numpy(self._table.vector_keys())
         return {
             "table_kvs": to_numpy(self._table.table_kvs()),
@@ -80,13 +81,13 @@ class TorchHashTable(RowTable):
         }
 
     def from_dict(self, data: Mapping[str, Any]) -> Self:
-        """Becomes the table that `to_dict` described, and returns itself.
+        """Replaces this table with the one that `to_dict` described, and returns itself.
 
-        Results come in the framework of that table, which is imported if necessary.
+        Results use the framework of that table, which is imported if necessary.
         """
         missing = [name for name in _FIELDS if name not in data]
         if missing:
-            raise ValueError(f"data: expected what to_dict gave; it has no {', '.join(missing)}")
+            raise ValueError(f"data: expected a result of to_dict, got no {', '.join(missing)}")
         keys = data["vec_keys"]
         rows = np.empty(0, np.int32) if keys is None else np.asarray(keys)
         given = [integer(data[name], f"data[{name!r}]") for name in _COUNTS]
@@ -127,7 +128,7 @@ def _framework_named(name: Any) -> Framework:
 
 
 def _are_slots(kvs: Any, capacity: int, first: Any) -> bool:
-    """Whether the slots hold exactly the rows `first`, which ascend, each once."""
+    """Whether the slots hold each row of `first`, which ascends, exactly once."""
     if kvs.shape != (capacity, 2) or kvs.dtype.kind not in "iu":
         return False
     slots, rows = kvs[:, 0], kvs[:, 1]

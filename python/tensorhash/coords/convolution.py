@@ -19,7 +19,7 @@ from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 
 class STRIDED_CONV_MODE(str, enum.Enum):
-    """What a stride does: the kernel steps over the input, or over the strided voxels."""
+    """How a stride works: the kernel runs over the input voxels, or over the strided voxels."""
 
     STRIDE_ONLY = "stride_only"
     REDUCE_AND_STRIDE = "reduce_and_stride"
@@ -38,22 +38,22 @@ def convolution_map(
     num_batches: int | None = None,
     duplicates: str = "error",
 ) -> tuple[Array, Array | None, KernelMap]:
-    """(output coordinates [M, 1 + D], batch offsets, kernel map) of a sparse convolution.
+    """(out coords [M, 1 + D], batch offsets int64 [B + 1], kernel map) of a sparse convolution.
 
     | | the output coordinates are |
     |---|---|
-    | stride 1 | the given ones, in their order |
+    | stride 1 | `coords`, in their order |
     | stride s | `stride_coords(coords, s)` |
-    | `out_coords` | those |
-    | generative | all from which the kernel sees one of the above |
-    | transposed | `out_coords`, which must be given |
-    | transposed, generative | all that the kernel reaches from the given ones times s |
+    | `out_coords` given | `out_coords` |
+    | generative | all from which the kernel sees one of the strided `coords` |
+    | transposed | `out_coords`, which is required |
+    | transposed, generative | all that the kernel reaches from `coords` times s |
 
-    With `stride_mode="reduce_and_stride"` the in rows of the map are those of
-    `stride_coords(coords, stride)`, and the kernel steps over these. `offsets` are those of
-    `stride_coords`; None if the rows keep an order in which batches do not ascend. Repeated rows of
-    coords or out_coords are a ValueError. With `duplicates="first"` only the first of equal rows of
-    coords has pairs, and equal out rows have equal pairs.
+    With `stride_mode="reduce_and_stride"` the map's in rows are those of
+    `stride_coords(coords, stride)`, and the kernel runs over these. The batch offsets are as in
+    `stride_coords`, or None if the batches do not ascend. Repeated rows of `coords` or `out_coords`
+    are a ValueError. With `duplicates="first"` only the first of equal rows of `coords` has pairs,
+    and equal out rows have equal pairs.
 
     >>> out, offsets, pairs = convolution_map([[0, 1, 1]], 3, 2, transposed=True, generative=True)
     >>> len(out), out[pairs[4][1]].tolist()
@@ -77,7 +77,7 @@ def convolution_map(
 
 
 class _Layer:
-    """The numbers of a convolution, one per axis, and what follows from them."""
+    """The parameters of a convolution, one number per axis, and the coordinates that they give."""
 
     def __init__(
         self, axes: int, kernel_size: Any, stride: Any, dilation: Any, num_batches: int | None
@@ -88,18 +88,18 @@ class _Layer:
         self._num_batches = num_batches
 
     def strided(self, rows: Any) -> tuple[Any, Any]:
-        """(rows, offsets); with stride 1 the same rows in the same order, and None."""
+        """(strided rows, offsets). With stride 1: the same rows in the same order, and None."""
         if max(self.stride) == 1:
             return rows, None
         return stride_coords(rows, self.stride, num_batches=self._num_batches)
 
     def reached(self, rows: Any) -> tuple[Any, Any]:
-        """(rows, offsets) of all rows plus all offsets of the kernel."""
+        """(rows, offsets) of every row plus every kernel offset."""
         return expand_coords(rows, self.size, self.dilation, None, self._num_batches)
 
     def seeing(self, rows: Any) -> tuple[Any, Any]:
-        """(rows, offsets) of all rows minus all offsets: from there the kernel sees a row."""
-        # The offsets of an odd axis are their own mirror; an even one begins at 0.
+        """(rows, offsets) of every row minus every kernel offset: where the kernel sees a row."""
+        # The offsets of an odd axis are symmetric; those of an even axis start at 0.
         axes = zip(self.size, self.dilation, strict=True)
         back = [(size - 1) * step if size % 2 == 0 else 0 for size, step in axes]
         reached, offsets = self.reached(rows)
@@ -118,20 +118,20 @@ def _convolve_all(
     transposed: bool,
     reduces: bool,
 ) -> tuple[Any, Any, KernelMap]:
-    """`_convolve`, also of rows that repeat."""
+    """`_convolve` for rows that may repeat."""
     how = generative, transposed, reduces
     if repeats is None:
         return _convolve(layer, rows, given, *how)
     if not repeats.any:
         try:
             return _convolve(layer, rows, given, *how)
-        except _Repeated as error:  # they were distinct a moment ago
+        except _Repeated as error:  # the rows were distinct before: another thread wrote to them
             raise ValueError(
-                f"{error.argument}: expected rows that stay as they are, but some were written to "
+                f"{error.argument}: expected rows that do not change, but some were written to "
                 f"during this call; pass a copy"
             ) from None
     out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
-    if reduces and max(layer.stride) > 1:  # then the in rows are voxels, which are distinct
+    if reduces and max(layer.stride) > 1:  # the in rows are strided voxels, which are distinct
         return out, offsets, made
     return repeats.restored(out, offsets, made)
 
@@ -139,20 +139,20 @@ def _convolve_all(
 def _convolve(
     layer: _Layer, rows: Any, given: Any, generative: bool, transposed: bool, reduces: bool
 ) -> tuple[Any, Any, KernelMap]:
-    """(out rows, offsets or None, map) of distinct rows; ValueError that names repeated ones."""
+    """(out rows, offsets or None, map) for distinct rows; ValueError names repeated ones."""
     try:
         if transposed:
             return _transposed(layer, rows, given)
         return _forward(layer, rows, given, generative, reduces)
     except ValueError:
-        # The map's message says `in_coords`: name the argument of this call instead.
+        # The core's message says `in_coords`: name the argument of this call instead.
         _require_distinct(rows, "coords")
         _require_distinct(given, "out_coords")
         raise
 
 
 def _transposed(layer: _Layer, rows: Any, given: Any) -> tuple[Any, Any, KernelMap]:
-    """The map of the convolution that this one undoes, with in and out exchanged."""
+    """The map of the convolution that this one undoes, with in and out swapped."""
     _require_distinct(rows, "coords")
     out, offsets = given, None
     if given is None:
@@ -179,14 +179,14 @@ def _forward(
 
 
 def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, Any, Framework]:
-    """(rows, given out rows or None, both NumPy's, and the framework of the results)."""
+    """(rows, given out rows or None, framework of the results); the rows are NumPy arrays."""
     given, home = None, NUMPY
     if out_coords is not None:
         given, home = take_rows(out_coords, "out_coords", NUMPY)
     rows, source = take_rows(coords, "coords", home)
     require_batch_column(rows, numbers[0], "coords", source)
     require_batch_column(given, numbers[0], "out_coords", source)
-    # An empty list has the axes of the other rows, or of the numbers per axis.
+    # An empty list gets the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows) or axes_of(given)
     like = [0] * axes if axes else next(filter(is_sequence, numbers), 0)
     rows = _checked(with_axes(rows, like), None, "coords")
@@ -219,22 +219,24 @@ def _checked(taken: Any, columns: int | None, argument: str) -> Any:
 
 def _check_mode(given: bool, generative: bool, transposed: bool, reduces: bool) -> None:
     if given and generative:
-        raise ValueError("out_coords: a generative convolution makes its own, got some")
+        raise ValueError(
+            "out_coords: expected None, because a generative convolution makes its own coordinates"
+        )
     if transposed and not generative and not given:
         raise ValueError(
-            "out_coords: a transposed convolution needs the coordinates to go to, got None; "
-            "or set generative=True"
+            "out_coords: expected the output coordinates of a transposed convolution, got None; "
+            "pass them or set generative=True"
         )
     if reduces and (transposed or given):
         other = "a transposed convolution" if transposed else "out_coords"
         raise ValueError(
-            f'stride_mode: expected "stride_only" with {other}, which has nothing to reduce to; '
+            f'stride_mode: expected "stride_only" with {other}, which cannot reduce the input; '
             f"got 'reduce_and_stride'"
         )
 
 
 def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
-    """A mode, also by its name; ValueError for another name."""
+    """The mode, also from its name; ValueError for other names."""
     try:
         return STRIDED_CONV_MODE(stride_mode)
     except ValueError:
@@ -244,7 +246,7 @@ def parse_stride_mode(stride_mode: Any) -> STRIDED_CONV_MODE:
 
 
 class _Repeated(ValueError):
-    """Rows of an argument that must be distinct, and are not."""
+    """An argument has repeated rows, but must not."""
 
     def __init__(self, argument: str, row: int, first: int) -> None:
         self.argument = argument
@@ -265,7 +267,7 @@ def _require_distinct(rows: Any, argument: str) -> None:
 
 
 def _moved(rows: Any, factors: Any, back: Any) -> Any:
-    """Axes times factors minus back; ValueError beyond int32, the range of kernel maps."""
+    """The axes times `factors`, minus `back`; ValueError beyond int32, the range of kernel maps."""
     moved = rows.astype(np.int64)
     moved[:, 1:] = moved[:, 1:] * np.asarray(factors) - np.asarray(back)
     limits = np.iinfo(np.int32)
@@ -277,10 +279,10 @@ def _moved(rows: Any, factors: Any, back: Any) -> Any:
 
 
 def _offsets_of(rows: Any, num_batches: int | None) -> Any:
-    """The offsets of rows in the user's order; None if batches do not ascend."""
+    """The batch offsets of rows in the user's order; None if batches do not ascend."""
     batch = rows[:, 0]
     if num_batches is not None:
-        stride_coords(rows, 1, num_batches=num_batches)  # checks that it holds every batch
+        stride_coords(rows, 1, num_batches=num_batches)  # raises if num_batches is too small
     if (batch[1:] < batch[:-1]).any():
         return None
     begins = np.flatnonzero(np.concatenate([[True], batch[1:] != batch[:-1]])[: len(rows)])
@@ -290,7 +292,7 @@ def _offsets_of(rows: Any, num_batches: int | None) -> Any:
 
 
 def _give(array: Any, source: Framework, *given: tuple[Any, Any]) -> Array:
-    """The array in the framework `source`; the user's own array if it is one of these."""
+    """The array in the framework `source`; the user's own array if it has the same rows."""
     for rows, original in given:
         if array is rows and framework_of(type(original)) is source:
             own: Array = original

@@ -1,4 +1,4 @@
-"""IntCoords: the integer coordinates of several batch items."""
+"""IntCoords: integer coordinates of several batch items."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class IntCoords:
-    """Coordinates [N, D]: rows `offsets[b]:offsets[b + 1]` are batch item b.
+    """Integer coordinates [N, D]; rows `offsets[b]:offsets[b + 1]` are batch item b.
 
-    Holds a copy: changes of the arrays that came in or went out do not reach it. `tensor_stride` is
-    the length of one step in units of the finest grid, per axis. `voxel_size` and `voxel_origin`
-    describe that grid; they are kept and passed on, and take part in no computation.
+    It holds its own copy, and its properties return copies. `tensor_stride` is the length of one
+    step in units of the finest grid, per axis. `voxel_size` and `voxel_origin` describe that grid;
+    they are kept and passed on, but not used in any computation.
 
     >>> coords = IntCoords(np.array([[0, 1], [2, 3], [9, 9]]), [0, 2, 3])
     >>> coords.batch_indexed_coordinates.tolist()
@@ -75,7 +75,7 @@ class IntCoords:
     def _set(self, batched: Any, bounds: Any, grid: _Grid) -> None:
         self._batched = np.ascontiguousarray(batched)
         self._bounds = np.ascontiguousarray(bounds, np.int64)
-        # Whether item b is batch b. After `from_batched` an item may have any number.
+        # Whether item b has batch number b. After `from_batched` it may have any number.
         items = np.flatnonzero(np.diff(self._bounds))
         self._numbered = np.array_equal(self._batched[self._bounds[items], 0], items)
         self._grid = grid
@@ -92,14 +92,14 @@ class IntCoords:
         voxel_size: float | Sequence[float] | None = None,
         voxel_origin: float | ArrayLike | None = None,
     ) -> IntCoords:
-        """From rows [N, 1 + D] with the batch in column 0, in any order; rows of an item keep theirs.
+        """From rows [N, 1 + D] in any order, with the batch in column 0.
 
-        If a batch is negative, or 2^24 and more, the items are the batches that occur, ascending, and
-        keep their numbers in `batch_indexed_coordinates`.
+        The rows of an item keep their order. If a batch number is negative, or 2^24 or more, the
+        items are the batches that occur, ascending; `batch_indexed_coordinates` has their numbers.
         """
         taken, source = take_rows(coords, "coords", NUMPY)
         rows = as_numpy(with_axes(taken, tensor_stride))
-        # Also checks the rows, and counts the batches.
+        # stride_coords checks the rows and counts the batches.
         batches = number_of_batches(num_batches)
         bounds = _core.stride_coords(rows, [1] * (_columns(rows) - 1), batches)[1]
         items = bounds.shape[0] - 1
@@ -122,22 +122,22 @@ class IntCoords:
 
     @property
     def coordinates(self) -> Array:
-        """[N, D], a copy."""
+        """A copy of the coordinates, [N, D]."""
         return self._give(self._batched[:, 1:])
 
     @property
     def batched_tensor(self) -> Array:
-        """The coordinates under WarpConvNet's name, a copy."""
+        """WarpConvNet's name of `coordinates`."""
         return self.coordinates
 
     @property
     def batch_indexed_coordinates(self) -> Array:
-        """[N, 1 + D] with the batch in column 0, a copy."""
+        """A copy of the coordinates with the batch in column 0, [N, 1 + D]."""
         return self._give(self._batched)
 
     @property
     def offsets(self) -> Array:
-        """int64 [B + 1], a copy."""
+        """A copy of the batch offsets, int64 [B + 1]."""
         return self._give(self._bounds)
 
     @property
@@ -151,41 +151,41 @@ class IntCoords:
 
     @property
     def num_axes(self) -> int:
-        """Columns without the batch."""
+        """The number of spatial axes, D."""
         return int(self._batched.shape[1]) - 1
 
     @property
     def num_spatial_dims(self) -> int:
-        """`num_axes` under WarpConvNet's name."""
+        """WarpConvNet's name of `num_axes`."""
         return self.num_axes
 
     @property
     def device(self) -> str | torch.device:
-        """Where the arrays live: "cpu:0", or torch's device if they are torch tensors."""
+        """The device of the arrays: "cpu:0", or a torch.device if they are torch tensors."""
         return device_in(self._source)
 
     @property
     def tensor_stride(self) -> tuple[int, ...]:
-        """Units of the finest grid per step, for each axis."""
+        """The length of one step in units of the finest grid, per axis."""
         return self._grid.tensor_stride
 
     @property
     def stride(self) -> tuple[int, ...]:
-        """`tensor_stride` under WarpConvNet's name; `strided(s)` divides the coordinates."""
+        """WarpConvNet's name of `tensor_stride`; to divide coordinates, use `strided(s)`."""
         return self.tensor_stride
 
     def set_tensor_stride(self, tensor_stride: int | Sequence[int]) -> None:
-        """Changes the length of one step in units of the finest grid; the coordinates stay."""
+        """Sets the length of one step in units of the finest grid; keeps the coordinates."""
         self._grid = self._grid.with_stride(tensor_stride, self.num_axes)
 
     @property
     def voxel_size(self) -> float | tuple[float, ...] | None:
-        """The edge length of a voxel of the finest grid, one or one per axis; None if unknown."""
+        """The edge length of a voxel of the finest grid, one number or one per axis, or None."""
         return self._grid.voxel_size
 
     @property
     def voxel_origin(self) -> Array | None:
-        """float64 [D], a copy: where voxel 0 of the finest grid begins; None if unknown."""
+        """float64 [D], a copy: the corner where voxel 0 of the finest grid starts; or None."""
         origin = self._grid.voxel_origin
         return None if origin is None else self._give(origin)
 
@@ -193,7 +193,7 @@ class IntCoords:
         return len(self._batched)
 
     def __getitem__(self, item: int) -> Array:
-        """The coordinates of one batch item, a copy."""
+        """A copy of the coordinates of one batch item, [n, D]."""
         number = position(item, self.batch_size, "item")
         return self._give(self._batched[self._bounds[number] : self._bounds[number + 1], 1:])
 
@@ -204,39 +204,42 @@ class IntCoords:
         kernel_dilation: int | Sequence[int] | None = 1,
         kernel_batch: int | None = None,
     ) -> IntCoords:
-        """All coordinates that a kernel reaches, distinct; see `expand_coords`."""
+        """The distinct coordinates that a kernel reaches, as in `expand_coords`."""
         made = expand_coords(
             self._batched, kernel_size, kernel_dilation, kernel_batch, self._num_batches
         )
         return self._made(self._source, *made, self._grid)
 
     def strided(self, stride: int | Sequence[int]) -> IntCoords:
-        """Divided and rounded down, distinct; the tensor stride grows with it."""
+        """The distinct coordinates after division by `stride`, rounded down.
+
+        The tensor stride is multiplied by `stride`.
+        """
         steps = axis_ints(stride, self.num_axes, "stride")
         made = stride_coords(self._batched, steps, num_batches=self._num_batches)
         grown = [old * by for old, by in zip(self.tensor_stride, steps, strict=True)]
         return self._made(self._source, *made, self._grid.with_stride(grown, self.num_axes))
 
     def unique(self) -> IntCoords:
-        """Distinct coordinates, in order of first occurrence inside each item."""
+        """The distinct coordinates, in order of first occurrence inside each item."""
         made = stride_coords(self._batched, 1, num_batches=self._num_batches)
         return self._made(self._source, *made, self._grid)
 
     def prune(self, mask: ArrayLike) -> IntCoords:
-        """The rows where `mask`, bool [N], is True; items without rows stay as empty items."""
+        """Keeps the rows where `mask`, bool [N], is True. Items without rows stay, empty."""
         keep = as_numpy(take_numbers(mask, "mask")[0])
         if keep.dtype != np.bool_:
             raise TypeError(f"mask: expected bool, got {keep.dtype}; pass mask != 0")
         if keep.shape != (len(self),):
-            raise ValueError(f"mask: expected shape ({len(self)},), a row each, got {keep.shape}")
+            raise ValueError(f"mask: expected shape ({len(self)},), one per row, got {keep.shape}")
         bounds = np.append(0, np.cumsum(keep))[self._bounds]
         return self._made(self._source, self._batched[keep], bounds, self._grid)
 
     def sort(self, ordering: POINT_ORDERING | str = POINT_ORDERING.MORTON_XYZ) -> IntCoords:
-        """The rows of each item along a Morton curve; equal rows keep their order.
+        """Sorts the rows of each item along a Morton curve; equal rows keep their order.
 
-        The curve begins at the least coordinate of each axis over all items. `RANDOM` leaves the
-        rows as they are.
+        The curve starts at the smallest coordinate of each axis over all items. `RANDOM` keeps the
+        order of the rows.
         """
         how = parse_ordering(ordering, "ordering")
         item = np.repeat(np.arange(self.batch_size), np.diff(self._bounds))
@@ -245,7 +248,7 @@ class IntCoords:
 
     @property
     def hashmap(self) -> CoordTable:
-        """A table from [b, *coordinate] to its row, made on first access.
+        """A CoordTable from [b, *coordinate] to its row, made on first access.
 
         >>> IntCoords(np.array([[5, 6], [7, 8]])).hashmap.search(np.array([[0, 7, 8], [1, 7, 8]]))
         array([ 1, -1], dtype=int32)
@@ -293,7 +296,7 @@ def _are_arrays(items: Any) -> bool:
 
 
 def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
-    """(rows of all items, the framework of the first, bounds)."""
+    """(rows of all items, framework of the first item, bounds)."""
     taken = [take_rows(item, f"coords[{i}]", NUMPY) for i, item in enumerate(items)]
     arrays = [as_numpy(rows) for rows, _ in taken]
     for i, array in enumerate(arrays):
@@ -330,13 +333,13 @@ def _check_bounds(bounds: Any, rows: int) -> None:
         raise ValueError(f"offsets: expected shape (B + 1,), got {bounds.shape}")
     if bounds[0] != 0 or bounds[-1] != rows:
         raise ValueError(
-            f"offsets: expected 0 first and {rows}, the number of rows, last, "
-            f"got {bounds[0]} and {bounds[-1]}"
+            f"offsets: expected numbers from 0 to {rows}, the number of rows, "
+            f"got {bounds[0]} to {bounds[-1]}"
         )
     falling = np.flatnonzero(bounds[1:] < bounds[:-1])
     if len(falling) > 0:
         at = int(falling[0])
         raise ValueError(
-            f"offsets: expected numbers that never fall, "
+            f"offsets: expected numbers that never decrease, "
             f"got {bounds[at]} and then {bounds[at + 1]} at {at + 1}"
         )

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class KernelMap:
-    """Pairs grouped by offset, ascending by out row within an offset.
+    """The pairs (in row, out row) of a convolution, grouped by kernel offset.
 
-    `in_maps` and `out_maps` are int32, `offsets` int64 [K + 1]: group k is
-    `in_maps[offsets[k]:offsets[k + 1]]`. All arrays are of the framework of the coordinates.
-    `identity_map_index` is the group that joins every row with itself, or None; it is set only for
-    odd kernels over equal coordinates. `strategy` is the algorithm that made the map.
+    `in_maps` and `out_maps` are int32 [pairs], `offsets` is int64 [K + 1]. Group k is
+    `in_maps[offsets[k]:offsets[k + 1]]`, ascending by out row. The arrays use the framework of the
+    coordinates. `identity_map_index` is the group that pairs every row with itself, or None; it is
+    set only for odd kernels over equal coordinates. `strategy` is the algorithm that made the map.
     """
 
     def __init__(self, made: _core.KernelMap, source: Framework) -> None:
@@ -43,7 +43,7 @@ class KernelMap:
         self.in_maps: Array = source.give(made.in_maps)
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
-        # A copy: `offsets` is the user's to write to.
+        # A copy, because the user may write to `offsets`.
         self._bounds = np.array(made.offsets)
         self._table: Array | None = None
         self._mask: Array | None = None
@@ -58,7 +58,7 @@ class KernelMap:
         probes: tuple[int, int],
         identity_map_index: int | None = None,
     ) -> KernelMap:
-        """A map from (in_maps, out_maps, offsets) of NumPy and (num_in, num_out)."""
+        """A map from NumPy arrays (in_maps, out_maps, offsets) and (num_in, num_out)."""
         ins, outs, offsets = maps
         made = _core.kernel_map_from_parts(
             np.ascontiguousarray(ins, np.int32),
@@ -72,7 +72,7 @@ class KernelMap:
         return cls(made, source)
 
     def _maps(self) -> tuple[Any, Any, Any]:
-        """Copies of (in_maps, out_maps, offsets), of NumPy."""
+        """Copies of (in_maps, out_maps, offsets) as NumPy arrays."""
         made = self._made
         return np.array(made.in_maps), np.array(made.out_maps), np.array(made.offsets)
 
@@ -95,12 +95,12 @@ class KernelMap:
 
     @property
     def device(self) -> str | torch.device:
-        """Where the arrays live: "cpu:0", or torch's device if they are torch tensors."""
+        """The device of the arrays: "cpu:0", or a torch.device if they are torch tensors."""
         return device_in(self._source)
 
     @property
     def identity_map_index(self) -> int | None:
-        """The group that joins every row with itself, or None."""
+        """The group that pairs every row with itself, or None."""
         return self._made.identity_map_index
 
     @property
@@ -110,24 +110,24 @@ class KernelMap:
 
     @property
     def num_in(self) -> int:
-        """Rows of in_coords."""
+        """The number of rows of in_coords."""
         return self._made.num_in
 
     @property
     def num_out(self) -> int:
-        """Rows of out_coords."""
+        """The number of rows of out_coords."""
         return self._made.num_out
 
     @property
     def probes(self) -> tuple[int, int]:
-        """Lookups (of coarse cells, of coordinates); "blocks" and "merge" make none."""
+        """The number of lookups of (coarse cells, coordinates); 0 for "blocks" and "merge"."""
         return self._made.coarse_probes, self._made.fine_probes
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
     def numel(self, k: int) -> int:
-        """How many pairs offset k has."""
+        """The number of pairs of offset k."""
         group = position(k, len(self), "k")
         return int(self._bounds[group + 1] - self._bounds[group])
 
@@ -154,8 +154,10 @@ class KernelMap:
     def get_batch(
         self, start: int, end: int, out_format: str = "list"
     ) -> tuple[list[Array], list[Array]] | tuple[Array, Array]:
-        """(in, out) of the offsets start..end-1: two lists of maps, or with "tensor" two int64
-        arrays [end - start, most pairs], padded with -1."""
+        """(in maps, out maps) of the offsets start..end-1, as two lists of arrays.
+
+        With out_format="tensor" as two int64 arrays [end - start, most pairs], padded with -1.
+        """
         first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
             raise ValueError(
@@ -174,7 +176,7 @@ class KernelMap:
         return self._source.give(ins), self._source.give(outs)
 
     def pair_table(self) -> Array:
-        """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first access."""
+        """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first call."""
         if self._table is None:
             self._table = self._source.give(self._made.pair_table())
         return self._table
@@ -185,13 +187,15 @@ class KernelMap:
 
     def pair_mask(self) -> Array:
         """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32 is set if offset k has a pair.
-        Made on first access."""
+
+        Made on first call.
+        """
         if self._mask is None:
             self._mask = self._source.give(self._made.pair_mask())
         return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
-        """The pairs by out row: (in rows, out rows with pairs, int64 offsets [U + 1])."""
+        """The pairs by out row: (in rows, out rows with pairs [U], offsets int64 [U + 1])."""
         ins, rows, offsets = self._made.to_csr()
         give = self._source.give
         return give(ins), give(rows), give(offsets)
@@ -199,19 +203,19 @@ class KernelMap:
     def neighbor_count_per_output(self, num_out: int | None = None) -> Array:
         """int64 [num_out]: how many offsets have a pair for each out row.
 
-        `num_out` is that of the map unless given; a larger one counts zeros for the rest.
+        `num_out` defaults to the map's; with a larger one the rest are zeros.
         """
         rows = self.num_out if num_out is None else integer(num_out, "num_out", None)
         outs = np.asarray(self._made.out_maps)
         most = int(outs.max(initial=-1))
         if outs.min(initial=0) < 0:
-            raise ValueError("out_maps: expected row numbers from 0 on; this map was written to")
+            raise ValueError("out_maps: expected rows from 0 on; this map was written to")
         if not most < rows < 2**31:
             raise ValueError(f"num_out: expected more than {most}, the last out row, got {rows}")
         return self._source.give(_core.Tensor.wrap(np.bincount(outs, minlength=rows), "counts"))
 
     def transpose(self) -> KernelMap:
-        """The map with in and out exchanged, as a transposed convolution needs it."""
+        """The map with in and out swapped, for a transposed convolution."""
         return KernelMap(self._made.transpose(), self._source)
 
     def __repr__(self) -> str:
@@ -227,11 +231,11 @@ def kernel_offsets_from_size(
     center_offset: int | Sequence[int] | None = None,
     device: DeviceLike = None,
 ) -> Array:
-    """int32 [K, axes + 1]: the offsets of a kernel in the order of its groups.
+    """int32 [K, axes + 1]: the offsets of a kernel, in the order of a map's groups.
 
-    The first axis is the slowest, the last the fastest; column 0, the batch, is zero. Odd axes are
-    centered, even ones begin at 0, unless `center_offset` says which place is offset 0. A torch
-    tensor if `device` is torch's, else a NumPy array.
+    The last axis varies fastest; column 0, the batch, is zero. Odd axes are centred and even axes
+    start at 0, unless `center_offset` gives the position of offset 0. The result is a torch tensor
+    if `device` is a torch.device, else a NumPy array.
 
     >>> kernel_offsets_from_size((2, 1), (1, 1)).tolist()
     [[0, 0, 0], [0, 1, 0]]
@@ -259,14 +263,15 @@ def generate_kernel_map(
     *,
     duplicates: str = "error",
 ) -> KernelMap:
-    """All pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
+    """Finds all pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
 
-    Coordinates are integers [N, axes + 1], batch first, 2 to 6 axes; an empty list is no rows.
-    Numbers per axis may be one int for all. `method` is "size" or "offset": both give the same map.
-    With `skip_symmetric_kernel_map` only the groups before the middle one are made: the others
-    mirror them. `strategy` names a path: "blocks", "flat", "hierarchical", "merge", or
-    "warpconvnet", which chooses by the kernel's size as WarpConvNet does. None takes the fastest.
-    All give the same map. Repeated rows of in_coords are an error, unless `duplicates="first"`.
+    Coordinates are integers [N, axes + 1], batch first, with 2 to 6 axes; an empty list is zero
+    rows. Arguments per axis may be one int for all axes. `method` is "size" or "offset"; both give
+    the same map. `skip_symmetric_kernel_map` makes only the groups before the middle one, because
+    the others mirror them. `strategy` names an algorithm: "blocks", "flat", "hierarchical",
+    "merge", or "warpconvnet", which chooses by kernel size as WarpConvNet does. None takes the
+    fastest. All give the same map. Repeated rows of in_coords are a ValueError, unless
+    `duplicates="first"`.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -307,10 +312,10 @@ def kernel_map_from_offsets(
     *,
     duplicates: str = "error",
 ) -> KernelMap:
-    """The map of any list of offsets, [K, axes + 1] with zeros in column 0, the batch.
+    """The kernel map of any list of offsets, [K, axes + 1] with zeros in column 0, the batch.
 
-    Group k has all pairs with `in_coords[i] == stride * out_coords[o] + kernel_offsets[k]`. The
-    offsets may be in any order, and may repeat. The rest is as in `generate_kernel_map`.
+    Group k has all pairs with `in_coords[i] == stride * out_coords[o] + kernel_offsets[k]`. Offsets
+    may be in any order and may repeat. The rest is as in `generate_kernel_map`.
 
     >>> m = kernel_map_from_offsets([[0, 5, 5]], [[0, 5, 5], [0, 1, 5]], [[0, 4, 0], [0, 0, 0]])
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -338,12 +343,12 @@ def kernel_map_from_size_hierarchical(
     stride: int = 4,
     identity_map_index: int | None = None,
 ) -> KernelMap:
-    """The map from the rows of a table to `query_coords`; the first of equal rows counts.
+    """The kernel map from the rows of a table to `query_coords`; of equal rows the first counts.
 
-    Probes the table, and only where a coarse cell, `stride` voxels wide, holds a coordinate;
-    `stride` is a power of two up to 2^30. Kernels are odd, over three axes, dilation 1. A query with
-    a number beyond int32 has no pairs. The map finds its own `identity_map_index`; if one is given,
-    it must be the same, else ValueError.
+    Probes the table only where a coarse cell, `stride` voxels wide, holds a coordinate. `stride` is
+    a power of two up to 2^30. Kernels must be odd, with three axes and dilation 1. A query with a
+    number beyond int32 has no pairs. `identity_map_index` is computed; a given one that differs is
+    a ValueError.
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
         raise TypeError(
@@ -355,7 +360,7 @@ def kernel_map_from_size_hierarchical(
     made = _core.hierarchical_kernel_map(fine_ht._table, rows, size, width)
     if identity_map_index is not None and identity_map_index != made.identity_map_index:
         raise ValueError(
-            f"identity_map_index: expected None or the group that joins every row with itself, "
+            f"identity_map_index: expected None or the group that pairs every row with itself, "
             f"here {made.identity_map_index}, got {identity_map_index!r}"
         )
     return KernelMap(made, source)

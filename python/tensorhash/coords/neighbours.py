@@ -10,15 +10,15 @@ from tensorhash._frameworks import Framework
 from tensorhash._types import Array, ArrayLike
 from tensorhash.coords._points import take_numbers, take_optional
 
-_MOST = 2**63 - 1  # more than any table has: all of them
+_MOST = 2**63 - 1  # no limit
 
 
 class Neighbors(NamedTuple):
     """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`; `distances` likewise."""
 
-    indices: Array  #: int64 [P]: rows of the points; nearest first, equally near ones by row
-    distances: Array  #: float64 [P]
-    offsets: Array  #: int64 [M + 1]
+    indices: Array  #: int64 [P]: rows of the points, nearest first; equal distances by row
+    distances: Array  #: float64 [P]: Euclidean, in the unit of the points
+    offsets: Array  #: int64 [M + 1]: bounds of each query
 
 
 def radius_search(
@@ -29,14 +29,14 @@ def radius_search(
     query_batch: ArrayLike | None = None,
     max_neighbors: int | None = None,
 ) -> Neighbors:
-    """Every point at a distance of at most `radius` from each query, nearest first.
+    """Finds all points at a distance of at most `radius` from each query, nearest first.
 
-    Exact: the rule is `distance <= radius` for the distance in float64 that is returned; a point
-    equal to the query counts. (Distances below 5e-305 of the largest coordinate underflow: see
-    docs/neighbours.md.) `max_neighbors` keeps that many of the nearest. With `batch` and
-    `query_batch`, one integer per row in any order, only rows of the same batch are neighbours.
-    Results come in the framework of the queries, or of the points if the queries are a list. They
-    are the same bits on any number of threads.
+    `points` is [N, D], `queries` [M, D]. Exact: a point is a neighbour if its float64 distance, the
+    one returned, is <= `radius`; a point equal to the query counts. (Distances below 5e-305 of the
+    largest coordinate underflow: see docs/neighbours.md.) `max_neighbors` keeps only that many of
+    the nearest. With `batch` and `query_batch`, one integer per row in any order, only rows of the
+    same batch are neighbours. Results use the framework of the queries, or of the points if the
+    queries are a list. They are bit-identical on any number of threads.
 
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
@@ -63,10 +63,10 @@ def knn_search(
     batch: ArrayLike | None = None,
     query_batch: ArrayLike | None = None,
 ) -> Neighbors:
-    """The k nearest points of each query, nearest first; all points if there are fewer than k.
+    """Finds the k nearest points of each query, nearest first; all points if there are fewer.
 
-    Exact, any k, any number of columns; the rest is as in `radius_search`. If every query finds k
-    points, `indices.reshape(-1, k)` has one row per query.
+    `points` is [N, D], `queries` [M, D]. Exact, for any k and any D; the rest is as in
+    `radius_search`. If every query finds k points, `indices.reshape(-1, k)` has one row per query.
 
     >>> knn_search([[0.0], [1.0], [3.0]], [[0.9], [9.0]], 2).indices.reshape(-1, 2)
     array([[1, 0],

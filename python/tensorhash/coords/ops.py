@@ -1,4 +1,4 @@
-"""Integer coordinates [N, 1 + D], the batch in column 0: distinct, expanded, strided."""
+"""Operations on integer coordinates [N, 1 + D] with the batch in column 0."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def unique_coords(
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of integer coordinates, in order of first occurrence.
 
-    On request also, int64 and in this order: the first row of each distinct row, the distinct row
-    of each row, and how often each occurs.
+    On request returns a tuple with these int64 arrays after the rows, in this order: the index of
+    the first occurrence of each distinct row, the distinct row of each row of `coords`, and the
+    count of each distinct row.
 
     >>> unique_coords(np.array([[0, 5, 5], [0, 1, 1], [0, 5, 5]])).tolist()
     [[0, 5, 5], [0, 1, 1]]
@@ -69,14 +70,14 @@ def stride_coords(
     order: POINT_ORDERING | str = POINT_ORDERING.RANDOM,
     num_batches: int | None = None,
 ) -> tuple[Array, Array]:
-    """(coords [M, 1 + D], batch offsets int64 [B + 1]): every axis divided by its stride, rounded
-    down, distinct.
+    """The distinct coordinates after division by `stride`, rounded down.
 
-    Batches ascend. Inside a batch, rows are in order of first occurrence, or with `order` along a
-    Morton curve ("morton_xyz" or another POINT_ORDERING). Batch b is rows
-    `offsets[b]:offsets[b + 1]`. `num_batches` keeps empty batches at the end; without it the largest
-    batch is the last. Batches may be any integers: if one is negative, or 2^24 and more, `offsets`
-    covers only the batches that occur, and column 0 holds their numbers.
+    Returns (coords [M, 1 + D], batch offsets int64 [B + 1]); batch b is rows
+    `offsets[b]:offsets[b + 1]`. Batches ascend. Inside a batch, rows are in order of first
+    occurrence, or with `order` along a Morton curve ("morton_xyz" or another POINT_ORDERING).
+    `num_batches` keeps empty batches at the end; without it the largest batch is the last. Batches
+    may be any integers: if one is negative, or 2^24 or more, `offsets` covers only the batches that
+    occur, and column 0 holds their numbers.
 
     >>> stride_coords(np.array([[0, -1], [0, 3], [0, 2]]), 2)[0].tolist()
     [[0, -1], [0, 1]]
@@ -102,9 +103,10 @@ def expand_coords(
     kernel_batch: int | None = None,
     num_batches: int | None = None,
 ) -> tuple[Array, Array]:
-    """(coords [M, 1 + D], batch offsets int64 [B + 1]): all rows that a kernel reaches, distinct.
+    """The distinct coordinates that a kernel reaches from `coords`.
 
-    Offsets are those of kernel maps: x slowest, odd axes centred, even axes 0 to k - 1. Batches
+    Returns (coords [M, 1 + D], batch offsets int64 [B + 1]). The kernel's offsets are those of
+    kernel maps: x varies slowest, odd axes are centred, even axes go from 0 to k - 1. Batches
     ascend as in `stride_coords`. Inside a batch the given rows come first, then the rows that each
     offset adds, offset by offset. `kernel_batch` is the number of offsets looked up at a time: it
     changes memory and time, not the result. Coordinates are int32 or int64; a sum that does not fit
@@ -138,12 +140,12 @@ def _axes(rows: Any) -> int:
 
 
 def number_of_batches(num_batches: Any) -> int | None:
-    """An int or None. The core checks that it holds all batches."""
+    """Parses an int or None. The core checks that it covers all batches."""
     return optional_integer(num_batches, "num_batches", 2**24)
 
 
 def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
-    """One int of 1 or more per axis, from one for all axes or one for each."""
+    """One int >= 1 per axis, from one int for all axes or one per axis."""
     try:
         given = [operator.index(values)] * axes
     except TypeError:
@@ -162,7 +164,7 @@ def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
 
 
 def _kernel_offsets(sizes: list[int], dilations: list[int]) -> Any:
-    """int64 [K, D]: the offsets of kernel maps, which have two axes or more."""
+    """int64 [K, D]: the offsets of a kernel. Kernel maps need two axes, so pad a single one."""
     flat = [1] * (2 - len(sizes))
     offsets = _core.kernel_offsets([*flat, *sizes], [*flat, *dilations], [])
     return np.asarray(offsets)[:, 1 + len(flat) :].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Orders of coordinates along a Morton curve."""
+"""Sorts coordinates along a Morton curve."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES = {"morton": POINT_ORDERING.MORTON_XYZ} | {
 
 
 def parse_ordering(ordering: Any, argument: str) -> POINT_ORDERING:
-    """An ordering, also by a name such as "morton_xyz"."""
+    """The ordering, also from a name such as "morton_xyz"."""
     if isinstance(ordering, POINT_ORDERING):
         return ordering
     if isinstance(ordering, str) and ordering.lower() in _NAMES:
@@ -36,16 +36,17 @@ def parse_ordering(ordering: Any, argument: str) -> POINT_ORDERING:
 
 
 def morton_order(item: Any, coords: Any, ordering: POINT_ORDERING, argument: str) -> Any:
-    """int64 [N]: rows by item, then along the curve; equal rows keep their order. RANDOM keeps all.
+    """int64 [N]: the rows sorted by item, then along the curve; equal rows keep their order.
 
-    `coords` are int32 or int64 [N, D], any numbers; the curve begins at the minimum of each axis.
+    RANDOM keeps the order of all rows. `coords` is int32 or int64 [N, D]; the curve starts at the
+    minimum of each axis.
     """
     if ordering is POINT_ORDERING.RANDOM:
         return np.arange(len(coords))
     axes = _axes(ordering, coords.shape[1], argument)
     if len(coords) == 0:
         return np.arange(0)
-    # The difference of any two int64 fits uint64: the subtraction wraps to the right number.
+    # The difference of any two int64 fits uint64, and the unsigned subtraction wraps to it.
     shifted = coords.astype(np.int64).view(np.uint64)[:, axes]
     shifted = shifted - coords.astype(np.int64).min(axis=0).view(np.uint64)[axes]
     return np.lexsort((*_codes(shifted), item))
@@ -62,7 +63,7 @@ def _axes(ordering: POINT_ORDERING, count: int, argument: str) -> list[int]:
 
 
 def _codes(columns: Any) -> list[Any]:
-    """The interleaved bits of the columns as uint64 words, the least significant first."""
+    """The interleaved bits of the columns as uint64 words, least significant first."""
     axes = columns.shape[1]
     bits = int(columns.max()).bit_length()
     step = max(64 // axes, 1)
@@ -72,7 +73,7 @@ def _codes(columns: Any) -> list[Any]:
 
 
 def _interleaved(columns: Any, low: int, high: int) -> Any:
-    """Bits low to high - 1 of every column, the first column the least significant of each."""
+    """Interleaves the bits low to high - 1 of all columns; the first column is lowest."""
     word = np.zeros(len(columns), np.uint64)
     axes = columns.shape[1]
     for bit in range(low, high):

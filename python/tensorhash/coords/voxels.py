@@ -1,4 +1,4 @@
-"""Points to voxels: the cell of each point, and the joined features of each cell."""
+"""Voxelises points: finds the voxel of each point and combines the features of each voxel."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tensorhash.coords._points import (
 
 
 class Voxels(NamedTuple):
-    """Voxels in order of first occurrence, and the relation of points and voxels."""
+    """The voxels of a point cloud in order of first occurrence, and the voxel of each point."""
 
     coords: Array  #: [V, D] integers, or [V, 1 + D] with the batch first
-    #: [V, ...]: the joined features of each voxel's points; a list if a list of arrays was given
+    #: [V, ...]: the combined features of each voxel; a list if a list of arrays was given
     features: Array | list[Array]
     index: Array  # type: ignore[assignment]  #: int64 [V]: the first point of each voxel
     inverse: Array  #: int64 [N]: the voxel of each point
-    counts: Array  #: int64 [V]: points of each voxel
+    counts: Array  #: int64 [V]: the number of points in each voxel
 
 
 def voxelize(
@@ -40,17 +40,18 @@ def voxelize(
     batch: ArrayLike | None = None,
     dtype: DtypeLike = "int32",
 ) -> Voxels:
-    """The occupied voxels of a point cloud [N, D], with the joined features of their points.
+    """The occupied voxels of a point cloud [N, D], with the combined features of their points.
 
-    Voxel = floor((point - origin) / voxel_size), in float64 for points of any dtype; size and
-    origin are one number or one per axis. `features` is one array of N rows or a list of them
-    (default: the points). `reduce` is "first", "last", "sum", "mean", "min" or "max": one for all,
-    or one per array, or for a single [N, C] array one per column. Floats are added in float64 and
-    keep their dtype; sums of integers come as int64 or uint64, their means as float64. Columns of
-    different dtypes come in one that holds every number exactly, or are a ValueError. `batch`, one
-    integer per point, becomes the first column: points of different batches never share a voxel.
+    Voxel = floor((point - origin) / voxel_size), in float64 for points of any dtype. `voxel_size`
+    and `origin` are in the unit of the points, one number or one per axis. `features` is an array
+    of N rows or a list of such arrays (default: the points). `reduce` is "first", "last", "sum",
+    "mean", "min" or "max": one for all, or one per array, or for a single [N, C] array one per
+    column. Floats are added in float64 and keep their dtype; sums of integers are int64 or uint64,
+    their means float64. Columns of different dtypes get a dtype that holds every number exactly, or
+    are a ValueError. `batch`, one integer per point, becomes the first column of the coordinates:
+    points of different batches never share a voxel.
 
-    NaN, infinities and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
+    NaN, infinity and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
 
     >>> points = np.array([[0.1, 0.2], [0.3, 0.2], [-0.1, 0.0]])
     >>> voxels = voxelize(points, 0.5)
@@ -77,10 +78,11 @@ def voxel_downsample(
     features: ArrayLike | Sequence[ArrayLike] | None = None,
     batch: ArrayLike | None = None,
 ) -> Array | tuple[Array | list[Array], ...]:
-    """One point per occupied voxel: the mean of its points, in order of first occurrence.
+    """One point per occupied voxel, the mean of its points, in order of first occurrence.
 
-    With `features`: (points, features), the latter joined by `reduce` as in `voxelize`; without,
-    `reduce` is for the points. With `batch`, the batch of each point comes last.
+    With `features`, returns (points, features), with features combined by `reduce` as in
+    `voxelize`; without, `reduce` applies to the points. With `batch`, the batch of each point is
+    the last result.
 
     >>> voxel_downsample([[0.0], [0.2], [5.0]], 1.0).tolist()
     [[0.1], [5.0]]
@@ -94,12 +96,12 @@ def voxel_downsample(
     if batch is not None:
         numbers = np.ascontiguousarray(to_numpy(cloud.coords)[:, 0])
         results.append(cloud.source.give(_core.Tensor.wrap(numbers, "batch")))
-    # Without features and batch the points alone, which are one array.
+    # Without features and batch, return only the points.
     return cast("Array", results[0]) if len(results) == 1 else tuple(results)
 
 
 class _Cloud:
-    """The points of a call and, once found, their voxels as core tensors."""
+    """The points of a call and, after find_voxels(), their voxels as core tensors."""
 
     coords: _core.Tensor
     index: _core.Tensor
@@ -124,7 +126,7 @@ class _Cloud:
 
 
 class _Columns:
-    """The arrays to join and the reduction of each, checked before any work."""
+    """The arrays to reduce and the reduction of each, checked before any work."""
 
     def __init__(self, cloud: _Cloud, features: Any, reduce: str | Sequence[str]) -> None:
         self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
@@ -176,7 +178,7 @@ def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework
 
 
 def _is_matrix(values: Any) -> bool:
-    """A list of numbers or of lists of numbers is one array; a list of arrays is several."""
+    """Whether a list is one array (of numbers or lists), not a list of arrays."""
     return not any(hasattr(value, "shape") and len(value.shape) > 0 for value in values)
 
 
@@ -195,7 +197,7 @@ def _join(
 
 
 def _stack(columns: list[Any], words: list[str]) -> Any:
-    """The columns as one array; ValueError if its dtype is float64 and rounds an integer."""
+    """Stacks the columns; ValueError if the common dtype is float64 and rounds an integer."""
     for i, (column, word) in enumerate(zip(columns, words, strict=True)):
         if column.dtype.kind not in "iu" or np.result_type(*columns).kind != "f":
             continue
@@ -203,8 +205,8 @@ def _stack(columns: list[Any], words: list[str]) -> Any:
         lost = next((value for value in large if int(float(value)) != value), None)
         if lost is not None:
             raise ValueError(
-                f"reduce: expected columns that one dtype holds, got {lost} in column {i} "
-                f'("{word}"), which the float64 of a mean does not hold; '
+                f"reduce: expected columns that one dtype holds exactly, got {lost} in column {i} "
+                f'("{word}"), which float64 does not hold; '
                 f"pass the columns as a list of arrays"
             )
     return np.stack(columns, axis=1)

@@ -1,4 +1,4 @@
-"""Open3D's names: `import tensorhash.core as o3c` in place of `import open3d.core as o3c`.
+"""Open3D's API: use `import tensorhash.core as o3c` in place of `import open3d.core as o3c`.
 
 >>> import tensorhash.core as o3c
 >>> m = o3c.HashMap(10, o3c.int64, (1,), o3c.int64, (1,), o3c.Device("CPU:0"))

@@ -1,7 +1,7 @@
-"""`+ - * /`, logic and comparisons of Tensors, with Open3D's dtypes.
+"""Arithmetic, logic and comparisons of Tensors, with Open3D's rules for dtypes.
 
-Arithmetic keeps the dtype of the tensor; logic and comparisons give Bool. A method with a trailing
-`_` writes into its tensor, in the tensor's dtype.
+Arithmetic keeps the tensor's dtype; logic and comparisons give Bool. A method with a trailing `_`
+writes into its tensor, in the tensor's dtype.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 from tensorhash.core._base import Base, is_bool, is_float
 from tensorhash.core._operands import is_operand, operand
 
-Kernel = Callable[[Any, Any], Any]
+BinaryFunction = Callable[[Any, Any], Any]
 T = TypeVar("T", bound=Base)
 
 
 def _divide(dividend: Any, divisor: Any) -> Any:
-    """C's division: integers round towards zero."""
+    """Division as in C: integers round towards zero."""
     if is_float(dividend.dtype):
         return np.true_divide(dividend, divisor)
     if not np.all(divisor):
-        raise ZeroDivisionError("other: expected integers other than 0 to divide by, got a 0")
+        raise ZeroDivisionError("other: expected integers other than 0 as divisors, got a 0")
     quotient = np.floor_divide(dividend, divisor)
     if dividend.dtype.kind == "u":
         return quotient
@@ -31,8 +31,8 @@ def _divide(dividend: Any, divisor: Any) -> Any:
     return quotient + (~exact & ((dividend < 0) != (divisor < 0))).astype(dividend.dtype)
 
 
-def _number_kernel(kernel: Kernel) -> Kernel:
-    """`kernel` for numbers only, without warnings, as in C++: overflow wraps, floats give inf and NaN."""
+def _for_numbers(function: BinaryFunction) -> BinaryFunction:
+    """`function` for numbers only. As in C++, overflow wraps, and inf and NaN give no warning."""
 
     def apply(left: Any, right: Any) -> Any:
         if is_bool(left.dtype):
@@ -41,21 +41,21 @@ def _number_kernel(kernel: Kernel) -> Kernel:
                 "or convert with .to(o3c.int64)"
             )
         with np.errstate(all="ignore"):
-            return np.asarray(kernel(left, right), dtype=left.dtype)
+            return np.asarray(function(left, right), dtype=left.dtype)
 
     return apply
 
 
-_ADD = _number_kernel(np.add)
-_SUBTRACT = _number_kernel(np.subtract)
-_MULTIPLY = _number_kernel(np.multiply)
-_DIVIDE = _number_kernel(_divide)
+_ADD = _for_numbers(np.add)
+_SUBTRACT = _for_numbers(np.subtract)
+_MULTIPLY = _for_numbers(np.multiply)
+_DIVIDE = _for_numbers(_divide)
 
 
-def _write(tensor: T, kernel: Kernel, other: Any) -> T:
-    """Runs `kernel` on both and writes the result over the tensor."""
+def _write(tensor: T, function: BinaryFunction, other: Any) -> T:
+    """Computes `function(tensor, other)` and writes the result into the tensor."""
     target = tensor._array
-    result = kernel(target, operand(target, other))
+    result = function(target, operand(target, other))
     if result.shape != target.shape:
         raise ValueError(
             f"other: expected a shape that broadcasts to {tuple(target.shape)}, "
@@ -65,41 +65,41 @@ def _write(tensor: T, kernel: Kernel, other: Any) -> T:
     return tensor
 
 
-def _method(name: str, kernel: Kernel, what: str) -> Callable[[T, Any], T]:
+def _method(name: str, function: BinaryFunction, what: str) -> Callable[[T, Any], T]:
     def method(self: T, other: Any) -> T:
-        return self._wrap(np.asarray(kernel(self._array, operand(self._array, other))))
+        return self._wrap(np.asarray(function(self._array, operand(self._array, other))))
 
     return _named(method, name, f"Elementwise {what}; a new tensor.")
 
 
-def _method_in_place(name: str, kernel: Kernel, what: str) -> Callable[[T, Any], T]:
+def _method_in_place(name: str, function: BinaryFunction, what: str) -> Callable[[T, Any], T]:
     def method(self: T, other: Any) -> T:
-        return _write(self, kernel, other)
+        return _write(self, function, other)
 
     return _named(method, name, f"Elementwise {what}, written into this tensor.")
 
 
-def _operator(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+def _operator(name: str, function: BinaryFunction) -> Callable[[T, Any], T]:
     def method(self: T, other: Any) -> T:
         if not is_operand(other):
             return NotImplemented  # type: ignore[no-any-return]
-        return self._wrap(np.asarray(kernel(self._array, operand(self._array, other))))
+        return self._wrap(np.asarray(function(self._array, operand(self._array, other))))
 
     return _named(method, name, None)
 
 
-def _reflected(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+def _reflected(name: str, function: BinaryFunction) -> Callable[[T, Any], T]:
     def method(self: T, other: Any) -> T:
         if not is_operand(other):
             return NotImplemented  # type: ignore[no-any-return]
-        return self._wrap(np.asarray(kernel(operand(self._array, other), self._array)))
+        return self._wrap(np.asarray(function(operand(self._array, other), self._array)))
 
     return _named(method, name, None)
 
 
-def _operator_in_place(name: str, kernel: Kernel) -> Callable[[T, Any], T]:
+def _operator_in_place(name: str, function: BinaryFunction) -> Callable[[T, Any], T]:
     def method(self: T, other: Any) -> T:
-        return _write(self, kernel, other) if is_operand(other) else NotImplemented
+        return _write(self, function, other) if is_operand(other) else NotImplemented
 
     return _named(method, name, None)
 
@@ -116,7 +116,7 @@ class Arithmetic(Base):
 
     __slots__ = ()
 
-    # With a NumPy array as the other operand, the Tensor's operators run.
+    # Makes NumPy arrays as left operands call the Tensor's operators.
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,4 +1,4 @@
-"""The base of all parts of Tensor: one NumPy array, and arrays read from arguments."""
+"""The base class of Tensor's parts, which holds a NumPy array, and functions to parse arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Base:
-    """Holds the array; operations wrap their results."""
+    """Holds the NumPy array of a Tensor."""
 
     __slots__ = ("_array",)
 
@@ -34,14 +34,14 @@ class Base:
 
     @classmethod
     def _made(cls, array: Any, device: Any) -> Self:
-        """A Tensor over this array; an error if there is no such device."""
+        """A Tensor over this array; RuntimeError if this build lacks the device."""
         if device is not None:
             usable_device(device)
         return cls._wrap(array)
 
 
 def as_numpy(value: Any, argument: str) -> Any:
-    """The array of a Tensor, another framework's array or a list; shares memory where it can."""
+    """The NumPy array of a Tensor, any framework's array, a list or a number; shares memory."""
     if isinstance(value, Base):
         return value._array
     if isinstance(value, (list, tuple, range)) or is_number(value):
@@ -52,25 +52,25 @@ def as_numpy(value: Any, argument: str) -> Any:
 
 
 def parse(dtype: Any, argument: str = "dtype") -> Any:
-    """The NumPy dtype of an argument."""
+    """The NumPy dtype of a dtype argument."""
     return numpy_dtype(parse_dtype(dtype, argument)[0])
 
 
 def dtype_text(dtype: Any) -> str:
-    """Open3D's name of a NumPy dtype, "Int64"."""
+    """Open3D's name of a NumPy dtype, such as "Int64"."""
     return str(core_dtype(name_of(dtype)))
 
 
 def is_float(dtype: Any) -> bool:
-    """Whether elements are floats, bfloat16 included."""
+    """Whether `dtype` is a float, including bfloat16."""
     return "float" in dtype.name
 
 
 def is_bool(dtype: Any) -> bool:
-    """Whether elements are booleans."""
+    """Whether `dtype` is bool."""
     return bool(dtype == np.bool_)
 
 
 def new_shape(shape: Any) -> tuple[int, ...]:
-    """A shape argument: an int, a tuple, a list or a SizeVector."""
+    """Parses a shape argument: an int, a tuple, a list or a SizeVector."""
     return parse_shape(SizeVector(shape), "shape")

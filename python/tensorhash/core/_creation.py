@@ -1,4 +1,4 @@
-"""Tensors from scratch: zeros, ones, ranges, identities; Float32 unless a dtype is given."""
+"""Class methods that make Tensors: zeros, ones, ranges, identities, ..."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _is_whole(value: Any) -> bool:
 
 
 class Creation(Base):
-    """Class methods that make a Tensor."""
+    """Class methods that make a Tensor, Float32 by default."""
 
     __slots__ = ()
 
@@ -46,19 +46,19 @@ class Creation(Base):
 
     @classmethod
     def full(cls, shape: Any, fill_value: Any, dtype: Any = None, device: Any = None) -> Self:
-        """A tensor of one value."""
+        """A tensor filled with one value."""
         wanted = _parse(dtype)
         filled = np.full(new_shape(shape), scalar_like(fill_value, wanted, "fill_value"), wanted)
         return cls._made(filled, device)
 
     @classmethod
     def eye(cls, n: int, dtype: Any = None, device: Any = None) -> Self:
-        """The n x n identity."""
+        """The n x n identity matrix."""
         return cls._made(np.eye(operator.index(n), dtype=_parse(dtype)), device)
 
     @classmethod
     def diag(cls, input: Any) -> Self:
-        """The square matrix with a 1-d tensor on its diagonal."""
+        """The square matrix with the 1-D tensor `input` on its diagonal."""
         values = as_numpy(input, "input")
         if values.ndim != 1:
             raise ValueError(f"input: expected one dimension, got shape {values.shape}")
@@ -73,7 +73,10 @@ class Creation(Base):
         dtype: Any = None,
         device: Any = None,
     ) -> Self:
-        """start, start + step, ... below stop; `arange(n)` counts from 0. Int64 or Float64."""
+        """start, start + step, ... below stop; `arange(n)` starts at 0.
+
+        Int64 by default, or Float64 if a number is a float.
+        """
         if stop is None:
             start, stop = None, start
         if stop is None:

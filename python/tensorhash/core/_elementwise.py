@@ -1,4 +1,4 @@
-"""Functions of each element of a Tensor: roots, rounding, tests for NaN, clipping, closeness."""
+"""Elementwise functions of a Tensor: roots, rounding, tests for NaN, clipping, closeness."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
 
 def _computed(array: Any, function: Callable[[Any], Any], name: str, floats_only: bool) -> Any:
-    """function(array) in the array's dtype, without warnings on overflow and NaN, as in C++."""
+    """function(array) in the array's dtype; as in C++, no warnings on overflow or NaN."""
     if is_bool(array.dtype) or (floats_only and not is_float(array.dtype)):
         wanted = "Float32 or Float64" if floats_only else "numbers"
         raise TypeError(
-            f"{name}: expected {wanted}, got {dtype_text(array.dtype)}; convert with .to(o3c.float32)"
+            f"{name}: expected {wanted}, got {dtype_text(array.dtype)}; "
+            f"convert with .to(o3c.float32)"
         )
     with np.errstate(all="ignore"):
         return np.asarray(function(array), dtype=array.dtype)
 
 
 def _to_whole(array: Any, function: Callable[[Any], Any], name: str) -> Any:
-    """A rounding function; integers stay as they are."""
+    """Applies a rounding function to floats; copies integers."""
     return _computed(array, function if is_float(array.dtype) else np.copy, name, False)
 
 
 class Elementwise(Base):
-    """Methods that compute element by element."""
+    """Elementwise methods."""
 
     __slots__ = ()
 
@@ -75,11 +76,11 @@ class Elementwise(Base):
         return self._unary_in_place(np.exp, "exp_", floats_only=True)
 
     def neg(self) -> Self:
-        """Negated elements; unsigned integers wrap."""
+        """Negation; unsigned integers wrap."""
         return self._unary(np.negative, "neg")
 
     def neg_(self) -> Self:
-        """Negated elements, written into this tensor."""
+        """Negation, written into this tensor."""
         return self._unary_in_place(np.negative, "neg_")
 
     def __neg__(self) -> Self:
@@ -102,19 +103,19 @@ class Elementwise(Base):
         return self._unary_in_place(np.abs, "abs_")
 
     def floor(self) -> Self:
-        """The next whole number below; the dtype stays."""
+        """Rounds down to a whole number; keeps the dtype."""
         return self._wrap(_to_whole(self._array, np.floor, "floor"))
 
     def ceil(self) -> Self:
-        """The next whole number above; the dtype stays."""
+        """Rounds up to a whole number; keeps the dtype."""
         return self._wrap(_to_whole(self._array, np.ceil, "ceil"))
 
     def trunc(self) -> Self:
-        """The next whole number towards zero; the dtype stays."""
+        """Rounds towards zero to a whole number; keeps the dtype."""
         return self._wrap(_to_whole(self._array, np.trunc, "trunc"))
 
     def round(self) -> Self:
-        """The nearest whole number, halves to the even one; the dtype stays."""
+        """Rounds to the nearest whole number, halves to even; keeps the dtype."""
         return self._wrap(_to_whole(self._array, np.rint, "round"))
 
     def _tested(self, test: Any, otherwise: bool) -> Self:
@@ -140,12 +141,12 @@ class Elementwise(Base):
         return self._wrap(np.asarray(np.logical_not(self._array)))
 
     def logical_not_(self) -> Self:
-        """1 for zero and 0 for all others, written into this tensor."""
+        """Writes 1 where an element is zero and 0 elsewhere, into this tensor."""
         np.copyto(self._array, np.logical_not(self._array), casting="unsafe")
         return self
 
     def clip(self, min_val: Any, max_val: Any) -> Self:
-        """Elements below `min_val` become it, then those above `max_val` become that."""
+        """Raises elements below `min_val` to it, then lowers those above `max_val` to it."""
         return self._wrap(self._array.copy(order="C")).clip_(min_val, max_val)
 
     def clip_(self, min_val: Any, max_val: Any) -> Self:
@@ -160,9 +161,9 @@ class Elementwise(Base):
         return self
 
     def nonzero(self, as_tuple: bool = False) -> Self | list[Self]:
-        """Where elements are not zero: one Int64 tensor per dimension in a list.
+        """The indices of nonzero elements: a list with one Int64 tensor per dimension.
 
-        With `as_tuple` one Int64 tensor [dimensions, elements]. The name is Open3D's.
+        With `as_tuple` (Open3D's name) one Int64 tensor [dimensions, nonzero elements].
         """
         places = [np.asarray(place, dtype=np.int64) for place in np.nonzero(self._array)]
         if as_tuple:
@@ -170,7 +171,7 @@ class Elementwise(Base):
         return [self._wrap(place) for place in places]
 
     def isclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Self:
-        """Bool: where |self - other| <= atol + rtol * |other|; dtype and shape must agree."""
+        """Bool: where |self - other| <= atol + rtol * |other|; dtype and shape must be equal."""
         right = same_dtype(self._array, other)
         if right.shape != self._array.shape:
             raise ValueError(
@@ -182,11 +183,11 @@ class Elementwise(Base):
         return self._wrap(np.asarray(close))
 
     def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> bool:
-        """Whether all elements are close; see `isclose`."""
+        """Whether all elements are close, as in `isclose`."""
         return bool(self.isclose(other, rtol, atol)._array.all())
 
     def issame(self, other: Any) -> bool:
-        """Whether `other` is a tensor over the same memory with the same shape and strides."""
+        """Whether `other` has the same memory, dtype, shape and strides."""
         if not isinstance(other, Base):
             raise TypeError(f"other: expected a Tensor, got {type(other).__name__}")
         mine, theirs = self._array, other._array

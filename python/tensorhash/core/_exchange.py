@@ -1,4 +1,4 @@
-"""Tensors from and to NumPy, DLPack and .npy files."""
+"""Converts Tensors from and to NumPy, DLPack and .npy files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Exchange(Base):
-    """Shared memory, and files."""
+    """Methods that share memory with other libraries, and file methods."""
 
     __slots__ = ()
 
@@ -70,11 +70,11 @@ class Exchange(Base):
         if wanted == array.dtype:
             return array.copy() if copy else array
         if copy is False:
-            raise ValueError(f"copy=False: {array.dtype} cannot become {wanted} without one")
+            raise ValueError(f"copy=False: {array.dtype} cannot become {wanted} without a copy")
         return array.astype(wanted)
 
     def save(self, file_name: str | os.PathLike[str]) -> None:
-        """Writes NumPy's .npy format to exactly this name. If that fails, the old file stays."""
+        """Writes a .npy file with exactly this name. On failure the old file does not change."""
         path = os.fsdecode(file_name)
         if name_of(self._array.dtype) == "bfloat16":
             raise TypeError(f"{path}: .npy has no bfloat16; convert with .to(o3c.float32)")
@@ -83,9 +83,10 @@ class Exchange(Base):
 
     @classmethod
     def load(cls, file_name: str | os.PathLike[str], *, max_bytes: int | None = None) -> Self:
-        """Reads a .npy file; ValueError says what is wrong with another.
+        """Reads a .npy file; ValueError says what is wrong with the file.
 
-        The file need not be trusted: it takes as many bytes as it has, at most `max_bytes`.
+        Untrusted files are safe: the tensor takes no more bytes than the file has, and at most
+        `max_bytes`.
         """
         path = os.fsdecode(file_name)
         most = parse_max_bytes(max_bytes)

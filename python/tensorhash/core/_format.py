@@ -1,15 +1,15 @@
-"""How a Tensor prints: elements in brackets, then a line on its shape and memory."""
+"""The text of a Tensor: its elements in brackets, then a line on its shape and memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_MOST_ELEMENTS = 1000  # beyond, the middle of each long axis is left out
+_MOST_ELEMENTS = 1000  # larger tensors show only the ends of each long axis
 _EDGE = 3
 
 
 def elements_text(array: Any) -> str:
-    """ "[[0 1],\\n [2 3]]"; a long array shows its ends."""
+    """The elements, such as "[[0 1],\\n [2 3]]"; a large array shows only its ends."""
     if array.size == 0:
         return "0-element Tensor"
     return _text(array, 0, array.size > _MOST_ELEMENTS)
@@ -37,7 +37,7 @@ def _one(value: Any) -> str:
 
 
 def tensor_text(array: Any, dtype: str, device: str) -> str:
-    """The whole print of a tensor."""
+    """The text of a tensor."""
     strides = [stride // array.itemsize for stride in array.strides]
     line = (
         f"Tensor[shape={_braces(array.shape)}, stride={_braces(strides)}, "

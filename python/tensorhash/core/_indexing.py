@@ -1,4 +1,4 @@
-"""Indices of a Tensor as NumPy takes them."""
+"""Converts an index of a Tensor to NumPy's form."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tensorhash.core._base import as_numpy
 
 
 def indices(index: Any) -> Any:
-    """The whole index; the ellipsis keeps a single element a 0-d view, not a copy."""
+    """The index for NumPy. Its ellipsis makes a single element a 0-D view, not a copy."""
     if index is None:
-        return (slice(None),)  # Open3D takes None for `:`, NumPy would add a dimension
+        return (slice(None),)  # None means `:` in Open3D; in NumPy it would add a dimension
     parts = index if isinstance(index, tuple) else (index,)
     plain = tuple(_one(part) for part in parts)
     return plain if any(part is Ellipsis for part in plain) else (*plain, Ellipsis)
@@ -20,7 +20,7 @@ def indices(index: Any) -> Any:
 
 def _one(part: Any) -> Any:
     if part is None:
-        raise IndexError("index: expected no None among others; reshape() adds a dimension")
+        raise IndexError("index: expected no None in a tuple; use reshape() to add a dimension")
     if part is Ellipsis or isinstance(part, (int, slice)):
         return part
     array = as_numpy(part, "index")

@@ -1,4 +1,4 @@
-"""Linear algebra on matrices of Float32 and Float64, by NumPy's LAPACK; LU by hand."""
+"""Linear algebra on Float32 and Float64 matrices, with NumPy's LAPACK and our own LU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _matrix(value: Any, name: str, *, square: bool = False) -> Any:
-    """A 2-d float array; TypeError or ValueError for another."""
+    """A non-empty 2-D Float32 or Float64 array; TypeError or ValueError for others."""
     array = as_numpy(value, name)
     if array.dtype.name not in ("float32", "float64"):
         raise TypeError(
@@ -45,10 +45,10 @@ def _right_side(matrix: Any, value: Any) -> Any:
 
 
 def _is_small(left: Any, right: Any) -> bool:
-    """Products of geometry, as 3x3 by 3xN or Nx4 by 4x4.
+    """Whether a product has a size that is common in geometry, such as 3x3 by 3xN or Nx4 by 4x4.
 
-    They are added in order, without fused steps: so does Open3D's wheel for these sizes, and the
-    bits are the same on every machine. The limits were measured; see decision 24.
+    Such products are summed in order, without fused multiply-add, as Open3D's wheel does for these
+    sizes. So the bits are the same on every machine. The limits were measured; see decision 24.
     """
     return bool(0 < left.shape[1] <= 7 and (left.shape[0] <= 3 or right.shape[1] <= 11))
 
@@ -69,12 +69,12 @@ def _solved(function: Any, *arguments: Any) -> Any:
         return function(*arguments)
     except np.linalg.LinAlgError as error:
         raise ValueError(
-            f"A: expected a matrix that this works for, NumPy says: {error}"
+            f"A: expected a matrix for which this can be computed; NumPy says: {error}"
         ) from error
 
 
 def packed_lu(matrix: Any) -> tuple[Any, Any]:
-    """(row that each step swapped with, L below and U on and above the diagonal)."""
+    """(the row that each step swapped with; L below the diagonal, U on and above it)."""
     packed = np.array(matrix)
     pivots = np.arange(len(packed))
     for column in range(len(packed)):
@@ -82,7 +82,7 @@ def packed_lu(matrix: Any) -> tuple[Any, Any]:
         pivots[column] = pivot
         packed[[column, pivot]] = packed[[pivot, column]]
         if packed[column, column] == 0:
-            raise ValueError("A: this matrix is singular: it has no LU factorisation")
+            raise ValueError("A: expected a regular matrix, got a singular one without an LU form")
         packed[column + 1 :, column] /= packed[column, column]
         below = packed[column + 1 :, column, None]
         packed[column + 1 :, column + 1 :] -= below * packed[column, None, column + 1 :]
@@ -97,17 +97,17 @@ def _diagonal(array: Any, diagonal: int) -> int:
 
 
 class LinearAlgebra(Base):
-    """Products, factorisations and systems of equations."""
+    """Products, factorisations and linear systems."""
 
     __slots__ = ()
 
     def matmul(self, other: Any) -> Self:
-        """The product with a matrix of the same dtype; a vector counts as a matrix of one column."""
+        """The product with a matrix of the same dtype; a vector is a matrix with one column."""
         left = self._array
         right = same_dtype(left, other)
         if left.ndim != 2 or right.ndim not in (1, 2) or left.shape[1] != right.shape[0]:
             raise ValueError(
-                f"other: expected a matrix or vector with as many rows as the matrix has columns, "
+                f"other: expected a matrix or vector with as many rows as this matrix has columns, "
                 f"got {left.shape} @ {right.shape}"
             )
         return self._wrap(_product(left, right if right.ndim == 2 else right[:, None]))
@@ -115,7 +115,7 @@ class LinearAlgebra(Base):
     __matmul__ = matmul
 
     def cross(self, other: Any, axis: int = -1) -> Self:
-        """The cross product of vectors of three along `axis`; other dimensions broadcast."""
+        """The cross product of 3-vectors along `axis`; other dimensions broadcast."""
         left, right = self._array, same_dtype(self._array, other)
         if is_bool(left.dtype):
             raise TypeError("cross: expected numbers, got Bool; convert with .to(o3c.int64)")
@@ -136,12 +136,12 @@ class LinearAlgebra(Base):
         return self._wrap(_solved(np.linalg.inv, _matrix(self, "A", square=True)))
 
     def solve(self, B: Any) -> Self:
-        """X with A X = B, for a square matrix A, this one."""
+        """Solves A X = B for X, where A is this square matrix."""
         matrix = _matrix(self, "A", square=True)
         return self._wrap(_solved(np.linalg.solve, matrix, _right_side(matrix, B)))
 
     def lstsq(self, B: Any) -> Self:
-        """X that makes |A X - B| least, for a matrix A of full rank with rows >= columns."""
+        """X that minimises |A X - B|, where A is this matrix, of full rank, rows >= columns."""
         matrix = _tall(self)
         right = _right_side(matrix, B)
         found, _, rank, _ = _solved(lambda: np.linalg.lstsq(matrix, right, rcond=None))
@@ -155,7 +155,7 @@ class LinearAlgebra(Base):
         return u, s, vt
 
     def lu(self, permute_l: bool = False) -> tuple[Self, Self, Self]:
-        """(P, L, U) with A = P L U; with `permute_l` L is P L."""
+        """(P, L, U) with A = P L U; with `permute_l` the second is P L."""
         pivots, packed = packed_lu(_matrix(self, "A", square=True))
         order = np.arange(len(packed))
         for step, pivot in enumerate(pivots.tolist()):
@@ -170,7 +170,7 @@ class LinearAlgebra(Base):
         return self._wrap(permutation), self._wrap(lower), self._wrap(np.triu(packed))
 
     def lu_ipiv(self) -> tuple[Self, Self]:
-        """(pivots, L and U in one matrix): row i was swapped with row pivots[i] - 1."""
+        """(pivots, L and U in one matrix). Row i was swapped with row pivots[i] - 1."""
         pivots, packed = packed_lu(_matrix(self, "A", square=True))
         return self._wrap(pivots + 1), self._wrap(packed)
 
@@ -181,7 +181,7 @@ class LinearAlgebra(Base):
         return self._array
 
     def triu(self, diagonal: int = 0) -> Self:
-        """The elements on and above a diagonal, zeros below; positive diagonals lie to the right."""
+        """The elements on and above a diagonal, zeros below; diagonals > 0 lie to the right."""
         return self._wrap(np.triu(self._triangle_source(diagonal), diagonal))
 
     def tril(self, diagonal: int = 0) -> Self:
@@ -189,7 +189,7 @@ class LinearAlgebra(Base):
         return self._wrap(np.tril(self._triangle_source(diagonal), diagonal))
 
     def triul(self, diagonal: int = 0) -> tuple[Self, Self]:
-        """(upper with the diagonal, lower with ones on the diagonal)."""
+        """(upper triangle with the diagonal, lower triangle with ones on the diagonal)."""
         source = self._triangle_source(diagonal)
         lower = np.tril(source, diagonal - 1)
         rows, columns = np.indices(source.shape)

@@ -1,4 +1,4 @@
-"""Open3D's rules for operands: an operator gives a number the tensor's dtype; tensors must agree."""
+"""Open3D's rules for operands: numbers take the tensor's dtype; two tensors must have the same."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tensorhash.core._base import Base, as_numpy, dtype_text, is_bool, is_float
 
 
 def number_like(value: Any, dtype: Any, argument: str) -> Any:
-    """The number as a 0-d array of `dtype`, as C++ converts it.
+    """The number as a 0-D array of `dtype`, converted as in C++.
 
-    A fraction is cut off for integers, and any number but 0 is True. ValueError if an integer
-    dtype cannot hold it.
+    Integers drop the fraction; for Bool any number but 0 is True. ValueError if an integer dtype
+    cannot hold the number.
     """
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, complex):
@@ -35,10 +35,10 @@ def number_like(value: Any, dtype: Any, argument: str) -> Any:
 
 
 def scalar_like(value: Any, dtype: Any, argument: str) -> Any:
-    """`number_like` for operators, which read a float as Float32 first, as Open3D's do.
+    """`number_like` for operators. Like Open3D's, they convert a float to Float32 first.
 
-    This holds for Float64 and integer tensors too. ValueError for what that would lose entirely:
-    numbers out of Float32's range, and whole numbers beyond 2^24 that it cannot tell apart.
+    They do so for Float64 and integer tensors too. ValueError if that would lose the number: if it
+    is out of Float32's range, or a whole number beyond 2^24 that Float32 cannot represent.
     """
     if not isinstance(value, (float, np.floating)):
         return number_like(value, dtype, argument)
@@ -48,26 +48,26 @@ def scalar_like(value: Any, dtype: Any, argument: str) -> Any:
     whole_lost = dtype.kind in "iu" and short != value and abs(short) >= 2**24
     if whole_lost or (out_of_range and dtype.name == "float64"):
         raise ValueError(
-            f"{argument}: expected a number that Float32 holds, which operators read floats as, "
-            f"got {value!r}; pass o3c.Tensor({value!r}).to(o3c.{dtype.name})"
+            f"{argument}: expected a number that Float32 holds, because operators convert floats "
+            f"to it, got {value!r}; pass o3c.Tensor({value!r}).to(o3c.{dtype.name})"
         )
     return number_like(short, dtype, argument)
 
 
 def is_operand(value: Any) -> bool:
-    """Whether a tensor can be combined with it at all; if not, Python asks the other operand."""
+    """Whether an operator accepts `value`; if not, Python tries the other operand's method."""
     return value is not None and not isinstance(value, (str, bytes, dict, set))
 
 
 def operand(array: Any, value: Any, argument: str = "other") -> Any:
-    """The other operand of an operator on `array`, in its dtype; a number takes that dtype."""
+    """The other operand of an operator on `array`. A number gets the dtype of `array`."""
     if is_number(value):
         return scalar_like(value, array.dtype, argument)
     return broadcasting(array, same_dtype(array, value, argument), argument)
 
 
 def broadcasting(array: Any, other: Any, argument: str = "other") -> Any:
-    """`other` itself; ValueError unless its shape broadcasts with that of `array`."""
+    """Returns `other`; ValueError unless its shape broadcasts with that of `array`."""
     try:
         np.broadcast_shapes(array.shape, other.shape)
     except ValueError:
@@ -78,9 +78,9 @@ def broadcasting(array: Any, other: Any, argument: str = "other") -> Any:
 
 
 def same_dtype(array: Any, value: Any, argument: str = "other") -> Any:
-    """The array of another tensor, list or number; TypeError unless it has the dtype of `array`."""
+    """The array of a tensor, list or number; TypeError unless it has the dtype of `array`."""
     other = as_numpy(value, argument)
-    if other.dtype.name != array.dtype.name:  # either byte order will do
+    if other.dtype.name != array.dtype.name:  # names ignore the byte order
         name = dtype_text(array.dtype)
         shown = argument if isinstance(value, Base) else f"Tensor({argument})"
         raise TypeError(

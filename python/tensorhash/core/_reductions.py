@@ -1,4 +1,4 @@
-"""Sums, extremes and tests over all elements of a Tensor or over some dimensions."""
+"""Reductions of a Tensor over all or some dimensions: sums, minima, maxima, all, any."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _axes(dim: Any, dims: int) -> tuple[int, ...] | None:
         return None
     axes = tuple(SizeVector(dim))
     if not all(-dims <= axis < dims for axis in axes):
-        raise ValueError(f"dim: expected dimensions of a tensor of {dims}, got {dim}")
+        raise ValueError(f"dim: expected dimensions of a {dims}-D tensor, got {dim}")
     if len({axis % dims for axis in axes}) != len(axes):
         raise ValueError(f"dim: expected each dimension once, got {dim}")
     return axes
 
 
 class Reductions(Base):
-    """What joins elements; all keep the dtype."""
+    """Methods that reduce dimensions."""
 
     __slots__ = ()
 
@@ -48,11 +48,11 @@ class Reductions(Base):
         return self._wrap(np.asarray(result))
 
     def sum(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """The sum over all elements, or over the dimensions `dim`, in the tensor's dtype."""
+        """The sum of all elements, or over the dimensions `dim`, in the tensor's dtype."""
         return self._reduce("sum", dim, keepdim, dtype=self._array.dtype)
 
     def prod(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """The product, in the tensor's dtype."""
+        """The product of all elements, or over the dimensions `dim`, in the tensor's dtype."""
         return self._reduce("prod", dim, keepdim, dtype=self._array.dtype)
 
     def _require_elements(self, name: str) -> None:
@@ -60,17 +60,17 @@ class Reductions(Base):
             raise ValueError(f"{name}: expected elements, got shape {self._array.shape}")
 
     def min(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """The smallest element; NaN if there is one."""
+        """The smallest element; NaN if any element is NaN."""
         self._require_elements("min")
         return self._reduce("min", dim, keepdim)
 
     def max(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """The largest element; NaN if there is one."""
+        """The largest element; NaN if any element is NaN."""
         self._require_elements("max")
         return self._reduce("max", dim, keepdim)
 
     def mean(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """The mean of floats; NaN over no elements."""
+        """The mean, for float tensors only; NaN over no elements."""
         array = self._array
         if not is_float(array.dtype):
             raise TypeError(
@@ -95,11 +95,11 @@ class Reductions(Base):
         return self._wrap(np.asarray(function(self._array, axis=axis), dtype=np.int64))
 
     def argmin(self, dim: Any = None) -> Self:
-        """Int64: where the smallest element is, the first of equals; flat without `dim`."""
+        """Int64: the index of the first smallest element; a flat index without `dim`."""
         return self._place("argmin", dim)
 
     def argmax(self, dim: Any = None) -> Self:
-        """Int64: where the largest element is, the first of equals; flat without `dim`."""
+        """Int64: the index of the first largest element; a flat index without `dim`."""
         return self._place("argmax", dim)
 
     def _test(self, name: str, dim: Any, keepdim: bool) -> Self:
@@ -118,5 +118,5 @@ class Reductions(Base):
         return self._test("all", dim, keepdim)
 
     def any(self, dim: Any = None, keepdim: bool = False) -> Self:
-        """Bool: whether some element is True; False over no elements."""
+        """Bool: whether any element is True; False over no elements."""
         return self._test("any", dim, keepdim)

@@ -1,4 +1,4 @@
-"""`tensorhash.core.cuda`: this build has no CUDA back end, and says so in Open3D's words."""
+"""Open3D's `core.cuda`: this build has no CUDA back end, so there are no devices."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from tensorhash._device import Device
 
 
 def device_count() -> int:
-    """How many CUDA devices tables can live on."""
+    """The number of CUDA devices for tables: 0."""
     return 0
 
 
 def is_available() -> bool:
-    """Whether there is one."""
+    """Whether there is a CUDA device for tables: False."""
     return False
 
 
 def get_available_devices() -> list[Device]:
-    """All of them."""
+    """The CUDA devices for tables: none."""
     return []
 
 
 def synchronize(device: Device | None = None) -> None:
-    """Waits for a device: there is none to wait for."""
+    """Waits for a device. Does nothing, because there is none."""
 
 
 def release_cache() -> None:
-    """Gives cached device memory back: there is none."""
+    """Frees cached device memory. Does nothing, because there is none."""

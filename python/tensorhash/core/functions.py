@@ -1,4 +1,4 @@
-"""Functions of `tensorhash.core` over several tensors, and linear algebra as functions."""
+"""Functions of `tensorhash.core`: joining, elementwise extremes and linear algebra."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _tensor(value: Any, argument: str) -> Tensor:
 
 
 def concatenate(tensors: Iterable[Any], axis: int | None = 0) -> Tensor:
-    """The tensors, of one dtype, joined along an axis; of a single tensor the rows are joined."""
+    """Joins tensors of one dtype along an axis. Of a single tensor, joins the rows."""
     arrays = [as_numpy(tensor, f"tensors[{i}]") for i, tensor in enumerate(tensors)]
     if not arrays:
         raise ValueError("tensors: expected at least one tensor, got none")
@@ -27,30 +27,30 @@ def concatenate(tensors: Iterable[Any], axis: int | None = 0) -> Tensor:
     try:
         return Tensor._wrap(np.concatenate(same, axis=axis or 0))
     except ValueError as error:
-        raise ValueError(f"tensors: expected shapes that join along {axis}: {error}") from None
+        raise ValueError(f"tensors: expected shapes that join along axis {axis}: {error}") from None
 
 
 def append(self: Any, values: Any, axis: int | None = None) -> Tensor:
-    """A copy of `self` with `values` joined on along `axis`; without an axis, flattened."""
+    """A copy of `self` with `values` appended along `axis`; without an axis, both flattened."""
     return _tensor(self, "self").append(values, axis)
 
 
 def maximum(input: Any, other: Any) -> Tensor:
-    """The larger of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
+    """The elementwise maximum; dtypes must be equal. If either is NaN, `input`'s element."""
     left = as_numpy(input, "input")
     right = broadcasting(left, same_dtype(left, other))
     return Tensor._wrap(np.where(np.less(left, right), right, left))
 
 
 def minimum(input: Any, other: Any) -> Tensor:
-    """The smaller of each two elements; dtypes must agree. Beside a NaN, `input`'s stays."""
+    """The elementwise minimum; dtypes must be equal. If either is NaN, `input`'s element."""
     left = as_numpy(input, "input")
     right = broadcasting(left, same_dtype(left, other))
     return Tensor._wrap(np.where(np.less(right, left), right, left))
 
 
 def addmm(input: Any, A: Any, B: Any, alpha: float, beta: float) -> Tensor:
-    """alpha * A @ B + beta * input, for matrices of floats; `input` broadcasts."""
+    """alpha * A @ B + beta * input, for float matrices; `input` broadcasts."""
     product = _tensor(A, "A").matmul(B)
     if not is_float(product._array.dtype):
         raise TypeError(f"A: expected Float32 or Float64, got {product.dtype}")
@@ -77,12 +77,12 @@ def inv(A: Any) -> Tensor:
 
 
 def solve(A: Any, B: Any) -> Tensor:
-    """X with A X = B, for a square matrix A."""
+    """Solves A X = B for X, where A is a square matrix."""
     return _tensor(A, "A").solve(B)
 
 
 def lstsq(A: Any, B: Any) -> Tensor:
-    """X that makes |A X - B| least, for a matrix A of full rank with rows >= columns."""
+    """X that minimises |A X - B|, where A has full rank and rows >= columns."""
     return _tensor(A, "A").lstsq(B)
 
 
@@ -92,12 +92,12 @@ def svd(A: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def lu(A: Any, permute_l: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """(P, L, U) with A = P L U; with `permute_l` L is P L."""
+    """(P, L, U) with A = P L U; with `permute_l` the second is P L."""
     return _tensor(A, "A").lu(permute_l)
 
 
 def lu_ipiv(A: Any) -> tuple[Tensor, Tensor]:
-    """(pivots, L and U in one matrix): row i was swapped with row pivots[i] - 1."""
+    """(pivots, L and U in one matrix). Row i was swapped with row pivots[i] - 1."""
     return _tensor(A, "A").lu_ipiv()
 
 
@@ -112,5 +112,5 @@ def tril(A: Any, diagonal: int = 0) -> Tensor:
 
 
 def triul(A: Any, diagonal: int = 0) -> tuple[Tensor, Tensor]:
-    """(upper with the diagonal, lower with ones on the diagonal)."""
+    """(upper triangle with the diagonal, lower triangle with ones on the diagonal)."""
     return _tensor(A, "A").triul(diagonal)

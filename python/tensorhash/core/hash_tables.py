@@ -1,4 +1,4 @@
-"""HashMap and HashSet of `tensorhash.core`: results are its Tensors, files are .npz."""
+"""HashMap and HashSet of `tensorhash.core`: results are Tensors, files are .npz by default."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from tensorhash.hash_set import HashSet as _HashSet
 
 
 class _CoreTable(Table[Tensor]):
-    """What the two classes below share."""
+    """The common base of HashMap and HashSet."""
 
     _suffix = ".npz"
     _default_framework = "core"
 
     def _hold(self, table: Any, home: Framework) -> None:
-        super()._hold(table, CORE)  # whichever library the dtypes belong to
+        super()._hold(table, CORE)  # whatever framework the dtypes belong to
 
     def _take(
         self, array: Any, element: Element, argument: str
     ) -> tuple[Any, Callable[[_core.Tensor], Tensor]]:
-        """Table's, with results that are always Tensors."""
+        """As Table._take, but results are always Tensors."""
         return super()._take(array, element, argument)[0], CORE.give
 
     @property
     def device(self) -> Device:  # type: ignore[override]
-        """Where the table lives, ``Device("CPU:0")``."""
+        """The table's device, such as ``Device("CPU:0")``."""
         return Device(self._table.device)
 
 
 class HashMap(_CoreTable, _HashMap[Tensor]):
-    """`tensorhash.HashMap` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
+    """`tensorhash.HashMap` with `tensorhash.core.Tensor` results; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c
     >>> m = o3c.HashMap(10, o3c.int64, (1,), o3c.int64, (1,), o3c.Device("CPU:0"))
@@ -46,7 +46,7 @@ class HashMap(_CoreTable, _HashMap[Tensor]):
 
 
 class HashSet(_CoreTable, _HashSet[Tensor]):
-    """`tensorhash.HashSet` with results as `tensorhash.core.Tensor`; `save("x")` writes x.npz.
+    """`tensorhash.HashSet` with `tensorhash.core.Tensor` results; `save("x")` writes x.npz.
 
     >>> import tensorhash.core as o3c
     >>> s = o3c.HashSet(10, o3c.int64, (3,), o3c.Device("CPU:0"))

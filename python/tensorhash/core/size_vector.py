@@ -1,4 +1,4 @@
-"""SizeVector: a shape as Open3D shows it."""
+"""SizeVector: Open3D's class for shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class SizeVector(list[int]):
-    """A list of extents; equal to a list or a tuple with the same numbers.
+    """A shape: a list of ints, equal to a list or tuple of the same ints.
 
     >>> SizeVector((2, 3)), SizeVector(4) == (4,)
     (SizeVector[2, 3], True)
@@ -20,7 +20,7 @@ class SizeVector(list[int]):
         super().__init__(operator.index(extent) for extent in several)
 
     def num_elements(self) -> int:
-        """The product of the extents."""
+        """The number of elements: the product of all dimensions."""
         product = 1
         for extent in self:
             product *= extent

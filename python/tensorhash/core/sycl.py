@@ -1,4 +1,4 @@
-"""`tensorhash.core.sycl`: there is no SYCL back end, and scripts that ask are told so."""
+"""Open3D's `core.sycl`: there is no SYCL back end, so there are no devices."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from tensorhash._device import Device
 
 
 def device_count() -> int:
-    """How many SYCL devices tables can live on."""
+    """The number of SYCL devices for tables: 0."""
     return 0
 
 
 def is_available() -> bool:
-    """Whether there is one."""
+    """Whether there is a SYCL device for tables: False."""
     return False
 
 
 def get_available_devices() -> list[Device]:
-    """All of them."""
+    """The SYCL devices for tables: none."""
     return []

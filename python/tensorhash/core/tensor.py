@@ -1,4 +1,4 @@
-"""Tensor: Open3D's array, a thin layer over a NumPy array on the CPU."""
+"""Tensor: Open3D's array class, a thin layer over a NumPy array on the CPU."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CPU = Device("CPU:0")
 
 
 def _require_fit(array: Any, wanted: Any) -> None:
-    """ValueError for numbers out of an integer dtype's range. Fractions are cut off, as in Open3D."""
+    """ValueError for numbers outside an integer dtype's range; fractions are allowed."""
     if wanted.kind not in "iu" or array.size == 0:
         return
     limits = np.iinfo(wanted)
     low, high = array.min().item(), array.max().item()
-    # In this form the comparison also refuses NaN.
+    # With `not`, the comparison also catches NaN.
     if not (low > limits.min - 1 and high < limits.max + 1):
         raise ValueError(
             f"values: expected {limits.min} to {limits.max}, which {wanted} holds, "
@@ -46,7 +46,7 @@ def _require_fit(array: Any, wanted: Any) -> None:
 
 
 class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Exchange):
-    """An n-dimensional array with Open3D's methods; copies the values it is made from.
+    """An n-dimensional array with Open3D's methods. The constructor copies its values.
 
     >>> t = Tensor([[1, 2], [3, 4]], dtype=Dtype.Float32)
     >>> t[Tensor([True, False])].shape
@@ -76,22 +76,22 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
     @property
     def shape(self) -> SizeVector:
-        """The extents."""
+        """The size of each dimension."""
         return SizeVector(self._array.shape)
 
     @property
     def strides(self) -> SizeVector:
-        """Elements from one entry to the next, per dimension."""
+        """The strides in elements, one per dimension."""
         return SizeVector(stride // self._array.itemsize for stride in self._array.strides)
 
     @property
     def dtype(self) -> Dtype:
-        """The type of the elements."""
+        """The dtype of the elements."""
         return core_dtype(name_of(self._array.dtype))
 
     @property
     def device(self) -> Device:
-        """Where the memory is."""
+        """The device of the memory."""
         return _CPU
 
     @property
@@ -139,7 +139,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return operator.index(self._array)
 
     def item(self) -> bool | int | float:
-        """The one element, as a Python number."""
+        """The only element, as a Python number."""
         element: bool | int | float = self._array.item()
         return element
 
@@ -160,12 +160,12 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
             raise TypeError("a 0-d Tensor has no rows to iterate over")
         return (self[row] for row in range(len(self)))
 
-    # The same elements in another form.
+    # Conversions, copies and views.
 
     def to(self, *target: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Self:
-        """The tensor as another dtype or on another device: `to(dtype, copy)`, `to(device, dtype)`.
+        """Converts to another dtype or device: `to(dtype, copy)`, `to(device, dtype)`.
 
-        Shares memory if nothing changes, unless `copy`.
+        Shares memory if nothing changes, unless `copy` is True.
         """
         for argument in target:
             if isinstance(argument, bool):
@@ -186,7 +186,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return self
 
     def cuda(self, device_id: int = 0) -> Self:
-        """The tensor on a CUDA device."""
+        """The tensor on a CUDA device; RuntimeError if this build has none."""
         usable_device(f"cuda:{device_id}")
         return self
 
@@ -207,24 +207,27 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return self if self.is_contiguous() else self.clone()
 
     def reshape(self, *shape: Any) -> Self:
-        """Another shape, `reshape((-1, 1))` or `reshape(-1, 1)`; a view where possible."""
+        """Changes the shape: `reshape((-1, 1))` or `reshape(-1, 1)`. A view where possible."""
         wanted = shape[0] if len(shape) == 1 else shape
         return self._wrap(self._array.reshape(new_shape(wanted)))
 
     def view(self, *shape: Any) -> Self:
-        """The same memory under another shape; ValueError if that needs a copy."""
+        """A view with another shape; ValueError if that needs a copy."""
         result = self.reshape(*shape)
         if self._array.size and not np.shares_memory(result._array, self._array):
-            raise ValueError(f"view: strides {self.strides} allow no view of shape {result.shape}")
+            raise ValueError(
+                f"view: a view of shape {result.shape} is not possible with strides "
+                f"{self.strides}; use reshape()"
+            )
         return result
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """The dimensions from `start_dim` to `end_dim` as one; a view where possible."""
+        """Joins the dimensions `start_dim` to `end_dim` into one. A view where possible."""
         dims = max(self.ndim, 1)
         first, last = start_dim % dims, end_dim % dims
         if not (-dims <= start_dim < dims and -dims <= end_dim < dims and first <= last):
             raise ValueError(
-                f"start_dim, end_dim: expected two dimensions of {dims} in ascending order, "
+                f"start_dim, end_dim: expected two of {dims} dimensions in ascending order, "
                 f"got {start_dim} and {end_dim}"
             )
         extents = self._array.shape
@@ -232,25 +235,25 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return self.reshape((*extents[:first], joined, *extents[last + 1 :]))
 
     def T(self) -> Self:
-        """The transpose of a tensor of at most two dimensions."""
+        """The transpose of a tensor with at most two dimensions."""
         if self.ndim > 2:
             raise ValueError(f"T: expected at most 2 dimensions, got shape {self.shape}")
         return self._wrap(self._array.T)
 
     def append(self, values: Any, axis: int | None = None) -> Self:
-        """A copy with `values` joined on along `axis`; without an axis, flattened."""
+        """A copy with `values` appended along `axis`; without an axis, both flattened."""
         added = same_dtype(self._array, values, "values")
         try:
             return self._wrap(np.append(self._array, added, axis=axis))
         except ValueError as error:
-            raise ValueError(f"values: expected a shape that joins on: {error}") from None
+            raise ValueError(f"values: expected a shape that can be appended: {error}") from None
 
 
 def _cast(array: Any, dtype: Any, copy: bool) -> Any:
-    """The array as another dtype, as C++ casts: fractions are cut off, NaN gives no warning."""
+    """Casts to another dtype as C++ does: drops fractions, and gives no warning for NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
         if dtype == np.uint32 and is_float(array.dtype):
-            # For numbers out of range, NumPy's own cast depends on the memory layout.
+            # For numbers out of range, the result of NumPy's cast depends on the memory layout.
             array, copy = array.astype(np.int64), False
         return array.astype(dtype, copy=copy)
 

@@ -1,4 +1,4 @@
-"""One table over many processes, on torch.distributed: each rank holds the keys that hash to it.
+"""One hash table over many processes with torch.distributed. A key's hash decides its rank.
 
 >>> import torch.distributed as dist
 >>> from tensorhash.distributed import DistributedHashMap

@@ -1,7 +1,7 @@
-"""A rank's batch, sorted by owner: all its rows, or each key once; and the place of each answer.
+"""Sorts a rank's batch by owner, all rows or each key once, and finds each row's answer.
 
-A scratch table of the same elements does the work. It refuses bad arguments with the table's own
-messages, and then holds the batch with equal keys joined as the owner would join them.
+A scratch table with the same elements does the work. It raises the table's own errors for bad
+arguments, and combines equal keys as the owner would.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorhash.distributed.rows import to_bytes
 
 
 class Routed:
-    """Rows by owner; `counts[r]` of them are rank r's."""
+    """The rows of a batch, sorted by owner; `counts[r]` of them belong to rank r."""
 
     def __init__(
         self,
@@ -28,25 +28,25 @@ class Routed:
         columns: Sequence[tuple[Element, Bytes]],
         inverse: np.ndarray[Any, Any],
     ) -> None:
-        """`inverse`: for each row of the batch, the row of `keys` that holds its key."""
-        #: What the columns after the keys are.
+        """`inverse` is, for each row of the batch, the row of `keys` with its key."""
+        #: The elements of the columns after the keys.
         self.elements = [element for element, _ in columns]
         owner = owners(keys, key[0], ranks)
-        # Stable: among the rows of one owner the order of the batch stays.
+        # Stable, so that the rows of one owner keep the order of the batch.
         order = np.argsort(owner, kind="stable")
         self.counts = np.bincount(owner, minlength=ranks)
         sent = np.empty_like(order)
         sent[order] = np.arange(len(order))
-        #: The place of each row's answer, in the order sent. If all keys are distinct, `sent` itself.
+        #: The position of each row's answer among the rows sent; `sent` itself for distinct keys.
         self.at = sent if len(inverse) == len(sent) else np.take(sent, inverse)
-        #: Keys, then value columns, as they are sent.
+        #: Keys, then value columns, in the order sent.
         self.outgoing: list[Bytes] = [
             np.take(part, order, axis=0) for part in (keys, *(rows for _, rows in columns))
         ]
 
 
 class Batch(Routed):
-    """The distinct keys of a batch by owner."""
+    """The distinct keys of a batch, sorted by owner."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Batch(Routed):
             inverse, first = scratch.accumulate(rows, columns, list(reduce))
         else:
             inverse, first = scratch.insert(rows, ())
-        #: Whether a row of the batch is the first with its key.
+        #: Whether each row of the batch is the first with its key.
         self.first = np.asarray(first)
         distinct = scratch.size()
         keys = to_bytes(np.asarray(scratch.key_tensor())[:distinct], key)
@@ -76,7 +76,7 @@ class Batch(Routed):
 def every_row(
     key: Element, ranks: int, rows: Any, columns: Sequence[tuple[Element, Bytes]]
 ) -> Routed:
-    """All rows of a batch by owner, including those with equal keys."""
+    """All rows of a batch sorted by owner, including equal keys."""
     distinct = Batch(key, (), 1, rows)
     keys = np.take(distinct.outgoing[0], distinct.at, axis=0)
     return Routed(key, ranks, keys, columns, np.arange(len(keys)))

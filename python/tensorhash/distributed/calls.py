@@ -1,6 +1,6 @@
-"""The steps of a call: rows to their owners, the owners apply them, answers back.
+"""The steps of a call: send rows to their owners, apply them there, return the answers.
 
-After each step that can fail, all ranks agree on its outcome before the next one begins.
+After each step that can fail, all ranks agree on the outcome before the next step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_ROWS = 2**31 - 1
 def attempt(
     action: Callable[[], Any], otherwise: Any = None
 ) -> tuple[Any, Exception | KeyboardInterrupt | None]:
-    """(result, None), or (otherwise, the error), to be agreed on with the other ranks."""
+    """Returns (result, None), or (otherwise, error) for the ranks to agree on."""
     try:
         return action(), None
     except (Exception, KeyboardInterrupt) as error:
@@ -31,7 +31,7 @@ def attempt(
 
 
 class Arrived:
-    """The rows that reached an owner: counts[r] rows of rank r, rank by rank."""
+    """The rows that arrived at an owner: counts[r] rows from rank r, rank by rank."""
 
     def __init__(self, keys: _core.Tensor, values: list[_core.Tensor], counts: Any) -> None:
         self.keys = keys
@@ -40,7 +40,7 @@ class Arrived:
 
 
 class Calls:
-    """The calls of one rank's table to the others."""
+    """The collective calls of one rank's table."""
 
     def __init__(self, exchange: Exchange, local: HashMap) -> None:
         self._exchange = exchange
@@ -49,14 +49,14 @@ class Calls:
         self._values = local._values
 
     def deliver(self, step: str, prepared: Any, error: BaseException | None) -> tuple[Any, Arrived]:
-        """Brings every rank's rows to the owners. `prepared` is (Routed, ...) unless `error`."""
+        """Sends every rank's rows to their owners. `prepared` is (Routed, ...) unless `error`."""
         counts = prepared[0].counts if error is None else ()
         matrix = self._exchange.agree(step, error, counts)
         incoming = matrix.sum(axis=0)
         if incoming.max() > _MAX_ROWS:
             raise ValueError(
-                f"keys: at most {_MAX_ROWS} rows may go to one rank in a call, this one would bring "
-                f"{incoming.max()} to rank {incoming.argmax()}; split it"
+                f"keys: expected at most {_MAX_ROWS} rows for one rank in a call, got "
+                f"{incoming.max()} for rank {incoming.argmax()}; split the call"
             )
         batch: Routed = prepared[0]
         into = matrix[:, self._exchange.rank]
@@ -72,7 +72,7 @@ class Calls:
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
     ) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, new) of a call that may add keys."""
-        # If memory runs out, it does so here, where all ranks can still stop together.
+        # Allocate first: if memory runs out here, all ranks can still stop together.
         _, error = attempt(lambda: self._make_room(arrived.keys))
         self._exchange.agree(f"{step} (room)", error)
         located, error = attempt(lambda: apply(arrived.keys))
@@ -84,7 +84,7 @@ class Calls:
     def update(
         self, step: str, batch: Routed, arrived: Arrived, missing: str, apply: Callable[[], Any]
     ) -> tuple[_core.Tensor, _core.Tensor]:
-        """(places, -1 if skipped; found) of an optimizer's steps, row by row."""
+        """(places, -1 if skipped; found) of an optimizer's steps."""
         if missing == "insert":
             _, error = attempt(lambda: self._make_room(arrived.keys))
             self._exchange.agree(f"{step} (room)", error)
@@ -99,7 +99,7 @@ class Calls:
         return self._located(batch, self._return(step, batch, arrived, index))
 
     def _require_found(self, step: str, batch: Routed, arrived: Arrived) -> None:
-        """KeyError on the ranks that sent keys which no owner has."""
+        """KeyError on the ranks that sent missing keys."""
         mask, error = attempt(lambda: np.asarray(self._table.contains(arrived.keys)))
         self._exchange.agree(f"{step} (look-up)", error)
         found = np.take(self._return(step, batch, arrived, mask), batch.at)
@@ -120,7 +120,7 @@ class Calls:
     def ask(
         self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
     ) -> np.ndarray[Any, Any]:
-        """A mask from the owners, one byte per key, for the rows of the batch."""
+        """A bool mask for the rows of the batch, answered by the owners."""
         mask, error = attempt(lambda: np.asarray(apply(arrived.keys)))
         self._exchange.agree(f"{step} (answers)", error)
         return np.take(self._return(step, batch, arrived, mask), batch.at)
@@ -128,11 +128,11 @@ class Calls:
     def fetch(
         self, step: str, batch: Batch, arrived: Arrived, filled: list[_core.Tensor]
     ) -> list[_core.Tensor]:
-        """The value columns for the rows of the batch: `filled`, which holds the defaults, overwritten."""
+        """The value columns for the rows of the batch: `filled` (the defaults), overwritten."""
         (found, values), error = attempt(lambda: self._look_up(arrived.keys), (None, None))
         self._exchange.agree(f"{step} (answers)", error)
         there = self._return(step, batch, arrived, found)
-        # Only values of found keys travel; both sides know their number from the mask.
+        # Only values of found keys are sent; both sides know their number from the mask.
         sizes = _sums(found, arrived.counts), _sums(there, batch.counts)
         received = self._exchange.rows(step, values, *sizes)
         place, known = batch.at, None
@@ -142,7 +142,7 @@ class Calls:
         for column, element, new in zip(filled, self._values, received, strict=True):
             rows = to_bytes(np.asarray(column), element)
             if known is None:
-                np.take(new, place, axis=0, out=rows, mode="clip")  # in place, "raise" is not
+                np.take(new, place, axis=0, out=rows, mode="clip")  # mode="raise" would buffer
             else:
                 rows[known] = np.take(new, place[known], axis=0)
         return filled
@@ -157,7 +157,8 @@ class Calls:
         size, capacity = self._table.size(), self._table.capacity()
         if size + keys.shape[0] <= capacity:
             return
-        # Many rows may be in the table already, or come from several ranks: count distinct new keys.
+        # Many rows may be in the table already, or repeat on several ranks: count distinct new
+        # keys.
         missing = ~np.asarray(self._table.contains(keys))
         rows = to_bytes(np.asarray(keys), self._key)[missing]
         scratch = _core.HashMap(0, self._key, [], "cpu:0")
@@ -169,19 +170,19 @@ class Calls:
     def _return_marked(
         self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(places, mask) in the order sent; all keys are in the table."""
-        # Indices have 31 bits: the complement marks rows that are not in the mask.
+        """(places, mask) in the order sent, if all keys are in the table."""
+        # Indices have 31 bits, so a complement can mark the rows where the mask is False.
         answers = self._return(step, batch, arrived, np.where(mask, index, ~index))
         return _places(batch, np.where(answers < 0, ~answers, answers)), answers >= 0
 
     def _located(self, batch: Routed, local: Any) -> tuple[_core.Tensor, _core.Tensor]:
-        """(places, found) for the rows of the batch, of indices in the order sent."""
+        """(places, found) for the rows of the batch, from indices in the order sent."""
         return gathered(_places(batch, local), batch.at), gathered(local >= 0, batch.at)
 
     def _return(
         self, step: str, batch: Routed, arrived: Arrived, answers: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
-        """Each rank's answers, in the order in which its batch was sent."""
+        """Returns the answers to each rank, in the order in which its batch was sent."""
         size = answers.dtype.itemsize
         out = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), size)
         back = self._exchange.rows(step, [out], arrived.counts, batch.counts)
@@ -189,7 +190,7 @@ class Calls:
 
 
 def _places(batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Owner << 32 | index, of indices in the order sent; -1 has all bits set and stays -1."""
+    """owner << 32 | index, for indices in the order sent; -1 has all bits set and stays -1."""
     places = local.astype(np.int64)
     for rank, part in enumerate(_parts(places, batch.counts)):
         part |= rank << 32
@@ -197,10 +198,10 @@ def _places(batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _sums(mask: np.ndarray[Any, Any], counts: Any) -> list[int]:
-    """How many of each rank's rows are True."""
+    """The number of True rows of each rank."""
     return [int(np.count_nonzero(part)) for part in _parts(mask, counts)]
 
 
 def _parts(array: np.ndarray[Any, Any], counts: Any) -> list[np.ndarray[Any, Any]]:
-    """Views of each rank's rows, counts[r] of rank r."""
+    """Views of each rank's rows: counts[r] rows for rank r."""
     return np.split(array, np.cumsum(counts)[:-1])

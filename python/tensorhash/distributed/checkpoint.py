@@ -1,7 +1,7 @@
-"""Checkpoints of a distributed table: a folder with one file per rank and a manifest that names them.
+"""Checkpoints of a distributed table: a folder with one file per rank, and a manifest of the files.
 
-Each save gives its files new names. The manifest is renamed into place when all files are complete:
-a process killed at any moment leaves the old checkpoint or the new one.
+Each save gives its files new names, and replaces the manifest when all files are complete. So a
+process that is killed leaves either the old checkpoint or the new one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SUFFIX = ".thshard"
 
 
 def save(exchange: Exchange, table: HashMap, path: Any) -> None:
-    """Writes this rank's file, and on rank 0 the manifest; collective."""
+    """Writes this rank's file, and on rank 0 the manifest. Collective."""
     error: Exception | None = None
     folder = ""
     try:
@@ -39,7 +39,7 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
         os.makedirs(folder, exist_ok=True)
     except (OSError, TypeError) as caught:
         error = caught
-    # All ranks use rank 0's number.
+    # All ranks use rank 0's random number in the file names.
     numbers = exchange.agree("save", error, [secrets.randbits(62)])
     token = f"{int(numbers[0, 0]):016x}"
     counts = _write_files(exchange, table, folder, token)
@@ -53,7 +53,10 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
 
 
 def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) -> list[int]:
-    """Writes every rank's file where rank 0 sees it, or none; returns the entries of each."""
+    """Writes this rank's file; returns the number of entries in each rank's file.
+
+    If a rank fails, or rank 0 cannot see a file, all ranks raise and remove their files.
+    """
     file = os.path.join(folder, _file_name(token, exchange.rank, exchange.ranks))
     facts = {"id": token, "rank": exchange.rank, "ranks": exchange.ranks}
     error: Exception | None = None
@@ -69,8 +72,9 @@ def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) ->
         exchange.agree("save (seen by rank 0)", error)
         return counts
     except Exception:
-        # If the ranks agreed that one failed, no manifest will name the files. If a collective failed,
-        # rank 0 may still write the manifest: then the file stays, and the next save removes it.
+        # If the ranks agreed on a failure, no manifest will name the files, so remove them. If a
+        # collective failed, rank 0 may still write the manifest, so keep the file; the next save
+        # removes it if it is not used.
         if not exchange.is_broken:
             with contextlib.suppress(OSError):
                 os.remove(file)
@@ -78,7 +82,7 @@ def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) ->
 
 
 def _unseen(folder: str, token: str, counts: list[int]) -> ValueError | None:
-    """The error if this rank does not see a new file of another: it wrote to another folder."""
+    """The error if rank 0 does not see a rank's new file, because the folder is another one."""
     for rank, count in enumerate(counts):
         try:
             file = ShardFile(os.path.join(folder, _file_name(token, rank, len(counts))))
@@ -88,7 +92,8 @@ def _unseen(folder: str, token: str, counts: list[int]) -> ValueError | None:
         except Exception as caught:
             return ValueError(
                 f"path: expected a folder that all ranks see, but in {folder} rank 0 does not see "
-                f"what rank {rank} wrote ({caught}); the checkpoint there before still stands"
+                f"the file that rank {rank} wrote ({caught}); "
+                f"an earlier checkpoint there is still valid"
             )
     return None
 
@@ -107,7 +112,7 @@ def _write_manifest(folder: str, table: HashMap, token: str, counts: list[int]) 
         "files": [{"name": n, "count": c} for n, c in zip(names, counts, strict=True)],
     }
     facts["crc32"] = _manifest_sum(facts)
-    _sync_folder(folder)  # the files must be on disk before a manifest names them
+    _sync_folder(folder)  # the files must be on disk before the manifest names them
     with replacing(os.path.join(folder, _MANIFEST)) as file:
         file.write(json.dumps(facts, indent=1).encode())
 
@@ -126,7 +131,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _remove_others(folder: str, token: str) -> None:
-    """Removes the files of earlier saves, and of saves that were killed."""
+    """Removes the files of earlier saves and of saves that did not finish."""
     for name in os.listdir(folder):
         if name.endswith(_SUFFIX) and token not in name:
             with contextlib.suppress(OSError):
@@ -134,10 +139,10 @@ def _remove_others(folder: str, token: str) -> None:
 
 
 class Checkpoint:
-    """A checkpoint to read, with a checked manifest and headers.
+    """A checkpoint to read. Checks the manifest and the headers.
 
-    `tables` tables share its rows. Each takes at most `max_bytes`, by default in proportion to the
-    files.
+    `tables` tables will share its rows. Each takes at most `max_bytes`, by default in proportion to
+    the files' size.
     """
 
     def __init__(self, path: Any, max_bytes: int | None = None, tables: int = 1) -> None:
@@ -157,17 +162,17 @@ class Checkpoint:
                 raise ValueError(f"{file.path}: belongs to another checkpoint than {manifest}")
         rows = sum(count for _, count in entries)
         if rows != self.count:
-            raise ValueError(f"{manifest}: says {self.count} rows, and its files have {rows}")
+            raise ValueError(f"{manifest}: expected files with {self.count} rows, got {rows}")
         limit = Limit(folder, sum(file.size for file in self.files), most)
         limit.require_table(-(-rows // tables), 0, self.key, self.values)
 
     def rounds(self, readers: int) -> int:
-        """How many chunks the busiest reader has if reader r takes files r, r + readers, ..."""
+        """The most chunks that a reader gets, if reader r takes the files r, r + readers, ..."""
         pieces = [-(-file.count // CHUNK_ROWS) for file in self.files]
         return max(sum(pieces[reader::readers]) for reader in range(readers))
 
     def chunks(self, numbers: Iterable[int], at_least: int = 0) -> Iterator[tuple[Any, list[Any]]]:
-        """(keys, values) of the files with these numbers, then empty chunks up to a count of `at_least`."""
+        """Yields (keys, values) of these files in chunks, then empty chunks up to `at_least`."""
         given = 0
         for number in numbers:
             for chunk in self.files[number].chunks():
@@ -180,7 +185,7 @@ class Checkpoint:
             )
 
     def wrong_size(self, size: int) -> ValueError | None:
-        """The error if a table with all files has another size: two files hold equal keys."""
+        """The error if the loaded table has another size, because two files hold equal keys."""
         if size == self.count:
             return None
         return ValueError(f"{self.path}: expected {self.count} distinct keys, got {size}")
@@ -198,12 +203,12 @@ def _read_manifest(path: str) -> dict[str, Any]:
     if field(facts, "format", int, path) != 1:
         raise ValueError(f"{path}: expected format 1, got {facts['format']}: a later version?")
     if field(facts, "crc32", str, path) != _manifest_sum(facts):
-        raise ValueError(f"{path}: damaged: its checksum does not fit")
+        raise ValueError(f"{path}: damaged: its checksum is wrong")
     return facts
 
 
 def _entries_of(facts: dict[str, Any], path: str) -> list[tuple[str, int]]:
-    """(name, count) of each file. ValueError for a file of another folder, or one that is named twice."""
+    """(name, count) of each file. ValueError for a file outside the folder, or listed twice."""
     entries = []
     for entry in field(facts, "files", list, path):
         if not isinstance(entry, dict):
@@ -216,14 +221,15 @@ def _entries_of(facts: dict[str, Any], path: str) -> list[tuple[str, int]]:
                 f"{path}: expected the name of a file in its folder, got {name[:80]!r}"
             )
     if len(set(names)) != len(names):
-        raise ValueError(f"{path}: it names a file twice")
+        raise ValueError(f"{path}: expected each file once, got one twice")
     return entries
 
 
 def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> HashMap:
-    """The checkpoint of a distributed table as one HashMap, in this process alone.
+    """Reads the checkpoint of a distributed table into one HashMap, in this process only.
 
-    The folder need not be trusted: it takes at most `max_bytes`, by default in proportion to its files.
+    Untrusted folders are safe: the table takes at most `max_bytes`, by default in proportion to the
+    files' size.
     """
     found = Checkpoint(path, max_bytes)
     dtypes, shapes = [d for d, _ in found.values], [s for _, s in found.values]
@@ -237,11 +243,12 @@ def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None)
 
 
 def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
-    """Inserts a checkpoint's entries into any table with HashMap's `insert`; keys that are there stay.
+    """Inserts a checkpoint's entries into any table with HashMap's `insert`.
 
-    All files are read once before the first row goes in. So a damaged file changes nothing, and
-    neither does one with more keys than a bounded table, or the share of one shard, has room for.
-    The checkpoint's rows take at most `max_bytes`, by default in proportion to its files.
+    Keys that are already there keep their values. All files are read once before the first insert,
+    so a damaged file changes nothing, and neither does a checkpoint that does not fit a bounded
+    table or one of its shards. The checkpoint's rows take at most `max_bytes`, by default in
+    proportion to the files' size.
     """
     found = Checkpoint(path, max_bytes)
     everything = range(len(found.files))
@@ -251,9 +258,9 @@ def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None
 
 
 def _require_room(table: Any, found: Checkpoint, chunks: Iterable[tuple[Any, list[Any]]]) -> None:
-    """Reads all chunks; ValueError if a bounded table would have to evict for their keys."""
+    """Reads all chunks; ValueError if a bounded table would have to evict to hold their keys."""
     most = getattr(table, "max_capacity", None)
-    # A shard evicts when its own share is full, even if the others have room.
+    # A shard evicts when its own share is full, even if other shards have room.
     shards = table.devices if isinstance(table, ShardedBoundedHashMap) else ()
     fresh = np.zeros(max(1, len(shards)), np.int64)
     for keys, _ in chunks:
@@ -263,24 +270,24 @@ def _require_room(table: Any, found: Checkpoint, chunks: Iterable[tuple[Any, lis
             fresh += np.bincount(shard[new], minlength=len(fresh))
     if most is not None and table.size() + fresh.sum() > most:
         raise ValueError(
-            f"table: expected room for the {fresh.sum()} keys of {found.path} that it does not "
-            f"have, got max_capacity={most} and {table.size()} keys; make a larger one"
+            f"table: expected room for {fresh.sum()} new keys of {found.path}, "
+            f"got max_capacity={most} and {table.size()} keys; make a larger one"
         )
     for number, device in enumerate(shards):
         share, size = table._table.capacity(number), table.get_size(device)
         if size + fresh[number] > share:
             raise ValueError(
-                f"table: expected room on {device} for the {fresh[number]} keys of {found.path} that "
-                f"belong there, got a share of {share} of max_capacity={most} and {size} keys; make a "
-                f"larger one, or one whose policy spreads them"
+                f"table: expected room on {device} for {fresh[number]} new keys of {found.path}, "
+                f"got a share of {share} of max_capacity={most} and {size} keys; make a larger "
+                f"one, or use a policy that spreads the keys"
             )
 
 
 def _require_nothing_evicted(result: Any, path: str) -> None:
-    """For tables with an unknown limit: a third result of `insert` holds the evicted entries."""
+    """ValueError if `insert` evicted entries: its third result, in tables of unknown limit."""
     evicted = result[2] if isinstance(result, tuple) and len(result) > 2 else None
     if evicted is not None and len(evicted.keys) > 0:
         raise ValueError(
             f"table: expected room for all keys of {path}, but {len(evicted.keys)} row(s) were "
-            f"evicted, and the table has a part of the checkpoint; make a larger one"
+            f"evicted, and the table holds only part of the checkpoint; make a larger one"
         )

@@ -1,7 +1,7 @@
-"""The collectives: ranks agree on each step before it, and send rows to their owners and back.
+"""The collectives: ranks agree before each step, and exchange rows.
 
-Every step of every rank passes through `agree` first. So an error on one rank is an error on all of
-them, and no rank waits for one that has given up.
+Every step starts with `agree`. So an error on one rank raises on all ranks, and no rank waits for
+one that has stopped.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tensorhash.distributed.routing import MOST_RANKS, Bytes
 
 
 class Exchange:
-    """The ranks of a process group, as one of them sees the others."""
+    """One rank's connection to the other ranks of a process group."""
 
     def __init__(self, process_group: Any) -> None:
         group = usable_group(process_group)
-        # Torch owns the group: a table must not keep it alive after `destroy_process_group`.
+        # A weak reference: a table must not keep the group alive after `destroy_process_group`.
         self._group = weakref.ref(group)
         self.rank: int = dist.get_rank(group)
         self.ranks: int = dist.get_world_size(group)
@@ -41,23 +41,22 @@ class Exchange:
         if group is None:
             raise RuntimeError(
                 f"process_group: destroyed by torch.distributed.destroy_process_group; the entries "
-                f"of rank {self.rank} are sound and still there in .local; make a new table for a "
+                f"of rank {self.rank} are valid and still in .local; make a new table for a "
                 f"new group"
             )
         return group
 
     @property
     def is_broken(self) -> bool:
-        """Whether a collective has failed: the ranks may not all have seen the same."""
+        """Whether a collective has failed, so that ranks may be out of step."""
         return bool(self._broken)
 
     def agree(
         self, step: str, error: BaseException | None = None, numbers: Sequence[int] = ()
     ) -> np.ndarray[Any, Any]:
-        """All ranks' `numbers` (at most one per rank), int64 [ranks, ranks]; unless one has failed.
-
-        Raises on every rank if one has an error or is at another step: its own error on the rank
-        that has one, elsewhere a RuntimeError that repeats it.
+        """Agrees on a step. Returns the `numbers` of all ranks, int64 [ranks, ranks].
+        A rank passes at most one number per rank. If a rank has an error or is at another step,
+        every rank raises: the rank itself its own error, the others a RuntimeError that quotes it.
         """
         mine = torch.zeros(2 + self.ranks, dtype=torch.int64, device="cpu")
         mine[0] = zlib.crc32(step.encode())
@@ -73,7 +72,7 @@ class Exchange:
         return numbers_of_all
 
     def _explain(self, step: str, error: BaseException | None) -> None:
-        """Raises the error of `agree`; only failing calls exchange the messages."""
+        """Raises the error of `agree`. Ranks exchange error messages only here."""
         text = f"{type(error).__name__}: {error}" if error is not None else ""
         reports: list[Any] = [None] * self.ranks
         self._collective(
@@ -83,17 +82,19 @@ class Exchange:
             raise error
         for rank, (_, why) in enumerate(reports):
             if why:
-                raise RuntimeError(f"{step}: refused on every rank, because of rank {rank}: {why}")
+                raise RuntimeError(f"{step}: stopped on every rank, because of rank {rank}: {why}")
         others = ", ".join(f"rank {rank} {their}" for rank, (their, _) in enumerate(reports))
-        raise RuntimeError(f"{step}: all ranks must make the same calls in order, got {others}")
+        raise RuntimeError(
+            f"{step}: expected the same calls in the same order on all ranks, got {others}"
+        )
 
     def rows(self, step: str, columns: Sequence[Bytes], out: Any, into: Any) -> list[Bytes]:
-        """Sends out[r] rows of each column to rank r, and receives into[r] from it, rank by rank."""
+        """Sends out[r] rows of each column to rank r, and receives into[r] rows from it."""
         sizes = [int(n) for n in out], [int(n) for n in into]
         results: list[Bytes] = []
 
         def transfer(group: Any) -> None:
-            # Inside the collective: to the others, a rank without memory is the same as a dead one.
+            # Allocate inside the collective: a rank without memory counts as one that failed.
             results.extend(np.empty((sum(sizes[1]), c.shape[1]), np.uint8) for c in columns)
             works = [
                 dist.all_to_all_single(
@@ -118,18 +119,18 @@ class Exchange:
             raise RuntimeError(f"{step}: {self._broken}")
         group = self.group
         try:
-            # Overrides torch.set_default_device: torch's own collectives make tensors, too.
+            # Overrides torch.set_default_device, because torch's collectives make tensors too.
             with torch.device("cpu"):
                 run(group)
         except BaseException as error:
-            # The ranks are now out of step: a later collective could pair wrong messages.
+            # The ranks are now out of step, and a later collective could mix up messages.
             self._broken = (
-                f"rank {self.rank} lost its peers in an earlier call; its own entries are sound and "
-                f"still there in .local; start the group anew"
+                f"rank {self.rank} lost its peers in an earlier call; its own entries are valid "
+                f"and still in .local; start a new group"
             )
             if not isinstance(error, Exception):
                 raise
             raise RuntimeError(
                 f"{step}: rank {self.rank} of {self.ranks} could not reach all others: {error}; "
-                f"its own entries are sound and still there in .local"
+                f"its own entries are valid and still in .local"
             ) from error

@@ -1,6 +1,6 @@
-"""The process group that carries a table's messages: the caller's, or a gloo group beside it.
+"""Finds the process group for a table's messages: the caller's, or a gloo group with its ranks.
 
-Tables live in CPU memory, which nccl cannot send.
+Tables are in CPU memory, which nccl cannot send.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-# One gloo group serves all tables of a group, because each costs a connection between any two ranks.
-# Torch owns both groups: one that outlives `destroy_process_group` has threads at process exit.
+# All tables of a group share one gloo group, because each one connects every two ranks. Both
+# references are weak: a group that outlives `destroy_process_group` has threads at process exit.
 _BESIDE: weakref.WeakKeyDictionary[Any, weakref.ref[Any]] = weakref.WeakKeyDictionary()
 
 
 def usable_group(process_group: Any) -> Any:
-    """A group of the same ranks that sends CPU memory. Collective if it must be made."""
+    """A group of the same ranks that can send CPU memory. Collective if it must be made."""
     if not dist.is_available() or not dist.is_initialized():
         raise RuntimeError(
             "process_group: torch.distributed is not initialised; start the program with torchrun "
@@ -26,7 +26,7 @@ def usable_group(process_group: Any) -> Any:
     group = dist.group.WORLD if process_group is None else process_group
     if not isinstance(group, dist.ProcessGroup):
         raise TypeError(
-            f"process_group: expected a torch.distributed group of which this process is a member, "
+            f"process_group: expected a torch.distributed group that includes this process, "
             f"or None for all processes, got {process_group!r}"
         )
     if "cpu:gloo" in dist.get_backend_config(group).split(","):
@@ -40,16 +40,16 @@ def usable_group(process_group: Any) -> Any:
 
 def _gloo_beside(group: Any) -> Any:
     ranks = dist.get_process_group_ranks(group)
-    # Torch versions with unsorted groups have an option to keep the order; older ones have neither.
+    # Torch versions that allow unsorted groups have sort_ranks; older ones always sort.
     order = {"sort_ranks": False} if ranks != sorted(ranks) else {}
-    # Processes outside of the group do not call this: do not wait for them.
+    # Local synchronization: processes outside of the group do not call this.
     return dist.new_group(
         ranks, _timeout_of(group), "gloo", use_local_synchronization=True, **order
     )
 
 
 def _timeout_of(group: Any) -> Any:
-    """The group's timeout, for the new group; None, torch's default, if the backend hides it."""
+    """The group's timeout; None (torch's default) if the back end does not tell it."""
     device = dist.get_backend_config(group).partition(":")[0]
     try:
         return group._get_backend(torch.device(device)).options._timeout

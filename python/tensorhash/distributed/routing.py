@@ -1,7 +1,7 @@
-"""Which rank owns a key: a hash of its bytes, unrelated to the table's own hash.
+"""Decides which rank owns a key, by a hash of its bytes.
 
-If the two were related, the keys of one rank would crowd a part of its table. The rule is part of
-the checkpoint format, under the name POLICY.
+This hash is independent of the table's own hash; otherwise the keys of one rank would fill only a
+part of its table. The rule is part of the checkpoint format, under the name POLICY.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 POLICY: Final = "murmur64-v1"
 MOST_RANKS: Final = 1 << 16
 
-# A block and its temporaries fit into a core's cache.
+# Rows per block: a block and its temporaries fit into a core's cache.
 _BLOCK: Final = 1 << 14
 
 
@@ -30,14 +30,14 @@ def owners(keys: Bytes, dtype: str, ranks: int) -> np.ndarray[Any, Any]:
 
 
 def _canonical_words(block: Bytes, dtype: str) -> np.ndarray[Any, Any]:
-    """The rows as 64-bit words, the last one filled up with zeros; equal keys give equal words."""
+    """The rows as 64-bit words, padded with zeros; equal keys give equal words."""
     rows, width = block.shape
     words = np.zeros((rows, max(1, -(-width // 8)) * 8), dtype=np.uint8)
     words[:, :width] = block
     if dtype in ("float32", "float64"):
         numbers = words.view(dtype)
-        numbers[numbers == 0] = 0  # -0.0 is 0.0
-        numbers[np.isnan(numbers)] = np.nan  # and every NaN is the same, as in the table
+        numbers[numbers == 0] = 0  # -0.0 becomes 0.0
+        numbers[np.isnan(numbers)] = np.nan  # all NaNs are equal keys, as in the table
     return words.view("<u8")
 
 

@@ -1,10 +1,10 @@
-"""One rank's file of a checkpoint: a JSON header, then the keys, then each value column.
+"""Reads and writes one rank's checkpoint file: a JSON header, the keys, then each value column.
 
     8 bytes  "THSHARD1"     4 bytes  header length     4 bytes  header CRC-32     header, JSON
     count x key bytes       count x bytes of column 0, of column 1, ...
 
 Numbers are little-endian. The header has dtypes, shapes, count, policy, and a CRC-32 of each part.
-Files need not be trusted: all sizes in the header are checked against the file's length.
+Untrusted files are safe: all sizes in the header are checked against the file's length.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tensorhash.hash_map import HashMap
 
 _MAGIC = b"THSHARD1"
 _PREFIX = struct.Struct("<8sII")
-#: Rows read or written at a time, to need little memory besides the table.
+#: Rows per read or write, to need little memory besides the table.
 CHUNK_ROWS = 1 << 18
-#: The largest JSON text that is parsed, in bytes: a manifest of 100,000 ranks is smaller.
+#: The largest JSON text to parse, in bytes; a manifest of 100,000 ranks is smaller.
 MAX_JSON = 16 << 20
 
 
 def describe(table: HashMap) -> dict[str, Any]:
-    """The table's description, in the header of every file and in the manifest."""
+    """The table's description for file headers and the manifest."""
     return {
         "key": list(table._key),
         "values": [list(element) for element in table._values],
@@ -44,14 +44,14 @@ def describe(table: HashMap) -> dict[str, Any]:
 
 
 def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
-    """Writes a rank's entries and syncs the file; returns its header, with `facts` in it."""
+    """Writes a rank's entries and syncs the file. Returns its header, which includes `facts`."""
     active = np.asarray(table._table.active_buf_indices())
     parts = [(np.asarray(table._table.key_tensor()), table._key)]
     for column, element in enumerate(table._values):
         parts.append((np.asarray(table._table.value_tensor(column)), element))
     header = {**describe(table), **facts, "count": len(active), "crc32": [0] * len(parts)}
     with open(path, "xb") as file:
-        # The checksums are known at the end: reserve their place with a header of the same length.
+        # The checksums are known only at the end: first write a header of the same length.
         file.write(_encode(header))
         for number, (buffer, element) in enumerate(parts):
             for start in range(0, len(active), CHUNK_ROWS):
@@ -67,7 +67,7 @@ def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def no_rows(element: Element) -> Bytes:
-    """An empty batch."""
+    """The bytes of an empty batch."""
     return np.empty((0, width_of(element)), np.uint8)
 
 
@@ -78,26 +78,26 @@ def _encode(header: dict[str, Any]) -> bytes:
 
 
 class ShardFile:
-    """A file to read. ValueError says what is wrong with it."""
+    """A checkpoint file to read. ValueError says what is wrong with it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         try:
             with open_regular(path) as file:
-                #: Bytes of the file.
+                #: The file's size in bytes.
                 self.size = size_of(file)
                 self._read_header(file)
         except FileNotFoundError:
-            raise ValueError(f"{path}: a file of this checkpoint is missing") from None
+            raise ValueError(f"{path}: this file of the checkpoint is missing") from None
 
     def _read_header(self, file: Any) -> None:
         prefix = file.read(_PREFIX.size)
         if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
-            raise ValueError(f"{self.path}: not a file of a tensorhash checkpoint, or cut short")
+            raise ValueError(f"{self.path}: not a file of a tensorhash checkpoint, or truncated")
         _, length, checksum = _PREFIX.unpack(prefix)
         text = file.read(min(length, MAX_JSON))
         if len(text) != length or zlib.crc32(text) != checksum:
-            raise ValueError(f"{self.path}: the header is damaged: its checksum does not fit")
+            raise ValueError(f"{self.path}: the header is damaged: its checksum is wrong")
         self.header = parse_facts(text, self.path)
         self.key, self.values = elements_of(self.header, self.path)
         self.id: str = field(self.header, "id", str, self.path)
@@ -106,20 +106,20 @@ class ShardFile:
         self._sums: list[Any] = field(self.header, "crc32", list, self.path)
         if len(self._sums) != 1 + len(self.values):
             raise ValueError(
-                f"{self.path}: expected {1 + len(self.values)} sums under 'crc32', "
+                f"{self.path}: expected {1 + len(self.values)} checksums in 'crc32', "
                 f"got {len(self._sums)}"
             )
         self._start = _PREFIX.size + length
         expected = self._start + self.count * sum(map(width_of, (self.key, *self.values)))
         if self.size != expected:
             raise ValueError(
-                f"{self.path}: expected {expected} bytes, got {self.size}; it was cut short?"
+                f"{self.path}: expected {expected} bytes, got {self.size}; was it truncated?"
             )
 
     def chunks(self) -> Iterator[tuple[Any, list[Any]]]:
-        """(keys, [values of each column]) of up to CHUNK_ROWS rows, as the core reads them.
+        """Yields (keys, [values of each column]) as core tensors of up to CHUNK_ROWS rows.
 
-        Checks the checksums before it yields the last chunk.
+        Verifies the checksums before the last chunk.
         """
         elements = (self.key, *self.values)
         sums = [0] * len(elements)
@@ -133,7 +133,7 @@ class ShardFile:
                     file.seek(offset + start * width)
                     part = np.frombuffer(file.read(rows * width), np.uint8)
                     if part.size != rows * width:
-                        raise ValueError(f"{self.path}: was cut short while it was read")
+                        raise ValueError(f"{self.path}: was truncated while it was read")
                     sums[number] = zlib.crc32(part.data, sums[number])
                     parts.append(part.reshape(rows, width))
                     offset += self.count * width
@@ -151,11 +151,11 @@ class ShardFile:
         for number, (got, wanted) in enumerate(zip(sums, self._sums, strict=True)):
             if f"{got:08x}" != wanted:
                 name = "the keys" if number == 0 else f"value column {number - 1}"
-                raise ValueError(f"{self.path}: {name} are damaged: the checksum does not fit")
+                raise ValueError(f"{self.path}: damaged: the checksum of {name} is wrong")
 
 
 def parse_facts(text: bytes, path: str) -> dict[str, Any]:
-    """The JSON object in a file; ValueError for anything else, also for very deep nesting."""
+    """Parses a JSON object; ValueError for anything else, also for very deep nesting."""
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -166,7 +166,7 @@ def parse_facts(text: bytes, path: str) -> dict[str, Any]:
 
 
 def field(facts: dict[str, Any], name: str, kind: type, path: str) -> Any:
-    """A field, checked to be of this kind; ints are 0 or more."""
+    """The field `name`; ValueError unless it has this type. Ints must be 0 or more."""
     if name not in facts:
         raise ValueError(f"{path}: the field {name!r} is missing")
     value = facts[name]

@@ -1,7 +1,7 @@
 """DistributedHashMap: HashMap's batch methods over the ranks of a process group.
 
-Every method marked collective is called by all ranks, in the same order, each with a batch of its
-own. A call goes: distinct keys -> owners -> the owner's HashMap -> answers back -> rows.
+All ranks must call the collective methods in the same order, each with its own batch. A call sends
+the distinct keys to their owners, applies them to the owner's HashMap, and returns the answers.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ Give = Callable[[_core.Tensor], Array]
 
 
 class DistributedHashMap:
-    """A HashMap over the ranks of a process group: a hash of the key decides which rank owns it.
+    """A HashMap over the ranks of a process group. A hash of the key decides which rank owns it.
 
     A call gives the results of one HashMap that gets rank 0's batch first, then rank 1's, and so on
-    (float sums: up to rounding, and the same in every run). Batches may differ in size, or be empty.
-    The place of a key is an int64: its owner << 32 | the index in the owner's buffers.
+    (float sums: up to rounding, and the same in every run). Batches may differ in size, or be
+    empty. The buffer index of a key is an int64: owner << 32 | index in the owner's buffers.
 
     An error in one rank's arguments raises on every rank, and changes nothing on any of them. If a
-    rank dies, all others raise within the group's timeout; their own entries stay sound and readable
-    in `local`.
+    rank dies, all others raise within the group's timeout; their own entries stay valid and
+    readable in `local`.
     """
 
     def __init__(
@@ -60,9 +60,10 @@ class DistributedHashMap:
         value_dtypes: Sequence[DtypeLike] | None = None,
         value_element_shapes: Sequence[ShapeLike] | None = None,
     ) -> None:
-        """Collective. `process_group` None is all processes; `init_capacity` counts all ranks.
+        """Collective. A `process_group` of None means all processes.
 
-        A group that cannot send CPU memory, such as one of nccl, gets a gloo group beside it.
+        `init_capacity` is the total over all ranks. For a group that cannot send CPU memory, such
+        as nccl's, a gloo group with the same ranks is made.
         """
 
         def make() -> HashMap:
@@ -97,9 +98,9 @@ class DistributedHashMap:
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[Array, Array]:
-        """Adds the keys that are new; of equal keys the lowest rank's first row wins. Collective.
+        """Adds new keys; of equal keys the lowest rank's first row wins. Collective.
 
-        Returns (int64 [N] owner << 32 | index, right for every row; bool [N] newly inserted).
+        Returns (int64 [N] owner << 32 | index, valid for every row; bool [N] newly inserted).
         """
         return self._write("insert", keys, (values, list_values), "first")
 
@@ -121,9 +122,10 @@ class DistributedHashMap:
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[Array, Array]:
-        """Joins each row with what is stored: "sum", "min", "max", "first" or "last". Collective.
+        """Combines each row with the stored value, as HashMap.accumulate. Collective.
 
-        Rows of a rank are joined before they travel, so float sums differ from one table's by rounding.
+        `reduce` is "sum", "min", "max", "first" or "last". Each rank combines its own rows before
+        it sends them, so float sums may differ from those of a single table by rounding.
         """
         return self._write("accumulate", keys, (values, list_values), reduce)
 
@@ -137,10 +139,11 @@ class DistributedHashMap:
         duplicates: str = "in_order",
         initial: Any = None,
     ) -> tuple[Array, Array]:
-        """An optimizer step for each row, as HashMap.update of all ranks' rows. Collective.
+        """Makes one optimizer step for each row, as HashMap.update. Collective.
 
-        Optimizer and options must be the same on every rank; `initial` is given by all ranks or none.
-        Returns (int64 [N] owner << 32 | index, -1 where skipped; bool [N] the key was there).
+        Optimizer and options must be the same on every rank; all ranks pass `initial`, or none
+        does. Returns (int64 [N] owner << 32 | index, -1 if skipped; bool [N] whether the key was
+        there).
         """
 
         def prepare() -> tuple[Routed, Update]:
@@ -161,33 +164,39 @@ class DistributedHashMap:
         return mine.give(places), mine.give(found)
 
     def activate(self, keys: ArrayLike) -> tuple[Array, Array]:
-        """Adds the keys that are new, values zero. Collective."""
+        """Adds new keys with zeros as values. Returns as `insert`. Collective."""
         (batch, give), arrived = self._calls.deliver("activate", *self._keys_of(keys))
         places, new = self._calls.add("activate", batch, arrived, self._local._table.activate)
         return give(places), give(new)
 
     def find(self, keys: ArrayLike) -> tuple[Array, Array]:
-        """(int64 [N] owner << 32 | index, -1 if missing; bool [N] found). Collective."""
+        """Finds keys. Collective.
+
+        Returns (int64 [N] owner << 32 | index, -1 if missing; bool [N] found).
+        """
         (batch, give), arrived = self._calls.deliver("find", *self._keys_of(keys))
         places, found = self._calls.find("find", batch, arrived)
         return give(places), give(found)
 
     def contains(self, keys: ArrayLike) -> Array:
-        """bool [N]: which keys are there. Collective."""
+        """bool [N]: which keys are in the table. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
         mask: Array = give(to_result(answers))
         return mask
 
     def erase(self, keys: ArrayLike) -> Array:
-        """Removes keys; bool [N]: which rows did, of equal keys the lowest rank's first. Collective."""
+        """Removes keys. Collective.
+
+        Returns bool [N]: which rows removed a key. Of equal keys, the lowest rank's first row does.
+        """
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
         answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
         mask: Array = give(to_result(answers & batch.first))
         return mask
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
-        """The values of each key; zeros, or `default`, for missing ones, as HashMap.get. Collective."""
+        """The values of each key; zeros or `default` if missing, as HashMap.get. Collective."""
 
         def prepare() -> tuple[Batch, Give, list[Any]]:
             rows, give = self._local._take(keys, self._key, "keys")
@@ -202,11 +211,11 @@ class DistributedHashMap:
     # The whole table.
 
     def size(self) -> int:
-        """How many keys there are on all ranks. Collective."""
+        """The number of keys on all ranks. Collective."""
         return int(self._exchange.agree("size", numbers=[self.local_size()])[:, 0].sum())
 
     def local_size(self) -> int:
-        """How many keys this rank owns; not collective."""
+        """The number of keys that this rank owns; not collective."""
         return self._local.size()
 
     def reserve(self, capacity: int) -> None:
@@ -222,17 +231,17 @@ class DistributedHashMap:
         self._local.clear()
 
     def validate(self) -> None:
-        """RuntimeError on every rank unless each rank's table is sound and owns its keys. Collective."""
+        """Checks every rank's table and that it owns its keys; RuntimeError if not. Collective."""
 
         def check() -> None:
             self._local.validate()
             keys = np.asarray(self._local._table.keys())
             owner = owners(to_bytes(keys, self._key), self._key[0], self._exchange.ranks)
-            strangers = np.flatnonzero(owner != self._exchange.rank)
-            if len(strangers):
+            misplaced = np.flatnonzero(owner != self._exchange.rank)
+            if len(misplaced):
                 raise RuntimeError(
-                    f"rank {self._exchange.rank} holds {len(strangers)} key(s) of other ranks, "
-                    f"the first is {keys[strangers[0]]}"
+                    f"rank {self._exchange.rank} holds {len(misplaced)} key(s) of other ranks, "
+                    f"the first is {keys[misplaced[0]]}"
                 )
 
         self._everywhere("validate", check)
@@ -241,7 +250,7 @@ class DistributedHashMap:
 
     @property
     def local(self) -> HashMap:
-        """The entries of this rank, a HashMap to read; keys added to it directly are not routed."""
+        """This rank's entries as a HashMap. Only read it: keys added here are not routed."""
         return self._local
 
     def keys(self) -> Array:
@@ -249,11 +258,11 @@ class DistributedHashMap:
         return self._local.keys()
 
     def items(self) -> tuple[Array, Array | tuple[Array, ...]]:
-        """(keys, values) that this rank owns, copies; not collective."""
+        """Copies of the (keys, values) that this rank owns; not collective."""
         return self._local.items()
 
     def owner(self, keys: ArrayLike) -> Array:
-        """int64 [N]: the rank that owns each key, also of keys that are missing; not collective."""
+        """int64 [N]: the rank that owns each key, also for missing keys; not collective."""
         rows, give = self._local._take(keys, self._key, "keys")
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
@@ -261,17 +270,17 @@ class DistributedHashMap:
 
     @property
     def rank(self) -> int:
-        """This process's number in the group."""
+        """This process's rank in the group."""
         return self._exchange.rank
 
     @property
     def world_size(self) -> int:
-        """How many ranks the table is spread over."""
+        """The number of ranks."""
         return self._exchange.ranks
 
     @property
     def process_group(self) -> dist.ProcessGroup:
-        """The gloo group of the table's collectives: the given one, or one made beside it."""
+        """The gloo group of the table's collectives: the given one, or one with the same ranks."""
         return self._exchange.group
 
     # Checkpoints.
@@ -279,8 +288,8 @@ class DistributedHashMap:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint: a folder with one file per rank. Collective.
 
-        If the save fails, the old checkpoint stays. All ranks must see the folder: use one machine, or
-        a shared file system.
+        If the save fails, the old checkpoint stays. All ranks must see the same folder, on one
+        machine or on a shared file system.
         """
         checkpoint.save(self._exchange, self._local, path)
 
@@ -292,14 +301,14 @@ class DistributedHashMap:
         *,
         max_bytes: int | None = None,
     ) -> Self:
-        """A checkpoint on this group's ranks, however many wrote it. Collective.
+        """Reads a checkpoint that any number of ranks wrote. Collective.
 
-        Keys and values come back; where they live is numbered anew. Any folder may be given: a
-        rank takes at most `max_bytes` for its table, by default in proportion to the files.
+        Restores keys and values; buffer indices are new. Untrusted folders are safe: each rank
+        takes at most `max_bytes` for its table, by default in proportion to the files' size.
         """
         exchange = Exchange(process_group)
         found, error = attempt(lambda: checkpoint.Checkpoint(path, max_bytes, exchange.ranks))
-        # By its number, not its path: machines may mount the same folder in different places.
+        # Compare ids, not paths: machines may mount the same folder in different places.
         exchange.agree(f"load(checkpoint {found.id if found else ''})", error)
         assert found is not None
         columns = [dtype for dtype, _ in found.values], [shape for _, shape in found.values]
@@ -357,13 +366,13 @@ class DistributedHashMap:
         return give(places), give(new)
 
     def _everywhere(self, step: str, action: Callable[[], None]) -> None:
-        """Runs a local action on every rank, then raises on all if it failed on one."""
+        """Runs a local action on every rank; raises on all ranks if it fails on one."""
         _, error = attempt(action)
         self._exchange.agree(step, error)
 
 
 def _share(capacity: int, ranks: int, argument: str) -> int:
-    """One rank's part of a capacity: the mean plus four standard deviations."""
+    """One rank's share of a capacity: the mean plus four standard deviations."""
     total = integer(capacity, argument)
     if total <= 0 or ranks == 1:
         return total

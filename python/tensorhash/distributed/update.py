@@ -1,4 +1,4 @@
-"""A rank's part of an optimizer step: checked, made ready to travel, and applied by the owners."""
+"""A rank's part of an optimizer step: checks it, packs it for the owners, and applies it there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorhash.hash_map import HashMap
 
 
 class Update:
-    """The arguments of an update; they raise here, in HashMap's words, before anything travels."""
+    """The arguments of an update. Bad ones raise HashMap's errors here, before anything is sent."""
 
     def __init__(
         self,
@@ -30,7 +30,8 @@ class Update:
         how = missing, duplicates, initial
         taken, self.give = local._take_update(keys, gradients, optimizer, *how)
         rows, steps, self._optimizer, self.missing, self._duplicates, start = taken
-        # An empty table of the same columns refuses what the owners would refuse. All keys are new to it.
+        # An empty table with the same columns raises the errors that the owners would raise. All
+        # keys are missing there, so "error" must become "skip".
         scratch = _core.HashMap(0, local._key, local._values, "cpu:0")
         allowed = "skip" if self.missing == "error" else self.missing
         _core.update(scratch, rows, steps, self._optimizer, allowed, self._duplicates, start)
@@ -40,7 +41,7 @@ class Update:
             filled = _core.HashMap(0, local._key, [weights], "cpu:0").get(rows, [start])[0]
             columns.append((weights, _bytes_of(filled, weights, "initial")))
         self.batch = every_row(local._key, ranks, rows, columns)
-        #: What must be the same on every rank.
+        #: The name of the step, with the settings that must be the same on every rank.
         self.step = (
             f"update({type(optimizer).__name__}{optimizer._settings()}, missing={self.missing!s}, "
             f"duplicates={self._duplicates!s}, initial={'given' if len(columns) > 1 else 'None'})"
@@ -49,7 +50,7 @@ class Update:
     def apply(
         self, table: _core.HashMap, keys: Any, columns: list[_core.Tensor]
     ) -> tuple[_core.Tensor, _core.Tensor]:
-        """Makes the steps of the rows that arrived at this rank."""
+        """Applies the steps of the rows that arrived at this rank."""
         initial = columns[1] if len(columns) > 1 else None
         how = self._optimizer, self.missing, self._duplicates, initial
         return _core.update(table, keys, columns[0], *how)

@@ -1,4 +1,4 @@
-"""TensorFlow lookup tables on the tensorhash engine.
+"""TensorFlow lookup tables and a Keras embedding layer, based on tensorhash.
 
 >>> import tensorflow as tf, tensorhash.tensorflow as thtf
 >>> table = thtf.HashTable(tf.int64, tf.float32, default_value=[0.0, 0.0])
@@ -7,8 +7,8 @@
 array([[3., 4.],
        [0., 0.]], dtype=float32)
 
-The first import compiles the op library for the TensorFlow that is installed, into the user's cache. A SavedModel with
-such a table needs this import before it is loaded.
+The first import compiles the op library for the installed TensorFlow, into the user's cache. Import
+this module before you load a SavedModel with such a table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments as tensors of the table's dtype. Numbers that do not fit are refused, never truncated or wrapped."""
+"""Converts arguments to tensors of the table's dtype. Numbers that do not fit are errors."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from tensorhash.tensorflow._exact import require_exact
 def as_tensor(
     argument: str, value: Any, dtype: tf.DType, shape: Sequence[int] = (), *, exact: bool = False
 ) -> tf.Tensor:
-    """`value` as a tensor of `dtype`.
+    """Converts `value` to a tensor of `dtype`.
 
-    A tensor must have the dtype. Arrays, lists and numbers must be of its kind: booleans, integers that it can hold,
-    strings, or any numbers for floats, which are rounded as TensorFlow rounds them, or refused with `exact`. If one
-    element has a `shape` of rank 1, a tuple of 1-D arrays has one per column.
+    A tensor must have the dtype. Arrays, lists and numbers must be of its kind: booleans, integers
+    in its range, strings, or any numbers for floats. TensorFlow rounds these to the dtype; with
+    `exact`, a number that would be rounded is an error. If the element `shape` has rank 1, a tuple
+    of 1-D arrays has one per column.
     """
     if len(shape) == 1 and holds_arrays(value):
         return _join_columns(argument, value, dtype, exact)
     value = without_nulls(argument, value, dtype)
     if not isinstance(value, PLAIN) and not hasattr(value, "__array__"):
-        value = tf.convert_to_tensor(value)  # a class that is registered with TensorFlow
+        value = tf.convert_to_tensor(value)  # a class registered with TensorFlow
     _check(argument, value, dtype)
     if exact and dtype.is_floating:
         require_exact(argument, value, dtype)
-    name = argument.partition("[")[0]  # of a column, too: a node's name has no brackets
+    name = argument.partition("[")[0]  # the name of a graph node has no brackets
     return tf.convert_to_tensor(value, dtype=dtype, name=name)
 
 
 def holds_arrays(value: Any) -> bool:
-    """Whether it is a tuple that holds an array with rows: a tuple of columns."""
+    """Whether `value` is a tuple of columns: a tuple that holds an array with rows."""
     return isinstance(value, tuple) and any(map(_has_rows, value))
 
 
@@ -49,7 +50,7 @@ def _has_rows(value: Any) -> bool:
 def _join_columns(
     argument: str, columns: tuple[Any, ...], dtype: tf.DType, exact: bool
 ) -> tf.Tensor:
-    """The rows of a tuple of 1-D arrays, as tensorhash reads it. The shapes of a graph's tensors may be unknown."""
+    """The rows of a tuple of 1-D arrays, one per column. Shapes may be unknown in a graph."""
     parts: list[tf.Tensor] = []
     for at, column in enumerate(columns):
         label = f"{argument}[{at}]"
@@ -66,22 +67,25 @@ def _join_columns(
             )
         if parts and not part.shape.is_compatible_with(parts[0].shape):
             raise refuse(
-                f"{label}: expected {parts[0].shape[0]} rows as {argument}[0] has, got {part.shape[0]}"
+                f"{label}: expected {parts[0].shape[0]} rows as {argument}[0] has, "
+                f"got {part.shape[0]}"
             )
         parts.append(part)
     return tf.stack(parts, axis=-1)
 
 
 def without_nulls(argument: str, value: Any, dtype: tf.DType | None) -> Any:
-    """Masked arrays, and columns of pandas, polars and Arrow, as arrays; a null in them is refused.
+    """Converts masked arrays, and columns of pandas, polars and Arrow; a null is an error.
 
-    TensorFlow converts through NumPy, which ignores masks and turns nulls into NaN. Words come as objects: the check
-    for strings refuses the nulls among them. Ragged and sparse tensors are refused, too.
+    TensorFlow converts through NumPy, which ignores masks and turns nulls into NaN. Columns of
+    strings become objects; the check for strings finds their nulls. Ragged and sparse tensors are
+    errors, too.
     """
     if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
         dense = "flat_values" if isinstance(value, tf.RaggedTensor) else "values"
         raise refuse(
-            f"{argument}: expected a dense tensor, got a {type(value).__name__}; pass {argument}.{dense}"
+            f"{argument}: expected a dense tensor, got a {type(value).__name__}; "
+            f"pass {argument}.{dense}"
         )
     source = framework_of(type(value))
     if type(value) is np.ndarray or source is None or source.results is not NUMPY:
@@ -95,7 +99,7 @@ def without_nulls(argument: str, value: Any, dtype: tf.DType | None) -> Any:
 
 
 PLAIN = (np.ndarray, np.generic, list, tuple, range, str, bytes, int, float, complex, type(None))
-# Python's own numbers have no fixed width.
+# The kinds of Python's types, which have no fixed width.
 KINDS = {bool: "bool", int: "integer", float: "float", str: "string", bytes: "string"}
 
 
@@ -107,14 +111,14 @@ def _check(argument: str, value: Any, dtype: tf.DType) -> None:
         _check_integers(argument, dtype, "int", min(value, default=0), max(value, default=0))
     elif isinstance(value, list | tuple):
         _check_list(argument, tf.nest.flatten(value), dtype)
-    elif hasattr(value, "__array__"):  # NumPy's arrays and numbers, and those of pandas, torch, ...
+    elif hasattr(value, "__array__"):  # NumPy, pandas, torch, ...
         _check_array(argument, np.asarray(value), dtype)
     else:
         _check_list(argument, [value], dtype)
 
 
 def _check_list(argument: str, leaves: list[Any], dtype: tf.DType) -> None:
-    """Checks by type: a long list of numbers costs two passes, not one call per number."""
+    """Checks the leaves grouped by type: two passes, not one call per number."""
     groups: dict[type, list[Any]] = {}
     for leaf in leaves:
         groups.setdefault(type(leaf), []).append(leaf)
@@ -135,7 +139,7 @@ def _check_array(argument: str, array: NumPyArray, dtype: tf.DType) -> None:
         return
     try:
         kind = _kind(tf.as_dtype(array.dtype))
-    except TypeError:  # dates and records, which TensorFlow has no dtype for
+    except TypeError:  # TensorFlow has no dtype for it, for example dates and records
         kind = "other"
     came = str(array.dtype)
     if kind == "integer" and dtype.is_integer:
@@ -165,7 +169,7 @@ def _kind(dtype: tf.DType) -> str:
 
 
 def _fits(kind: str, dtype: tf.DType) -> bool:
-    """Whether numbers of this kind go into the dtype; the range of integers is checked elsewhere."""
+    """Whether `dtype` accepts values of this kind; the range of integers is checked elsewhere."""
     return kind == _kind(dtype) or (kind == "integer" and dtype.is_floating)
 
 

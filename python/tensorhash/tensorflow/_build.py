@@ -1,7 +1,7 @@
-"""Compiles the op library for the TensorFlow that is installed, once, into the user's cache, and loads it.
+"""Compiles the op library for the installed TensorFlow, once, into the user's cache, and loads it.
 
-TensorFlow's C++ interface changes with every minor version, so no wheel could hold one library for all. The sources and
-the headers are in the package; a C++17 compiler is all that is needed.
+TensorFlow's C++ interface changes with every minor version, so one library in the wheel cannot work
+for all. The package has the sources and headers; only a C++17 compiler is needed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ HEADERS = PACKAGE / "include"
 UNITS = ("ops.cc", "kernels.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
-# The flags of cmake/flags.cmake, which hardens the other libraries.
+# The hardening flags of cmake/flags.cmake.
 HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
-# As there: a fused multiply-add rounds once where x86-64 rounds twice.
+# As in cmake/flags.cmake: a fused multiply-add would round once instead of twice.
 SAME_BITS = "-ffp-contract=off"
 
 
 def import_tensorflow() -> ModuleType:
-    """TensorFlow; ImportError says what is missing."""
+    """Imports TensorFlow; ImportError says what is missing."""
     try:
         import tensorflow
     except ImportError as error:
@@ -53,15 +53,18 @@ def import_tensorflow() -> ModuleType:
 
 
 def library_file() -> Path:
-    """The package's libtensorhash."""
+    """The path of the package's libtensorhash."""
     found = sorted(PACKAGE.glob("libtensorhash.so*"))
     if not found:
-        raise ImportError(f"tensorhash.tensorflow: {PACKAGE} holds no libtensorhash.so")
+        raise ImportError(
+            f"tensorhash.tensorflow: expected libtensorhash.so in {PACKAGE}, got none; "
+            "reinstall tensorhash"
+        )
     return found[0]
 
 
 def find_compiler() -> list[str]:
-    """$CXX, which may be several words ("ccache g++"), or the first C++ compiler on the path."""
+    """The command in $CXX, such as "ccache g++", or the first C++ compiler on the path."""
     try:
         own = shlex.split(os.environ.get("CXX", ""))
     except ValueError as error:
@@ -79,7 +82,7 @@ def find_compiler() -> list[str]:
 
 
 def cache_folder() -> Path:
-    """$TENSORHASH_CACHE, or tensorhash/ in the user's cache."""
+    """The folder $TENSORHASH_CACHE, or tensorhash/ in the user's cache."""
     if own := os.environ.get("TENSORHASH_CACHE"):
         return Path(own).expanduser().resolve()
     root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -87,14 +90,14 @@ def cache_folder() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder and its missing parents, for this user alone."""
+    """Makes the folder and its missing parents, accessible to this user only."""
     if not folder.parent.exists():
         make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def require_private(folder: Path) -> None:
-    """ImportError if another user could put a library into the folder: it would run in this process."""
+    """ImportError if another user could write to the folder: we load code from it."""
     try:
         found = folder.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -102,18 +105,20 @@ def require_private(folder: Path) -> None:
     mine = os.geteuid()
     if found.st_uid not in (mine, 0):
         raise ImportError(
-            f"tensorhash.tensorflow: expected a cache that belongs to user {mine} or to root, got {folder}, "
-            f"which belongs to user {found.st_uid}; name another folder in TENSORHASH_CACHE"
+            f"tensorhash.tensorflow: expected a cache that belongs to user {mine} or to root, "
+            f"got {folder}, which belongs to user {found.st_uid}; "
+            "name another folder in TENSORHASH_CACHE"
         )
     if found.st_mode & 0o022:
         raise ImportError(
             f"tensorhash.tensorflow: expected a cache that only its owner can write, got {folder} "
-            f"with mode {found.st_mode & 0o777:04o}; chmod go-w it, or name another folder in TENSORHASH_CACHE"
+            f"with mode {found.st_mode & 0o777:04o}; chmod go-w it, or name another folder in "
+            "TENSORHASH_CACHE"
         )
 
 
 def compile_flags(tf: ModuleType) -> list[str]:
-    """TensorFlow's own flags, its headers as system headers, since they are full of warnings."""
+    """TensorFlow's flags, with its headers as system headers to silence their warnings."""
     flags: list[str] = []
     for flag in tf.sysconfig.get_compile_flags():
         flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
@@ -132,7 +137,7 @@ def link_flags(tf: ModuleType) -> list[str]:
 
 
 def fingerprint(tf: ModuleType) -> str:
-    """Changes with everything that a cached library depends on, except the compiler."""
+    """A hash of everything that a cached library depends on, except the compiler."""
     parts = [
         tensorhash.__version__,
         tf.__version__,
@@ -148,7 +153,7 @@ def fingerprint(tf: ModuleType) -> str:
 
 
 def fingerprint_of_compiler(compiler: list[str]) -> str:
-    """Changes with the compiler and its version."""
+    """A hash of the compiler's command and version."""
     try:
         said = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -157,7 +162,7 @@ def fingerprint_of_compiler(compiler: list[str]) -> str:
 
 
 def cached_library(prefix: str) -> Path | None:
-    """The newest library in a cache folder with this prefix, made by any compiler."""
+    """The newest cached library with this folder prefix, made by any compiler."""
     found = cache_folder().glob(f"{glob.escape(prefix)}*/{NAME}")
     newest = max(found, key=lambda file: file.stat().st_mtime_ns, default=None)
     if newest is not None:
@@ -166,7 +171,7 @@ def cached_library(prefix: str) -> Path | None:
 
 
 def run_all(commands: list[list[str]]) -> None:
-    """Runs the commands in parallel; ImportError with the first failure, in the compiler's words."""
+    """Runs the commands in parallel; ImportError quotes the first failure."""
     running = []
     for command in commands:
         try:
@@ -188,7 +193,7 @@ def run_all(commands: list[list[str]]) -> None:
 
 
 def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
-    """Compiles in a temporary folder, then moves the finished library into place."""
+    """Compiles in a temporary folder, then moves the library to `target`."""
     flags = compile_flags(tf)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
@@ -206,9 +211,9 @@ def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """One process at a time; the lock ends with the process that holds it.
+    """Holds a lock on `file`, which also ends with the process.
 
-    A symbolic link is an error, and the file's content stays: a lock must not harm a file of the user's.
+    A symbolic link is an error, and the file's content stays, so that a lock cannot damage a file.
     """
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -219,9 +224,10 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def library() -> Path:
-    """The op library for this TensorFlow; compiles it if the cache does not hold it.
+    """The path of the op library for this TensorFlow; compiles it if it is not in the cache.
 
-    Without a compiler or a writable cache, as in a prebuilt image, a library by any compiler will do.
+    Without a compiler or a writable cache, as in a prebuilt image, a cached library of any compiler
+    is used.
     """
     tf = import_tensorflow()
     prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
@@ -260,7 +266,7 @@ def library() -> Path:
 
 
 def load() -> ModuleType:
-    """The ops as Python functions."""
+    """Loads the ops as a module of Python functions."""
     tf = import_tensorflow()
     file = library()
     try:
@@ -268,5 +274,6 @@ def load() -> ModuleType:
         return ops
     except tf.errors.OpError as error:
         raise ImportError(
-            f"tensorhash.tensorflow: {file} does not load: {error.message}; delete it to have it made anew"
+            f"tensorhash.tensorflow: {file} does not load: {error.message}; "
+            "delete it to compile it again"
         ) from error

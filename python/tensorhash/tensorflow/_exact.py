@@ -1,4 +1,4 @@
-"""Numbers that a float dtype would round. Two keys that become one are a key lost, so keys must be exact."""
+"""Refuses keys that a float dtype would round: two keys could become equal, and one be lost."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tensorhash.tensorflow._errors import refuse
 
 
 def require_exact(argument: str, value: Any, dtype: tf.DType) -> None:
-    """An error for an integer, or an array's float, that `dtype`, a float, does not hold.
+    """Raises for an integer, or a float in an array, that the float `dtype` would round.
 
-    Tensors have the dtype. Python's and NumPy's single floats are rounded to it, as tensorhash rounds those of lists.
+    Tensors already have the dtype. Single floats of Python and NumPy may be rounded, as in lists.
     """
     if tf.is_tensor(value):
         return
@@ -55,7 +55,7 @@ def _require_array(argument: str, array: NumPyArray, dtype: tf.DType) -> None:
     if array.dtype == object:
         _require_numbers(argument, array.tolist(), dtype)
         return
-    if array.dtype.itemsize < dtype.size:  # int32 goes into float64, int16 and float16 into float32
+    if array.dtype.itemsize < dtype.size:  # float64 holds int32; float32 holds int16 and float16
         return
     rounded = _rounded(array, dtype)
     if len(rounded):
@@ -67,13 +67,13 @@ def _require_array(argument: str, array: NumPyArray, dtype: tf.DType) -> None:
 
 
 def _rounded(array: NumPyArray, dtype: tf.DType) -> list[Any]:
-    """The numbers of the array that change when it is cast."""
+    """The numbers of the array that change in a cast."""
     with np.errstate(over="ignore"):
         cast = array.astype(dtype.as_numpy_dtype)
     if array.dtype.kind == "f":
         changed: NumPyArray = (cast != array) & ~np.isnan(array)
         return list(array[changed].tolist())
-    # NumPy would compare integers with floats as floats. Python compares them exactly.
+    # NumPy would convert integers to floats to compare them; Python compares exactly.
     limit = 2 ** (np.finfo(dtype.as_numpy_dtype).nmant + 1)
     large = (array > limit) | (array < -limit) if array.dtype.kind == "i" else array > limit
     pairs = zip(array[large].tolist(), cast[large].tolist(), strict=True)

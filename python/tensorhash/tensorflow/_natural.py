@@ -1,4 +1,4 @@
-"""Arrays, lists and numbers as tensors of their own dtype, where no table names one."""
+"""Converts arrays, lists and numbers to tensors of their own dtype, without a table's dtype."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from tensorhash.tensorflow._errors import refuse
 
 
 def natural_tensor(argument: str, value: Any) -> tf.Tensor:
-    """`value` in the dtype that TensorFlow gives it, if that holds each of its integers.
+    """Converts `value` in the dtype that TensorFlow gives it; an error if that rounds an integer.
 
-    Python's integers are int32, int64 or uint64, its floats float32. A tuple of 1-D arrays has one per column.
+    Python's integers become int32, int64 or uint64, its floats float32. A tuple of 1-D arrays has
+    one per column.
     """
     if _holds_words(value):
         return as_tensor(argument, value, tf.string)
@@ -32,7 +33,7 @@ def natural_tensor(argument: str, value: Any) -> tf.Tensor:
 
 
 def _join(argument: str, columns: tuple[Any, ...]) -> tf.Tensor:
-    if all(map(tf.is_tensor, columns)):  # a graph's tensors have no numbers yet
+    if all(map(tf.is_tensor, columns)):  # tensors of a graph have no values yet
         return tf.stack(columns, axis=-1)
     taken = take_array(columns, None, argument)
     assert taken is not None
@@ -51,7 +52,7 @@ def _holds_words(value: Any) -> bool:
 
 
 def _with_dtype(argument: str, value: Any) -> tuple[Any, tf.DType]:
-    """A value that TensorFlow can convert, and the dtype that it gives it."""
+    """(a value that TensorFlow can convert, the dtype that TensorFlow gives it)."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     try:
@@ -59,5 +60,5 @@ def _with_dtype(argument: str, value: Any) -> tuple[Any, tf.DType]:
     except (TypeError, ValueError):
         if not isinstance(value, list | tuple):
             raise
-    # Integers beyond int64; for any other list this says what is wrong.
+    # Integers beyond int64. For any other list, natural_array says what is wrong.
     return value, tf.as_dtype(natural_array(value, argument).dtype)

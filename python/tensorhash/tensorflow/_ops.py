@@ -1,4 +1,4 @@
-"""The op library, loaded when this module is."""
+"""Loads the op library at import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tensorhash.tensorflow._build import import_tensorflow, load
 
 ops = load()
 
-# A tape that meets an op without an entry raises, whatever it was asked for: what a table answers depends on keys and
-# defaults, but nothing flows back to them, as with TensorFlow's tables.
+# As with TensorFlow's tables, no gradient flows back to keys and defaults. Without this entry a
+# tape that sees the op would raise.
 for _name in ("Find", "Export", "Assign", "Update", "ShardSize"):
     import_tensorflow().no_gradient(f"Tensorhash{_name}")

@@ -1,4 +1,4 @@
-"""The rows of an embedding as one of its Keras weights."""
+"""RowsWeight: presents the rows of an embedding as a Keras weight."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tensorhash.tensorflow.table import HashTable
 
 
 class RowsShape(tuple[int, ...]):
-    """(rows, width), equal to every shape.
+    """The shape (rows, width), equal to every tuple.
 
-    Keras compares shapes before it assigns. A table takes any number of rows, and `assign` says what it refuses.
+    Keras compares shapes before it assigns, but a table takes any number of rows; `assign` checks.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -27,9 +27,10 @@ class RowsShape(tuple[int, ...]):
 
 
 class RowsWeight:
-    """A table with the interface of a Keras weight. Its value is a record array with fields "key" and "row".
+    """A table with the interface of a Keras weight.
 
-    As a plain array it is the rows alone, for histograms and counts.
+    Its value is a record array with the fields "key" and "row". np.asarray() gives only the rows,
+    for histograms and counts.
     """
 
     trainable = False
@@ -59,12 +60,13 @@ class RowsWeight:
         return self.numpy()["row"].astype(dtype or self.dtype)
 
     def assign(self, value: Any) -> None:
-        """Replaces all rows with these."""
+        """Replaces all rows with those of a record array."""
         rows, wanted = np.asarray(value), self._record()
         if rows.dtype != wanted or rows.ndim != 1:
             raise ValueError(
-                f"rows: expected a 1-D record array of {wanted}, as get_weights gives, got {rows.dtype} "
-                f'of shape {rows.shape}; a row needs its key, so begin with get_weights and change its "row"'
+                f"rows: expected a 1-D record array of {wanted}, as get_weights returns, got "
+                f"{rows.dtype} of shape {rows.shape}; a row needs its key, so start with "
+                f'get_weights and change its "row"'
             )
         keys = tf.convert_to_tensor(rows["key"], self._table.key_dtype)
         self._table._import(keys, tf.convert_to_tensor(rows["row"], self._table.value_dtype))

@@ -1,4 +1,4 @@
-"""Tables in graphs of TensorFlow 1: what tf.compat.v1.train.Saver and tables_initializer find."""
+"""Registers tables in TensorFlow 1 graphs for tf.compat.v1.train.Saver and tables_initializer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
-# What TensorFlow's own tables are called in checkpoints of objects: "table-keys" and "table-values".
+# The name of TensorFlow's own tables in object-based checkpoints: "table-keys", "table-values".
 CHECKPOINT_NAME = "table"
 
 
 class TableSaveable(SaveableObject):
-    """Saves a table as `name`-keys and `name`-values, as TensorFlow's own tables are."""
+    """Saves a table as `name`-keys and `name`-values, like TensorFlow's own tables."""
 
     def __init__(self, table: Any, name: str) -> None:
         keys, values = table.export()

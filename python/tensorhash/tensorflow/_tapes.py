@@ -1,4 +1,4 @@
-"""The tape that runs a gradient function, and the variables in its request."""
+"""Finds out which variables a gradient request names, from inside a gradient function."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ SAVING = "tensorflow.python.saved_model.save"
 
 
 def require_asked_for(variable: Any, layer: str) -> bool:
-    """ValueError unless the request includes `variable`, a Keras variable. Returns whether the step is compiled.
+    """ValueError unless the gradient request names `variable`, a Keras variable.
 
-    A tape calls the gradient function of everything between a loss and the variables that it watched, also if the
-    request names others. TensorFlow does not pass the request on, but it is on the call stack.
+    Returns whether the step is compiled. A tape calls the gradient function of everything between
+    the loss and the variables that it watched, even if the request names others. TensorFlow does
+    not pass the request on, so find it on the call stack.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -37,13 +38,15 @@ def require_asked_for(variable: Any, layer: str) -> bool:
             if any(one is variable or one is variable.value for one in asked):
                 return not tf.executing_eagerly()
             raise ValueError(
-                f"{layer}: expected the gradient of this layer's trainable_variables among others, got a request "
-                "without them, which would step the rows all the same. Ask for them too, or set trainable=False"
+                f"{layer}: expected a gradient request that includes this layer's "
+                "trainable_variables, got one without them, which would still step the rows. "
+                "Request them too, or set trainable=False"
             )
         if frame.f_globals.get("__name__") == SAVING:
-            return False  # a SavedModel keeps the gradient function; nothing is stepped now
+            return False  # saving a model only traces the gradient function: no step is made
         frame = frame.f_back
     raise ValueError(
-        f"{layer}: expected the tape inside the tf.function that calls this layer, got a tape outside of it, "
-        "which does not say what it was asked for. Put the tape inside, or call the layer eagerly"
+        f"{layer}: expected the tape inside the tf.function that calls this layer, got a tape "
+        "outside of it, so that its request is not known here. Put the tape inside, or call the "
+        "layer eagerly"
     )

@@ -1,4 +1,4 @@
-"""The verbs of a table over several devices, as tensorhash.ShardedHashMap has them."""
+"""The methods of a table over several devices, as in tensorhash.ShardedHashMap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERYTHING = 2**63 - 1
 
 
 def check_placement(devices: Any, policy: Any) -> tuple[list[str], str]:
-    """Devices as a list of names, and the name of a policy."""
+    """(device names, policy name), checked."""
     if isinstance(devices, str) or not isinstance(devices, Sequence):
         raise refuse(f'devices: expected a list such as ["cpu:0", "cpu:1"], got {devices!r}')
     for device in devices:
@@ -30,7 +30,7 @@ def check_placement(devices: Any, policy: Any) -> tuple[list[str], str]:
 
 
 class DeviceVerbs:
-    """Mixed into HashTable. A table without `devices` has one shard, on "cpu:0"."""
+    """A mixin of HashTable. A table without `devices` has one shard, on "cpu:0"."""
 
     _devices: list[str]
 
@@ -45,7 +45,10 @@ class DeviceVerbs:
         return self._devices.index(device)
 
     def set(self: Any, keys: Any, values: Any, name: str | None = None) -> tf.Tensor:
-        """Overwrites the values of keys that are there; the last of equal keys wins. Returns which were there."""
+        """Overwrites the values of existing keys; of equal keys the last row wins.
+
+        Returns a bool tensor: which keys were there.
+        """
         return ops.tensorhash_assign(
             table=self.resource_handle,
             keys=self._key_rows(keys),
@@ -58,7 +61,7 @@ class DeviceVerbs:
     def get(
         self: Any, keys: Any, dynamic_default_values: Any = None, name: str | None = None
     ) -> Composite:
-        """lookup()."""
+        """The values of `keys`: another name of lookup()."""
         return self.lookup(keys, dynamic_default_values, name)
 
     def update(
@@ -70,15 +73,15 @@ class DeviceVerbs:
         duplicates: str = "in_order",
         name: str | None = None,
     ) -> tf.Tensor:
-        """A step of tensorhash.optim.SGD for each row with a known key. Returns which keys were there.
+        """Makes one step of tensorhash.optim.SGD for each row with an existing key.
 
-        Rows of equal keys step one after the other, or once with their "sum". A compiled function keeps the
-        optimizer's numbers from its trace.
+        Returns a bool tensor: which keys were there. Rows of equal keys step one after the other,
+        or once with their "sum". A compiled function keeps the optimizer's settings from its trace.
         """
         if not isinstance(optimizer, SGD) or optimizer.momentum != 0:
             raise refuse(
-                "optimizer: expected tensorhash.optim.SGD without momentum, because a table holds no state "
-                f"beside its values, got {optimizer!r}"
+                "optimizer: expected tensorhash.optim.SGD without momentum, because a table holds "
+                f"no state besides its values, got {optimizer!r}"
             )
         return ops.tensorhash_update(
             table=self.resource_handle,
@@ -92,7 +95,7 @@ class DeviceVerbs:
         )
 
     def get_size(self: Any, device: str | None = None, name: str | None = None) -> tf.Tensor:
-        """The number of entries on one device, or on all, a scalar int64."""
+        """The number of entries on one device, or on all: a scalar int64."""
         if device is None:
             return self.size(name)
         shard = tf.constant(self._shard_on(device), tf.int64)
@@ -101,13 +104,13 @@ class DeviceVerbs:
     def insert_from_cpu(
         self: Any, device: str, keys: Any, values: Any, name: str | None = None
     ) -> tf.Operation | None:
-        """insert() into the shard of one device. A key of another device is an error that names its row."""
-        return self._upsert(keys, values, "last", self._shard_on(device), name)
+        """insert() for keys that all belong to `device`; an error names a row that does not."""
+        return self._accumulate(keys, values, "last", self._shard_on(device), name)
 
     def dump_to_cpu(
         self: Any, device: str | None = None, name: str | None = None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Keys and values of one device, or of all, at one moment."""
+        """(keys, values) of one device, or of all, from one point in time."""
         begin, end = 0, EVERYTHING
         if device is not None:
             shard = self._shard_on(device)
@@ -116,9 +119,10 @@ class DeviceVerbs:
         return keys, values
 
     def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> NoReturn:
-        """Refused: there are no shards on GPUs yet."""
+        """Always raises: there are no shards on GPUs yet. Use dump_to_cpu."""
         raise tf.errors.FailedPreconditionError(
             None,
             None,
-            f"dump_to_gpu: expected a table on a GPU, got one on {', '.join(self._devices)}; use dump_to_cpu",
+            f"dump_to_gpu: expected a table on a GPU, got one on {', '.join(self._devices)}; "
+            "use dump_to_cpu",
         )

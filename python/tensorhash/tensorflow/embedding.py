@@ -15,7 +15,7 @@ from tensorhash.tensorflow.table import HashTable
 
 OPTIMIZERS = ("sgd", "adagrad")
 EPSILON = 1e-7
-# Keras' truncated normals are cut at two standard deviations; this restores the variance.
+# Keras cuts truncated normals at two standard deviations; division by this restores the variance.
 TRUNCATED = 0.87962566103423978
 RANDOM = (
     keras.initializers.RandomNormal,
@@ -28,16 +28,17 @@ WHOLE = (keras.initializers.Orthogonal, keras.initializers.Identity)
 
 @keras.saving.register_keras_serializable(package="tensorhash")
 class Embedding(keras.layers.Layer):
-    """Turns ids into trainable vectors, without a vocabulary: any id, of any integer dtype or string.
+    """Maps ids to trainable vectors without a vocabulary. Ids are integers or strings.
 
-    In training, new ids get a row from `embeddings_initializer`. Outside of training, or with trainable=False, they
-    read as zeros and are not added. The rows live in `self.table`, a HashTable, outside the
-    model's optimizer: when a gradient reaches the layer, the layer itself steps the rows of that batch, with "sgd" or
-    "adagrad" and its `learning_rate`, a number. Each request to a tape steps once. A request must include the
-    layer's trainable_variables; loss scaling is refused.
+    In training, new ids get a row from `embeddings_initializer`. Outside of training, or with
+    trainable=False, new ids read as zeros and are not added. The rows are in `self.table`, a
+    HashTable, outside the model's optimizer: when a gradient reaches the layer, the layer itself
+    steps the rows of that batch with "sgd" or "adagrad" and its `learning_rate`, a number. Each
+    gradient request to a tape makes one step. It must include the layer's trainable_variables. Loss
+    scaling is an error.
 
-    The last of its weights is a NumPy record array with the fields "key" and "row", so that get_weights and
-    set_weights carry the rows.
+    The layer's last weight is a NumPy record array with the fields "key" and "row", so get_weights
+    and set_weights include the rows.
     """
 
     def __init__(
@@ -60,12 +61,12 @@ class Embedding(keras.layers.Layer):
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
         if isinstance(self.embeddings_initializer, WHOLE):
             raise ValueError(
-                "embeddings_initializer: expected one that draws each row by itself, got "
+                "embeddings_initializer: expected one that draws each row independently, got "
                 f"{type(self.embeddings_initializer).__name__}, which makes a whole matrix"
             )
         if isinstance(self.embeddings_initializer, RANDOM):
-            # A Keras initialiser draws the same numbers at every call, as a variable needs it. Rows come batch by
-            # batch and must differ.
+            # A Keras initialiser draws the same numbers at every call. Rows of different batches
+            # must differ, so use a seed generator.
             self.seed_generator = keras.random.SeedGenerator(self.embeddings_initializer.seed)
             self._draw_rows = row_initializer(
                 self.embeddings_initializer, self.output_dim, self.seed_generator
@@ -76,7 +77,7 @@ class Embedding(keras.layers.Layer):
         self._compiled_rate = False
         self.learning_rate = learning_rate
         self.capacity = int(capacity)
-        self.supports_jit = False  # XLA knows no tables
+        self.supports_jit = False  # XLA does not support tables
         zeros = np.zeros(self.output_dim, self.variable_dtype)
         self.table = HashTable(self.key_dtype, self.variable_dtype, zeros, capacity=self.capacity)
         if optimizer == "adagrad":
@@ -89,30 +90,31 @@ class Embedding(keras.layers.Layer):
 
     @property
     def learning_rate(self) -> float:
-        """The factor of every step. A compiled step keeps the number that it was traced with."""
+        """The learning rate. A compiled step keeps the number from its trace."""
         return self._learning_rate
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
         if callable(value):
             raise TypeError(
-                f"learning_rate: expected a number, got {type(value).__name__}; schedules are not supported"
+                f"learning_rate: expected a number, got {type(value).__name__}; "
+                "schedules are not supported"
             )
         if self._compiled_rate:
             raise RuntimeError(
                 f"learning_rate: expected no change after the first compiled step, got {value!r}; "
-                f"compiled steps would keep {self._learning_rate}. Make a new layer with the new rate and "
-                "set_weights(), or train eagerly (run_eagerly=True)"
+                f"compiled steps would keep {self._learning_rate}. Make a new layer with the new "
+                "rate and set_weights(), or train eagerly (run_eagerly=True)"
             )
         self._learning_rate = float(value)
 
     @property
     def weights(self) -> list[keras.Variable | RowsWeight]:
-        """Keras' weights, then the rows: what get_weights, set_weights and EarlyStopping carry."""
+        """Keras' weights, then the rows, for get_weights, set_weights and EarlyStopping."""
         return [*super().weights, self._rows] if self.built else super().weights
 
     def build(self, input_shape: Any) -> None:
-        # Ids have no gradient. This weight, which stays 0, connects the output with the tape.
+        # Ids have no gradient. This weight, always 0, connects the output to the tape.
         self.anchor = self.add_weight(shape=(), initializer="zeros", name="anchor")
         self.built = True
 
@@ -137,26 +139,26 @@ class Embedding(keras.layers.Layer):
         return tf.cast(values, self.compute_dtype)
 
     def _refuse_loss_scaling(self) -> None:
-        """The layer steps its rows with the scaled gradient, before an optimizer could undo the scale."""
+        """ValueError for loss scaling: the layer would step its rows with the scaled gradient."""
         model = self._get_call_context().entry_layer
         optimizer = getattr(model, "optimizer", None)
         scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
         if scaled or getattr(optimizer, "loss_scale_factor", None) is not None:
             raise ValueError(
-                f"{self.name}: expected an optimizer without loss scaling, got {type(optimizer).__name__}; this layer "
-                "would step its rows by the scaled gradient. Use compile(..., auto_scale_loss=False), "
-                "or the policy mixed_bfloat16"
+                f"{self.name}: expected an optimizer without loss scaling, got "
+                f"{type(optimizer).__name__}; this layer would step its rows by the scaled "
+                "gradient. Use compile(..., auto_scale_loss=False), or the policy mixed_bfloat16"
             )
         if self.dtype_policy.name == "mixed_float16":
             raise ValueError(
-                f"{self.name}: expected a dtype policy that needs no loss scaling, got mixed_float16; "
-                "use mixed_bfloat16"
+                f"{self.name}: expected a dtype policy that needs no loss scaling, "
+                "got mixed_float16; use mixed_bfloat16"
             )
 
     def _exact(self, ids: tf.Tensor) -> tf.Tensor:
-        """Ids of any numeric dtype, as Keras' layers take them, if the table's dtype holds each."""
+        """Casts ids of any numeric dtype to the key dtype; an error if it cannot hold them all."""
         if ids.dtype == self.table.key_dtype or tf.string in (ids.dtype, self.table.key_dtype):
-            return ids  # the table refuses strings for numbers, and numbers for strings
+            return ids  # the table raises for strings in place of numbers, and vice versa
         cast = tf.cast(ids, self.table.key_dtype)
         zero = tf.zeros((), ids.dtype)
         same = (tf.cast(cast, ids.dtype) == ids) & ((cast < 0) == (ids < zero))
@@ -165,7 +167,8 @@ class Embedding(keras.layers.Layer):
         return cast
 
     def _read(self, table: HashTable, ids: tf.Tensor) -> tf.Tensor:
-        # A SavedModel refuses gradient functions that capture a constant, such as the table's own default.
+        # A SavedModel does not accept gradient functions that capture a constant, such as the
+        # table's default. So pass zeros.
         return table.lookup(ids, tf.zeros(self.output_dim, self.variable_dtype))
 
     def _admit(self, ids: tf.Tensor) -> None:
@@ -180,7 +183,7 @@ class Embedding(keras.layers.Layer):
         rows = tf.reshape(tf.cast(gradient, self.variable_dtype), [-1, self.output_dim])
         rate = tf.constant(self.learning_rate, rows.dtype)
         if self.optimizer == "adagrad":
-            # An id that is in the batch twice has one gradient, the sum.
+            # An id that occurs several times has one gradient, the sum.
             flat, places = tf.unique(flat)
             rows = tf.math.unsorted_segment_sum(rows, places, tf.size(flat))
             self.squares.accumulate(flat, rows * rows)
@@ -206,7 +209,7 @@ class Embedding(keras.layers.Layer):
         return {"table": self.table, **squares}
 
     def save_own_variables(self, store: Any) -> None:
-        """Writes this layer's part of a .keras or .weights.h5 file."""
+        """Writes this layer's variables and tables to a .keras or .weights.h5 file."""
         super().save_own_variables(store)
         for name, table in self._tables().items():
             keys, values = table.export()
@@ -231,9 +234,10 @@ class Embedding(keras.layers.Layer):
 
 
 def row_initializer(initializer: Any, width: int, seed: Any) -> Any:
-    """An initialiser for rows of `width` numbers, independent of the batch, drawn from `seed`.
+    """An initialiser for rows of `width` numbers, independent of the batch size, drawn from `seed`.
 
-    Variance scaling counts a matrix's inputs and outputs. A row is the matrix of one id: one input, `width` outputs.
+    Variance scaling depends on a matrix's inputs and outputs. A row counts as the matrix of one id:
+    one input, `width` outputs.
     """
     if not isinstance(initializer, keras.initializers.VarianceScaling):
         drawing = initializer.clone()

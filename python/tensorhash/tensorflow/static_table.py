@@ -1,4 +1,4 @@
-"""StaticHashTable: filled once by an initialiser, read-only from then on."""
+"""StaticHashTable: a read-only table, filled once by an initialiser."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from tensorhash.tensorflow.table import Table
 
 
 class StaticHashTable(Table):
-    """A read-only table.
+    """A read-only table from keys to values.
 
-    `initializer` is one of tf.lookup's (KeyValueTensorInitializer, TextFileInitializer, …), a pair (keys, values) or a
-    dict. Equal keys must have equal values. A SavedModel holds the contents.
+    `initializer` is one of tf.lookup's (KeyValueTensorInitializer, TextFileInitializer, ...), a
+    pair (keys, values) or a dict. Equal keys must have equal values. A SavedModel includes the
+    contents.
     """
 
     def __init__(
@@ -47,7 +48,10 @@ class StaticHashTable(Table):
 
     @property
     def initializer(self) -> tf.Operation | None:
-        """In a graph of TensorFlow 1 the operation that fills the table; tables_initializer() runs it too."""
+        """In a TensorFlow 1 graph, the operation that fills the table.
+
+        tables_initializer() runs it too.
+        """
         return self._initializer
 
     @overload  # type: ignore[override]
@@ -70,7 +74,7 @@ class StaticHashTable(Table):
         return_exists: bool,
     ) -> Composite | tuple[Composite, Composite]: ...
 
-    # The order of tf.lookup.StaticHashTable, which has no dynamic_default_values.
+    # The argument order of tf.lookup.StaticHashTable, which has no dynamic_default_values.
     def lookup(
         self,
         keys: Any,
@@ -79,8 +83,8 @@ class StaticHashTable(Table):
         dynamic_default_values: Any = None,
         return_exists: bool = False,
     ) -> Composite | tuple[Composite, Composite]:
-        """HashTable's `lookup`."""
-        # Not super(), which AutoGraph does not convert.
+        """The values of `keys`, as HashTable.lookup."""
+        # Not super(), because AutoGraph does not convert it.
         return Table.lookup(self, keys, dynamic_default_values, name, return_exists=return_exists)
 
     def _create_resource(self) -> tf.Tensor:
@@ -103,24 +107,24 @@ class StaticHashTable(Table):
 
 
 def _items(initializer: Any, default_value: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """The keys and values that an initialiser puts into a table."""
+    """The (keys, values) of an initialiser."""
     if isinstance(initializer, dict):
         initializer = (list(initializer.keys()), list(initializer.values()))
     if isinstance(initializer, tuple | list):
         if len(initializer) != 2:
             raise refuse(
-                f"initializer: expected a pair of keys and values, got {len(initializer)} things"
+                f"initializer: expected a pair of keys and values, got {len(initializer)} elements"
             )
         keys, values = initializer
         return natural_tensor("keys", keys), natural_tensor("values", values)
-    # TensorFlow's initialisers fill only TensorFlow's tables: fill one, and export its items.
+    # TensorFlow's initialisers fill only TensorFlow's tables, so fill one and export it.
     if isinstance(initializer, tf.lookup.KeyValueTensorInitializer):
         return initializer._keys, initializer._values
     default = as_tensor("default_value", default_value, initializer.value_dtype)
     filled = tf.lookup.StaticHashTable(initializer, default)
-    # In a session the table is empty until its operation has run.
+    # In a session the table is empty until its initialiser has run.
     with tf.control_dependencies(None if tf.executing_eagerly() else [filled._init_op]):
         keys, values = filled.export()
     for part in (keys, values):
-        part.set_shape([None])  # each key is a scalar, which a graph does not know
+        part.set_shape([None])  # keys and values are scalars; a graph does not know their shape
     return keys, values

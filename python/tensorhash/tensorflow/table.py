@@ -1,4 +1,4 @@
-"""HashTable: TensorFlow's MutableHashTable for more dtypes and shapes, in parallel, with more methods."""
+"""HashTable: a parallel MutableHashTable with more dtypes, shapes and methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_pl
 
 
 class Table(tf.saved_model.experimental.TrackableResource):
-    """What HashTable and StaticHashTable share: a handle, and reading."""
+    """The common base of HashTable and StaticHashTable: the resource and the read methods."""
 
     def __init__(
         self,
@@ -35,7 +35,8 @@ class Table(tf.saved_model.experimental.TrackableResource):
         self._name = name
         with tf.init_scope():
             self._default_value = as_tensor("default_value", default_value, self._value_dtype)
-            # In a graph of TensorFlow 1 the table's node runs in every session.run, and must find the same table.
+            # In a TensorFlow 1 graph every session.run runs the table's node, which must find the
+            # same table again.
             self._in_session = not tf.executing_eagerly()
         self._value_shape = self._default_value.shape
 
@@ -58,7 +59,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
 
     @property
     def value_shape(self) -> tf.TensorShape:
-        """The shape of one value: default_value's."""
+        """The shape of one value, that of default_value."""
         return self._value_shape
 
     @property
@@ -97,10 +98,11 @@ class Table(tf.saved_model.experimental.TrackableResource):
         *,
         return_exists: bool = False,
     ) -> Composite | tuple[Composite, Composite]:
-        """The values of `keys`, a tensor of any shape that ends in the key's. Ragged and sparse keys give the same.
+        """The values of `keys`, [..., *value_shape] for keys [..., *key_shape].
 
-        Missing keys get the table's default, or `dynamic_default_values`: one value, or one per key. With
-        `return_exists` a pair: values, and which keys are there.
+        Ragged keys give ragged values, sparse keys sparse values. Missing keys get the table's
+        default, or `dynamic_default_values`: one value, or one per key. With `return_exists`,
+        returns (values, bool tensor: which keys are there).
         """
         default = self._default_value
         if dynamic_default_values is not None:
@@ -127,25 +129,26 @@ class Table(tf.saved_model.experimental.TrackableResource):
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> tf.Tensor:
-        """The number of entries, a scalar int64."""
+        """The number of entries: a scalar int64."""
         return tf.raw_ops.LookupTableSizeV2(table_handle=self.resource_handle, name=name)
 
     def export(self, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-        """All keys and their values, in one order."""
+        """All (keys, values), in the same order."""
         keys, values, _ = self._export(0, EVERYTHING, name)
         return keys, values
 
     def export_batches(self, batch_size: int) -> Iterator[tuple[tf.Tensor, tf.Tensor]]:
-        """The same, `batch_size` entries at a time: for tables too large for one tensor. Eager only.
+        """Yields (keys, values), `batch_size` entries at a time. Eager mode only.
 
-        An entry that stays in the table comes once. Entries that change during the export may be missing.
+        For tables that are too large for one tensor. Each entry that stays in the table comes once;
+        entries that are added or removed during the export may be missing.
         """
         if tf.convert_to_tensor(batch_size).shape.rank != 0:
             raise refuse(f"batch_size: expected one number, got {batch_size}")
         if not tf.executing_eagerly():
             raise RuntimeError(
-                "export_batches: expected to be called eagerly, got a call inside a tf.function or a graph, "
-                "which cannot know how many batches there are; use export there"
+                "export_batches: expected an eager call, got one inside a tf.function or a graph, "
+                "where the number of batches is not known; use export there"
             )
         return self._batches(batch_size)
 
@@ -177,8 +180,11 @@ class Table(tf.saved_model.experimental.TrackableResource):
         }
 
     def _export_to_saved_model_graph(self, *arguments: Any, **kwargs: Any) -> Any:
-        """The graph of a SavedModel. Servers run it in a session, where an anonymous table would be new, and empty, in
-        every run."""
+        """Exports the table to the graph of a SavedModel.
+
+        Servers run that graph in sessions, where an anonymous table would be new and empty in every
+        run.
+        """
         before, self._in_session = self._in_session, True
         try:
             return super()._export_to_saved_model_graph(*arguments, **kwargs)
@@ -199,15 +205,17 @@ class Table(tf.saved_model.experimental.TrackableResource):
 class HashTable(DeviceVerbs, Table):
     """A mutable table from keys to values, both of any fixed shape.
 
-    `name`, `checkpoint` and `experimental_is_anonymous` are tf.lookup.experimental.MutableHashTable's. The value's
-    shape is that of `default_value`; `key_shape` is (3,) for keys that are triples. Keys are strings, booleans,
-    integers, float32 or float64; values any number. Without a `shared_name` the table is anonymous and goes with its
-    last reference; with one, tables of that name are the same table until the process ends. `capacity` entries fit
-    before it grows. `devices` such as ["cpu:0", "cpu:1"] hold a shard each; `policy`, "hash" or "mod", says which
-    shard a key belongs to. Saved and restored by tf.train.Checkpoint and in a SavedModel.
+    `name`, `checkpoint` and `experimental_is_anonymous` are as in
+    tf.lookup.experimental.MutableHashTable. The shape of a value is that of `default_value`;
+    `key_shape` is the shape of a key, for example (3,). Keys are strings, booleans, integers,
+    float32 or float64; values have any numeric dtype. Without a `shared_name` the table is
+    anonymous and is deleted with its last reference. Tables with the same `shared_name` are the
+    same table until the process ends. `capacity` entries fit before the table grows. Each of
+    `devices`, such as ["cpu:0", "cpu:1"], holds a shard; `policy`, "hash" or "mod", decides which
+    shard a key belongs to. tf.train.Checkpoint and SavedModels save and restore the table.
     """
 
-    # TensorFlow's tables have this name in a checkpoint: theirs restore into ours, and ours into theirs.
+    # The name of TensorFlow's tables in a checkpoint, so that each kind can restore the other.
     _LEGACY_SAVEABLE_NAME = CHECKPOINT_NAME
 
     def __init__(
@@ -236,7 +244,7 @@ class HashTable(DeviceVerbs, Table):
         self._checkpoint = checkpoint
         self._anonymous = experimental_is_anonymous
         with tf.init_scope():
-            self.resource_handle  # noqa: B018  made now, not inside whichever function asks first
+            self.resource_handle  # noqa: B018  make it now, not inside the first tf.function
             if checkpoint and self._in_session:
                 add_to_saver(self, name)
 
@@ -249,18 +257,20 @@ class HashTable(DeviceVerbs, Table):
         return ops.tensorhash_anonymous_table(**attributes)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> tf.Operation | None:
-        """Sets the values of `keys`; of equal keys the last wins."""
+        """Adds keys or overwrites their values; of equal keys the last row wins."""
         return self.accumulate(keys, values, reduce="last", name=name)
 
     def accumulate(
         self, keys: Any, values: Any, reduce: str = "sum", name: str | None = None
     ) -> tf.Operation | None:
-        """Adds new keys with their values and joins the rows of others, in order: "sum", "min", "max", "first" (keeps
-        the old value) or "last" (replaces it)."""
-        return self._upsert(keys, values, reduce, -1, name)
+        """Adds new keys and combines other rows with the stored values, in row order.
 
-    def _upsert(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
-        return ops.tensorhash_upsert(
+        `reduce` is "sum", "min", "max", "first" (keeps the old value) or "last" (replaces it).
+        """
+        return self._accumulate(keys, values, reduce, -1, name)
+
+    def _accumulate(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
+        return ops.tensorhash_accumulate(
             table=self.resource_handle,
             keys=self._key_rows(keys),
             values=self._value_rows("values", values),
@@ -272,7 +282,7 @@ class HashTable(DeviceVerbs, Table):
         )
 
     def remove(self, keys: Any, name: str | None = None) -> tf.Operation | None:
-        """Removes `keys`; missing keys are no error."""
+        """Removes `keys`; ignores missing keys."""
         return ops.tensorhash_remove(
             table=self.resource_handle,
             keys=self._key_rows(keys),
@@ -283,11 +293,11 @@ class HashTable(DeviceVerbs, Table):
         )
 
     def clear(self, name: str | None = None) -> tf.Operation | None:
-        """Removes everything; the memory stays."""
+        """Removes all entries; keeps the memory."""
         return ops.tensorhash_clear(table=self.resource_handle, name=name)
 
     def reserve(self, capacity: int, name: str | None = None) -> tf.Operation | None:
-        """Makes room for `capacity` entries; never shrinks."""
+        """Makes room for `capacity` entries; never shrinks the table."""
         return ops.tensorhash_reserve(
             table=self.resource_handle, capacity=tf.cast(capacity, tf.int64), name=name
         )
@@ -301,7 +311,7 @@ class HashTable(DeviceVerbs, Table):
             value_shape=self._value_shape,
         )
 
-    # What TensorFlow asks of a trackable object to save and restore it.
+    # TensorFlow calls these to save and restore a trackable object.
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         keys, values = self.export()
         return {"-keys": keys, "-values": values}

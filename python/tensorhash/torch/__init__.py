@@ -1,4 +1,4 @@
-"""Sparse convolution for torch, over the kernel maps of `tensorhash.coords`."""
+"""Sparse convolution for torch, with the kernel maps of `tensorhash.coords`."""
 
 from tensorhash._extras import missing
 

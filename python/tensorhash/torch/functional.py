@@ -1,4 +1,4 @@
-"""Convolution over a kernel map: gather, multiply, add; with gradients."""
+"""Sparse convolution and pooling as functions, with gradients."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 def sparse_conv(
     features: torch.Tensor, weight: torch.Tensor, kernel_map: KernelMap
 ) -> torch.Tensor:
-    """out[o] = sum of features[i] @ weight[k] over the pairs (i, o) of every offset k.
+    """Sparse convolution: out[o] = sum of features[i] @ weight[k] over all pairs (i, o) of all k.
 
-    `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]; `kernel_map` comes from
+    `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]. `kernel_map` comes from
     `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight, any number of
-    times. Sums are in the order of the offsets: the result is the same in every run. Under
+    times. The sums are in the order of the offsets, so every run gives the same result. Under
     `torch.autocast` both are cast as in torch's own convolutions.
     """
     features, weight = _cast(features, "features"), _cast(weight, "weight")
@@ -37,10 +37,10 @@ def sparse_conv(
 def stride_features(
     features: torch.Tensor, coords: torch.Tensor, stride: int | Sequence[int], reduce: str = "max"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pooling: (features, coordinates) of the voxels `stride_coords(coords, stride)`.
+    """Pooling: returns (features, coordinates) of the voxels `stride_coords(coords, stride)`.
 
-    `reduce` joins the features [N, C] of voxels that become one: "max", "mean" or "sum".
-    Differentiable; voxels that share a maximum share its gradient.
+    `reduce`, "max", "mean" or "sum", combines the features [N, C] of voxels that fall into the same
+    coarse voxel. Differentiable; voxels that share a maximum share its gradient.
     """
     require_reduction(reduce, "reduce")
     require_rows(features, coords)
@@ -56,20 +56,20 @@ def stride_features(
 
 
 def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:
-    """ValueError unless there is one row of features, with memory, per row of coordinates."""
+    """ValueError unless `features` has one row per row of `coords`, and valid memory."""
     require_memory(features, "features")
     if features.ndim != 2 or len(features) != len(coords):
         raise ValueError(
-            f"features: expected shape ({len(coords)}, channels), a row for each of coords, "
+            f"features: expected shape ({len(coords)}, channels), one row per row of coords, "
             f"got {tuple(features.shape)}"
         )
 
 
 def require_memory(array: Any, argument: str) -> None:
-    """TypeError unless it is a torch tensor; ValueError if its storage was freed or is too small.
+    """TypeError unless `array` is a torch tensor; ValueError if its storage is freed or too small.
 
-    torch's own functions read such a tensor without a check. Tensors that torch traces with have no
-    memory, and pass.
+    torch's own functions read such a tensor without a check. Tensors without memory, which torch
+    uses for tracing, pass.
     """
     if not isinstance(array, torch.Tensor):
         raise TypeError(f"{argument}: expected a torch tensor, got {type(array).__name__}")
@@ -84,7 +84,7 @@ def require_memory(array: Any, argument: str) -> None:
 
 
 def require_reduction(reduce: Any, argument: str) -> None:
-    """ValueError unless it is "max", "mean" or "sum"."""
+    """ValueError unless `reduce` is "max", "mean" or "sum"."""
     require_one_of(reduce, argument, *_REDUCTIONS)
 
 
@@ -103,11 +103,11 @@ class _SparseConv(torch.autograd.Function):
         wants_features, wants_weight, *_ = ctx.needs_input_grad
         grad_features = grad_weight = None
         if wants_features:
-            # The same sum with pairs swapped and matrices transposed. It calls this function and
-            # torch's own, so that gradients have gradients.
-            turned = [(outs, ins) for ins, outs in ctx.pairs]
+            # The same sum with pairs swapped and matrices transposed. It uses only differentiable
+            # functions, so that gradients have gradients.
+            swapped = [(outs, ins) for ins, outs in ctx.pairs]
             matrices = weight.transpose(1, 2)
-            grad_features = _SparseConv.apply(grad, matrices, turned, len(features))
+            grad_features = _SparseConv.apply(grad, matrices, swapped, len(features))
         if wants_weight:
             products = [
                 features.index_select(0, ins).T @ grad.index_select(0, outs)
@@ -123,13 +123,13 @@ def _gather_multiply_add(
     out = rows.new_zeros(out_rows, matrices.shape[2])
     for matrix, (sources, targets) in zip(matrices, pairs, strict=True):
         if len(sources):
-            # On the CPU this adds in row order: all runs give the same bits.
+            # On the CPU index_add_ adds in row order, so every run gives the same bits.
             out.index_add_(0, targets, rows.index_select(0, sources) @ matrix)
     return out
 
 
 def _pairs(kernel_map: Any) -> Pairs:
-    """Row numbers as torch indexes with them, one pair of tensors per offset."""
+    """(in rows, out rows) of each offset, as int64 tensors that torch can index with."""
     ins, outs = np.asarray(kernel_map.in_maps), np.asarray(kernel_map.out_maps)
     bounds = np.asarray(kernel_map.offsets).tolist()
     _require_unwritten(ins, outs, bounds, kernel_map)
@@ -138,13 +138,13 @@ def _pairs(kernel_map: Any) -> Pairs:
 
 
 def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) -> None:
-    """ValueError if the user wrote to the arrays, and they are no longer a map."""
+    """ValueError if the user changed the arrays so that they are no longer a valid map."""
     written = "this map was written to after it was made"
     ends = bounds[0], bounds[-1]
     if len(ins) != len(outs) or bounds != sorted(bounds) or ends != (0, len(ins)):
         raise ValueError(
-            f"kernel_map: offsets: expected 0, ascending, up to the number of pairs, {len(ins)}; "
-            f"{written}"
+            f"kernel_map: offsets: expected ascending numbers from 0 to {len(ins)}, the number of "
+            f"pairs; {written}"
         )
     for rows, count, name in (
         (ins, kernel_map.num_in, "in_maps"),
@@ -152,12 +152,12 @@ def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) 
     ):
         if len(rows) and not (rows.min() >= 0 and rows.max() < count):
             raise ValueError(
-                f"kernel_map: {name}: expected row numbers from 0 on, below {count}; {written}"
+                f"kernel_map: {name}: expected rows from 0 on, below {count}; {written}"
             )
 
 
 def _cast(array: torch.Tensor, argument: str) -> torch.Tensor:
-    """Under autocast as torch casts for its own convolutions: floats, but never float64."""
+    """Casts under autocast as torch's own convolutions do: all floats except float64."""
     require_memory(array, argument)
     if not torch.is_autocast_enabled("cpu"):
         return array
@@ -179,8 +179,8 @@ def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> N
     offsets, rows = len(kernel_map.offsets) - 1, kernel_map.num_in
     if features.ndim != 2 or len(features) != rows:
         raise ValueError(
-            f"features: expected shape ({rows}, channels), a row for each in coordinate of the "
-            f"kernel map, got {tuple(features.shape)}"
+            f"features: expected shape ({rows}, channels), one row per in row of the kernel map, "
+            f"got {tuple(features.shape)}"
         )
     if weight.ndim != 3 or weight.shape[:2] != (offsets, features.shape[1]):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""SparseConv3d: torch's Conv3d and ConvTranspose3d over sparse voxels."""
+"""SparseConv3d: Conv3d and ConvTranspose3d over sparse voxels."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ from tensorhash.torch.functional import (
 
 
 class SparseConv3d(nn.Module):
-    """A convolution over voxels with features, [N, 4] integer coordinates (batch, x, y, z).
+    """A sparse convolution over voxels: features [N, C], integer coordinates [N, 4].
+
+    The columns of the coordinates are batch, x, y, z.
 
     | | the output voxels are |
     |---|---|
-    | stride 1 | the input's |
-    | stride s | the input's, divided by s and rounded down |
-    | generative | all that the kernel reaches from those |
-    | transposed | `out_coords`, which must be given: those of the layer that this one undoes |
-    | transposed, generative | all that the kernel reaches from the input's, times s |
+    | stride 1 | the input voxels |
+    | stride s | the input voxels, divided by s and rounded down |
+    | generative | all voxels from which the kernel sees one of these |
+    | transposed | `out_coords`, which is required: the input of the layer that this one undoes |
+    | transposed, generative | all voxels that the kernel reaches from the input voxels times s |
 
-    With `stride_mode="reduce_and_stride"`, `stride_reduce` ("max", "mean" or "sum") first joins the
-    features of each strided voxel, and the kernel then steps over these voxels.
+    With `stride_mode="reduce_and_stride"`, `stride_reduce` ("max", "mean" or "sum") first combines
+    the features of each strided voxel, and the kernel then runs over these voxels.
 
     Repeated voxels are a ValueError. With `duplicates="first"` only the first of equal voxels
     counts, and equal output voxels get equal features.
 
-    `out_coords` may be given without `generative`. At those voxels the result is that of Conv3d (or
-    ConvTranspose3d) on a grid with zeros in between and padding `(kernel_size // 2) * dilation` for
-    odd kernels; the axes of an even kernel begin at offset 0. `weight` is [K, in, out], offsets with
-    z fastest.
+    Without `generative`, `out_coords` may be given. At those voxels the result equals that of
+    Conv3d (or ConvTranspose3d) on a dense grid, zero where there is no voxel, with padding
+    `(kernel_size // 2) * dilation` for odd kernels; the axes of an even kernel start at offset 0.
+    `weight` is [K, in, out], with offsets in the order in which z varies fastest.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class SparseConv3d(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform within 1 / sqrt(offsets * in channels), as in torch's convolutions."""
+        """Draws uniformly from +-1 / sqrt(offsets * in channels), as torch's convolutions do."""
         offsets, channels, _ = self.weight.shape
         bound = 1 / math.sqrt(max(1, offsets * channels))
         for parameter in self.parameters():
@@ -90,7 +92,7 @@ class SparseConv3d(nn.Module):
         coords: torch.Tensor,
         out_coords: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(features, coordinates) of the output."""
+        """Returns (features [M, out_channels], coordinates [M, 4]) of the output voxels."""
         if self.bias is not None:
             require_memory(self.bias, "bias")
         coords_out, kernel_map = self.kernel_map(coords, out_coords)
@@ -102,15 +104,15 @@ class SparseConv3d(nn.Module):
                 features = features[first]
             features, _ = stride_features(features, coords, self.stride, self.stride_reduce)
         out = sparse_conv(features, self.weight, kernel_map)
-        # Under autocast the bias is wider than the result, which keeps its dtype.
+        # Under autocast the bias may be wider than the result; cast it, to keep the result's dtype.
         return (out if self.bias is None else out + self.bias.to(out.dtype)), coords_out
 
     def kernel_map(
         self, coords: torch.Tensor, out_coords: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, KernelMap]:
-        """(output coordinates, kernel map), to be reused for the same voxels.
+        """Returns (output coordinates [M, 4], kernel map), to reuse for the same voxels.
 
-        With `stride_mode="reduce_and_stride"` the map's in rows are those of `stride_features`.
+        With `stride_mode="reduce_and_stride"` the map's in rows are the rows of `stride_features`.
         """
         for array, name in ((coords, "coords"), (out_coords, "out_coords")):
             if array is not None:
@@ -126,7 +128,7 @@ class SparseConv3d(nn.Module):
         return where, kernel_map
 
     def extra_repr(self) -> str:
-        """What print(module) shows between the brackets."""
+        """The text in parentheses that print(module) shows."""
         _, channels, out_channels = self.weight.shape
         words = f"{channels}, {out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         flags = [name for name in ("generative", "transposed") if getattr(self, name)]

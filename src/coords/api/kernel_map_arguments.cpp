@@ -56,7 +56,7 @@ void check_offsets_fit(Kernel const& kernel, std::size_t axis) {
                      ", center " + std::to_string(center) + " do not fit int32");
 }
 
-/// The offsets [K, axes] of a list [K, axes + 1]. ValueError unless its column 0 is all 0.
+/// The offsets [K, axes] of a list [K, axes + 1]. Throws ValueError unless its column 0 is all 0.
 std::vector<std::int32_t> offsets_in(CoordRows const& list) {
     std::vector<std::int32_t> offsets;
     offsets.reserve(list.rows * (list.columns - 1));
@@ -64,7 +64,7 @@ std::vector<std::int32_t> offsets_in(CoordRows const& list) {
         std::int32_t const* const row = backend::row_of(list, k);
         if (row[0] != 0) {
             throw ValueError("kernel_offsets: row " + std::to_string(k) +
-                             ", column 0: expected 0, a map joins rows of one batch, got " +
+                             ", column 0: expected 0, because a map joins rows of one batch, got " +
                              std::to_string(row[0]));
         }
         offsets.insert(offsets.end(), row + 1, row + list.columns);
@@ -72,7 +72,7 @@ std::vector<std::int32_t> offsets_in(CoordRows const& list) {
     return offsets;
 }
 
-/// The checks that a kernel and a list of offsets share.
+/// The checks that are the same for a kernel and for a list of offsets.
 KernelMapRequest check_rows_and_stride(Tensor const& in_coords, Tensor const& out_coords,
                                        Shape const& stride, Columns columns) {
     KernelMapRequest request;
@@ -103,7 +103,7 @@ void set_kernel(KernelMapRequest& request, Kernel const& kernel) {
     }
 }
 
-/// Sets the strategy. ValueError if it does not take the kernel.
+/// Sets the strategy. Throws ValueError if the strategy does not take the kernel.
 void set_strategy(KernelMapRequest& request, Strategy strategy) {
     if (strategy == Strategy::WarpConvNet) {
         bool const large = request.all >= kWarpConvNetThreshold && request.groups == request.all;
@@ -169,7 +169,7 @@ KernelMapRequest check_request(Tensor const& in_coords, Tensor const& out_coords
     Columns columns{3, backend::kMaxCoordColumns};
     std::size_t const kernel_axes = kernel.size.size();
     if (in_coords.shape() == Shape{0} && kernel_axes >= 2 &&
-        kernel_axes < backend::kMaxCoordColumns) {  // an empty list has the axes of the kernel
+        kernel_axes < backend::kMaxCoordColumns) {  // an empty list takes its axes from the kernel
         columns.least = static_cast<std::uint32_t>(kernel_axes) + 1;
     }
     KernelMapRequest request = check_rows_and_stride(in_coords, out_coords, stride, columns);

@@ -8,7 +8,8 @@
 
 namespace tensorhash::coords {
 
-/// Throws what generate_kernel_map documents, except errors in the numbers of the rows.
+/// Throws what generate_kernel_map documents, except errors about single coordinates: the back end
+/// checks those.
 backend::KernelMapRequest check_request(Tensor const& in_coords, Tensor const& out_coords,
                                         Shape const& stride, Kernel const& kernel,
                                         KernelMapOptions const& options);
@@ -22,8 +23,8 @@ backend::KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor 
 backend::KernelMapRequest check_table_request(Tensor const& query_coords, Shape const& kernel_size,
                                               std::int64_t coarse_stride);
 
-/// Fills in the defaults of a kernel. ValueError if a size is out of range or an offset does not
-/// fit int32.
+/// Fills in the defaults of a kernel. Throws ValueError if a size is out of range or an offset does
+/// not fit int32.
 Kernel check_kernel(Kernel const& kernel);
 
 /// The offsets [K, axes] of a checked kernel. The last axis varies fastest.

@@ -11,7 +11,8 @@
 namespace tensorhash::coords {
 namespace {
 
-// Default sums per chunk: enough work for every thread, few enough for the cache.
+// Default number of sums (row plus offset) per chunk: enough work for every thread, few enough for
+// the cache.
 constexpr std::size_t kChunkRows = std::size_t{1} << 17;
 
 backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {

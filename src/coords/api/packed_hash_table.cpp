@@ -41,7 +41,7 @@ CoordRows check_offsets_for(backend::CoordStore const& store, CoordRows const& r
 
 [[noreturn]] void fail_wide_keys(std::string const& member) {
     throw ValueError(member +
-                     ": expected a table of 64-bit keys, with slots that hold them, got wider "
+                     ": expected a table of 64-bit keys, which the slots hold, got wider "
                      "keys; vector_keys and unique_index list the keys of any table");
 }
 

@@ -60,7 +60,7 @@ struct WindowPlan {
     // Where the kernel of cell 0 begins, in cells from the first block in Around.
     std::array<std::uint64_t, 3> begin{};
     Sizes met{};             // blocks that kernels reach, per axis
-    std::uint64_t back = 0;  // from a query's block number to the first block in Around
+    std::uint64_t back = 0;  // query's block number minus that of the first block in Around
     std::size_t length = 1;  // of the kernel's last axis
     std::vector<Tile> tiles{};
 

@@ -40,7 +40,7 @@ KernelMapPairs merge(KernelMapRequest const& request) {
     return pairs;
 }
 
-/// Blocks measured fastest wherever they apply, and merging everywhere else: see decision 8.
+/// Measured: blocks are fastest wherever they apply, merging everywhere else. See decision 8.
 KernelMapPairs find_fastest(KernelMapRequest const& request) {
     if (request.in.rows > 0 && backend::blocks_take(request)) {
         if (auto pairs = blocks_kernel_map(request)) {
@@ -62,8 +62,8 @@ KernelMapPairs find_by_blocks(KernelMapRequest const& request) {
         return std::move(*pairs);
     }
     throw ValueError(
-        "in_coords: the blocks path takes coordinates that fill more of their bounding box; use "
-        "the strategy merge or the fastest");
+        "in_coords: the blocks path takes denser coordinates: these fill too little of their "
+        "bounding box; use the strategy merge or the default");
 }
 
 /// The queries that fit int32, and their row numbers. The other queries have no pairs.

@@ -13,7 +13,7 @@
 
 namespace tensorhash::coords {
 
-/// Work (rows times columns) below which a second thread costs more than it saves.
+/// Work (rows times columns, or pairs) below which a second thread costs more than it saves.
 inline constexpr std::size_t kSerialWork = std::size_t{1} << 15;
 
 /// The groups that a path finds itself. With `mirror` they are the first half: the middle group is

@@ -16,12 +16,12 @@ struct CheckedMap {
     Tensor out_tensor;
     std::span<std::int32_t const> in;
     std::span<std::int32_t const> out;
-    std::vector<std::int64_t> offsets;  // a copy: the caller must not change checked offsets
+    std::vector<std::int64_t> offsets;  // a copy that the caller cannot change after the check
     std::int64_t num_in = 0;
     std::int64_t num_out = 0;
     std::size_t groups() const { return offsets.size() - 1; }
 };
-/// ValueError if the caller has broken the map.
+/// Throws ValueError if the caller has changed the map so that it is no longer valid.
 CheckedMap check_map(KernelMap const& map);
 
 /// Writes the pairs with in and out exchanged, every group ascending by its new out row.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAxes = 3;
 constexpr std::uint32_t kWidth = kAxes + 1;  // columns, the batch among them
 
-/// Most bytes that a task uses to mark occupied cells. A query takes one byte per cell.
+/// The most bytes that a task uses to mark occupied cells. A query takes one byte per cell.
 constexpr std::size_t kOccupiedBytes = std::size_t{2} << 20;
 
 using Numbers = std::array<std::int64_t, kAxes>;

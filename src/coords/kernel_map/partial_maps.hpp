@@ -9,7 +9,7 @@
 
 namespace tensorhash::coords {
 
-/// Most out rows per task. Its working set fits L2, and a row's place in it fits 16 bits.
+/// The most out rows per task: its working set fits L2, and a row's place in it fits 16 bits.
 inline constexpr std::size_t kPartRows = 2048;
 
 /// The pairs of some consecutive out rows, by offset, then by row. Offsets without pairs take no

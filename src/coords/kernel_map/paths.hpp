@@ -14,7 +14,7 @@ namespace tensorhash::coords {
 using backend::KernelMapPairs;
 using backend::KernelMapRequest;
 
-/// Copies the rows as int32 and sets `equal`. ValueError if a number does not fit, or if the
+/// Copies the rows as int32 and sets `equal`. Throws ValueError if a number does not fit, or if the
 /// request skips a mirrored half that does not exist.
 KernelMapRequest own_rows_of(KernelMapRequest const& request);
 

@@ -47,7 +47,7 @@ void sort_by_key(SortedRows<W>& list, Grid const& grid, Word word) {
     } else {
         runtime::Block block(list.size * sizeof(std::uint64_t));
         auto* const keys = reinterpret_cast<std::uint64_t*>(block.data());
-        for (std::size_t w = grid.words; w-- > 0;) {  // stable: each sort keeps earlier ones
+        for (std::size_t w = grid.words; w-- > 0;) {  // stable: equal words keep the order so far
             runtime::for_ranges(list.size, runtime::kGrain,
                                 [&](std::size_t begin, std::size_t end) {
                                     for (std::size_t i = begin; i < end; ++i)

@@ -31,7 +31,7 @@ struct BlockFrame {
     Axis batch{};
     std::uint64_t blocks = 1;  // in the whole box
 
-    /// With `margin` empty blocks on every side. Needs a row. nullopt if a key exceeds 64 bits.
+    /// With `margin` empty blocks on every side. Needs a row. nullopt if a key exceeds 63 bits.
     static std::optional<BlockFrame> of(CoordRows const& in, std::int64_t margin);
 
     /// The block number, followed by kCellBits for the cell inside the block.

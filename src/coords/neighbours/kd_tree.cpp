@@ -122,7 +122,7 @@ std::size_t KdTree::available(std::size_t query) const noexcept {
     return root == KeyGroups::kNoGroup ? 0 : nodes_[root].end - nodes_[root].begin;
 }
 
-/// Not above the distance to any point of the box: every step rounds like squared_distance, and
+/// Never above squared_distance() to a point of the box: every step rounds in the same way, and
 /// rounding is monotone.
 double KdTree::squared_to_box(double const* query, std::size_t node) const noexcept {
     double const* const low = boxes_.data() + node * 2 * axes_;

@@ -27,7 +27,7 @@ private:
         std::uint32_t begin = 0;
         std::uint32_t end = 0;
         std::uint32_t children = 0;    // the first of two adjacent nodes; 0 for a leaf
-        std::uint32_t lowest_row = 0;  // decides between equally near boxes
+        std::uint32_t lowest_row = 0;  // breaks ties between equal distances
     };
     struct PendingNode {
         double squared;

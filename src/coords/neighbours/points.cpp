@@ -61,9 +61,9 @@ BadNumbers sum_of(std::vector<BadNumbers> const& counts) {
     std::string const where = " (the first in row " + std::to_string(bad_numbers.first / axes) +
                               ", column " + std::to_string(bad_numbers.first % axes) + ")";
     if (bad_numbers.inexact > 0) {
-        throw ValueError(argument + ": expected integers within 2^53, which float64 holds; got " +
-                         std::to_string(bad_numbers.inexact) + " beyond" + where +
-                         "; subtract an origin first");
+        throw ValueError(
+            argument + ": expected integers within 2^53, which float64 holds exactly, got " +
+            std::to_string(bad_numbers.inexact) + " beyond" + where + "; subtract an origin first");
     }
     throw ValueError(argument + ": expected finite numbers, got " +
                      std::to_string(bad_numbers.nan) + " NaN and " +

@@ -27,8 +27,8 @@ struct Points {
 /// above 2^53, which float64 cannot tell apart, and counts them in the message.
 Points to_points(Tensor const& tensor, std::string const& argument);
 
-/// The batch of each row as int64, contiguous, from any integer dtype. ValueError if a uint64 does
-/// not fit.
+/// The batch of each row as int64, contiguous, from any integer dtype. Throws ValueError if a
+/// uint64 does not fit.
 Tensor to_batch(Tensor const& batch, std::string const& argument);
 
 }  // namespace tensorhash::coords

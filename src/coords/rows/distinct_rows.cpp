@@ -38,8 +38,8 @@ std::size_t replace_by_rank(std::vector<std::int64_t>& numbers) {
     return distinct.size();
 }
 
-/// The number of batches, counted from 0. If a row's batch is negative or too large: ValueError if
-/// `batches` is given, else nullopt.
+/// The number of batches, counted from 0. If a row's batch is negative or too large, throws
+/// ValueError if `batches` is given, else returns nullopt.
 template <class Int>
 std::optional<std::size_t> check_batches(Tensor const& coords,
                                          std::optional<std::int64_t> batches) {
@@ -53,7 +53,7 @@ std::optional<std::size_t> check_batches(Tensor const& coords,
             largest = std::max(largest, batch);
         } else if (batches) {
             throw ValueError("coords: expected batches from 0 to " + std::to_string(limit - 1) +
-                             " in column 0, as num_batches says, got " + std::to_string(batch) +
+                             " in column 0, below num_batches, got " + std::to_string(batch) +
                              " in row " + std::to_string(i / columns));
         } else {
             return {};
@@ -77,7 +77,8 @@ DistinctRows::DistinctRows(Dtype dtype, std::size_t columns)
     : element_{dtype, {static_cast<std::int64_t>(columns)}}, table_(element_, {}, 0) {}
 
 void DistinctRows::add(void const* data, std::size_t rows) {
-    // Most rows of a chunk are known. Their probes stay short while half the slots are free.
+    // Most rows of a chunk are already in the table. Their probes stay short while half the slots
+    // are free.
     if (2 * table_.size() > table_.slots()) {
         table_.reserve(std::min(2 * table_.capacity(), table::kMaxEntries));
     }

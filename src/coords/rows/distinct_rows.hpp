@@ -20,7 +20,7 @@ struct BatchedRows {
     std::size_t columns = 0;
     std::optional<std::size_t> batches{};
 };
-/// ValueError if `batches` is given and a row's batch is not in [0, batches).
+/// Throws ValueError if `batches` is given and a row's batch is not in [0, batches).
 BatchedRows copy_batched_rows(backend::CoordRows const& coords,
                               std::optional<std::int64_t> batches);
 

@@ -15,7 +15,7 @@ namespace {
 
 std::string with_dtype(char const* text, Dtype dtype) { return text + std::string(name(dtype)); }
 
-/// ValueError if a coordinate plus an offset does not fit Int.
+/// Throws ValueError if a coordinate plus an offset does not fit Int.
 template <class Int>
 void check_range(BatchedRows const& rows, std::span<std::int64_t const> offsets) {
     std::size_t const axes = rows.columns - 1;

@@ -1,4 +1,4 @@
-// Appends in place where there is room; otherwise grows by half.
+// Appends in place where there is room; otherwise grows by at least half.
 #include "coords/rows/row_buffer.hpp"
 
 #include <algorithm>

@@ -17,8 +17,8 @@ public:
     /// int32 [rows, columns], read-only.
     CoordRows const& rows() const noexcept { return rows_; }
 
-    /// The rows followed by the int32 rows `fresh`. The buffer itself changes only in adopt().
-    /// ValueError that names `argument` if the row numbers would not fit int32.
+    /// The rows followed by the int32 rows `fresh`. rows() changes only in adopt().
+    /// Throws ValueError that names `argument` if the row numbers would not fit int32.
     struct Appended {
         std::shared_ptr<runtime::Block> block;
         CoordRows rows;

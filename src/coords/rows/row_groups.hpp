@@ -11,7 +11,7 @@
 
 namespace tensorhash::coords {
 
-/// Group g is rows[offsets[g]] to rows[offsets[g + 1]], ascending.
+/// Group g is rows[i] for offsets[g] <= i < offsets[g + 1], ascending.
 struct RowGroups {
     std::vector<std::uint64_t> offsets{0};
     std::vector<std::uint32_t> rows;

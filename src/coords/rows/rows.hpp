@@ -41,7 +41,7 @@ std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t colu
 /// Whether every number is in range. Runs on all threads.
 bool all_in_range(CoordRows const& rows, RowRange range);
 
-/// The same rows as int32. ValueError that names row, column and value if an int64 does not fit.
+/// The same rows as int32. Throws ValueError with row, column and value if an int64 does not fit.
 CoordRows narrowed(CoordRows const& rows, std::string_view argument);
 
 /// The same rows as int32 in new memory, because the caller's array may change during the call.
@@ -62,7 +62,8 @@ NarrowQueries narrow_queries(CoordRows const& queries);
 /// int32: every i with first[i] == i, ascending.
 Tensor own_rows(Tensor const& first);
 
-/// ValueError that names the first row out of range, its column and value. Call only if one exists.
+/// Throws ValueError that names the first row out of range, its column and value. Call this only
+/// if such a row exists.
 [[noreturn]] void fail_range(CoordRows const& rows, std::string_view argument, RowRange range);
 
 }  // namespace tensorhash::coords

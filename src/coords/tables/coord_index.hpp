@@ -49,7 +49,7 @@ public:
     /// number of columns; a query out of range is not found. Runs on all threads, or on the
     /// caller's thread inside a task.
     void find(CoordRows const& queries, std::int32_t* out,
-              cpu::FlatWindow window = cpu::FlatWindow::Line) const;
+              cpu::FlatWindow window = cpu::FlatWindow::Bucket) const;
     /// The same for the shifted rows [begin, end) of int32 queries, on the caller's thread:
     /// out[i - begin].
     void find_shifted(std::int32_t const* queries, std::size_t begin, std::size_t end,

@@ -136,7 +136,7 @@ Tensor CpuCoordStore::search(CoordRows const& queries, SearchMode mode) const {
     if (index_) {
         index_->find(
             queries, int32_data(found),
-            mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourLines : cpu::FlatWindow::Line);
+            mode == SearchMode::WarpCoop ? cpu::FlatWindow::FourBuckets : cpu::FlatWindow::Bucket);
     } else {
         std::fill_n(int32_data(found), queries.rows, -1);
     }

@@ -6,8 +6,8 @@
 namespace tensorhash::coords {
 
 /// The distinct rows base[n] + offsets[k] that `known` does not have, offset by offset, in order of
-/// first occurrence. Both are int32 rows with the columns of `known`. ValueError that names rows,
-/// column and sum if a sum leaves the range.
+/// first occurrence. Both are int32 rows with the columns of `known`. Throws ValueError that names
+/// rows, column and sum if a sum leaves the range.
 CoordRows new_rows(CoordIndex const& known, CoordRows const& base, CoordRows const& offsets,
                    RowRange range);
 

@@ -48,7 +48,7 @@ Wide integer_sum(Channel<Type> const& channel) {
 }
 
 /// The first value plus the mean deviation from it. The mean of equal values is exactly that value,
-/// and the mean never leaves the range of the values.
+/// and the mean stays in the range of the values unless float64 overflows.
 template <class Type>
 double float_mean(Channel<Type> const& channel) {
     auto const count = static_cast<double>(channel.size());
@@ -189,7 +189,7 @@ void pick_rows(Tensor const& values, RowGroups const& groups, bool last, Tensor&
         values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(), picked.size());
 }
 
-/// ValueError if a voxel is out of range or has no row.
+/// Throws ValueError if a voxel is out of range or has no row.
 RowGroups group_by_voxel(Tensor const& inverse, std::int64_t voxels) {
     Tensor const numbers = inverse.contiguous();
     auto const span = numbers.as<std::int64_t>();

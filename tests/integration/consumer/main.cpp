@@ -1,5 +1,4 @@
-// The C++ interface as a user of the installed package meets it: insert, find, and an error that
-// says what is wrong.
+// The C++ interface as a user of the installed package meets it: insert, find, and a clear error.
 #include <cstdint>
 #include <iostream>
 #include <string>

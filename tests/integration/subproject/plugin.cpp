@@ -1,4 +1,4 @@
-// A library that is loaded at run time and has tensorhash inside.
+// A library that is loaded at run time and contains tensorhash.
 #include "tensorhash/tensorhash.hpp"
 
 extern "C" __attribute__((visibility("default"))) long plugin_distinct(long const* keys, long n) {

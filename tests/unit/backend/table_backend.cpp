@@ -1,4 +1,4 @@
-// The back end of a device: picked by the loader, and changes in two steps that equal those in one.
+// The loader picks the back end of a device, and a change in two steps equals the change in one.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -22,7 +22,7 @@ TEST(Loader, gives_every_cpu_device_the_same_back_end) {
     EXPECT_EQ(&first, &backend::cpu_backend());
 }
 
-TEST(Loader, names_the_argument_of_a_device_without_a_back_end) {
+TEST(Loader, names_the_argument_if_a_device_has_no_back_end) {
     try {
         backend::backend_for({Device::Type::Cuda, 1}, "devices");
         FAIL();
@@ -63,7 +63,7 @@ struct Shard {
     }
     backend::ValueRows values() const { return {columns}; }
     backend::Answers out() { return {indices.data(), mask.data()}; }
-    /// Everything that shows: keys, values, free stack, capacity, answers.
+    /// Everything visible: keys, values, free stack, capacity, results.
     std::string image() const {
         backend::TableImage const now = table->to_cpu();
         std::string bytes = std::to_string(now.capacity) + " " + std::to_string(now.top) + " ";
@@ -125,7 +125,7 @@ std::vector<Verb> const verbs{
      [](Shard& s) { s.table->compact({s.old_to_new.data()}); }},
 };
 
-TEST(TableBackend, a_change_in_two_steps_is_the_change_in_one) {
+TEST(TableBackend, a_change_in_two_steps_equals_the_change_in_one) {
     for (Verb const& verb : verbs) {
         Shard one;
         Shard two;
@@ -139,7 +139,7 @@ TEST(TableBackend, a_change_in_two_steps_is_the_change_in_one) {
     }
 }
 
-TEST(TableBackend, a_change_that_is_cancelled_leaves_the_table_as_it_was) {
+TEST(TableBackend, a_cancelled_change_leaves_the_table_as_it_was) {
     for (Verb const& verb : verbs) {
         Shard shard;
         std::string const before = shard.image();
@@ -151,7 +151,7 @@ TEST(TableBackend, a_change_that_is_cancelled_leaves_the_table_as_it_was) {
     }
 }
 
-TEST(TableBackend, an_image_makes_the_same_table) {
+TEST(TableBackend, an_image_gives_the_same_table) {
     Shard shard;
     backend::TableImage const image = shard.table->to_cpu();
     auto copy = backend::cpu_backend().make_table({int_key, one_column, image.capacity}, Device{});

@@ -25,7 +25,7 @@ Coord sum_of(Coord row, Coord const& by) {
     return row;
 }
 
-/// [K, M] as batched_search gives it.
+/// The expected result of batched_search, shape [K, M].
 std::vector<std::int32_t> sought(RowOracle const& oracle, Coords const& queries,
                                  Coords const& offsets) {
     std::vector<std::int32_t> found;
@@ -63,7 +63,7 @@ TEST_P(BatchedSearch, EveryOffsetOfEveryQueryIsFoundInTablesOfEveryWidth) {
     }
 }
 
-TEST_P(BatchedSearch, SumsThatLeaveInt32AreNotThereAndThoseThatComeBackAre) {
+TEST_P(BatchedSearch, SumsOutsideInt32AreAbsentAndSumsBackInsideAreFound) {
     constexpr std::int64_t least = std::numeric_limits<std::int32_t>::min();
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     Coords const rows{{0, most, least, 0}, {0, 0, 0, 0}, {0, 3, 0, 0}};
@@ -83,7 +83,7 @@ TEST_P(BatchedSearch, SumsThatLeaveInt32AreNotThereAndThoseThatComeBackAre) {
     }
 }
 
-TEST_P(BatchedSearch, AClearedTableBeginsAgainAndViewsKeepWhatTheyShow) {
+TEST_P(BatchedSearch, AClearedTableStartsAnewAndViewsKeepTheirContents) {
     Coords const rows = random_rows(5000, 4, -20, 20, 4);
     Coords const others = random_rows(3000, 4, -20, 20, 5);
     auto table = PackedHashTable::from_coords(tensor_of<std::int32_t>(rows, 4));
@@ -138,7 +138,7 @@ TEST_P(BatchedSearch, The128TableHolds17BitsInEveryColumn) {
     }
 }
 
-TEST_P(BatchedSearch, MapsOfAnyOffsetsJoinWhatTheOffsetsLeadTo) {
+TEST_P(BatchedSearch, MapsOfAnyOffsetsPairTheRowsThatTheOffsetsReach) {
     Coords rows = random_rows(2000, 4, -6, 6, 7);
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());

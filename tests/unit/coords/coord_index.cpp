@@ -33,7 +33,7 @@ std::vector<std::int32_t> found(CoordIndex const& index, CoordRows const& querie
     std::vector<std::int32_t> out(queries.rows, -7);
     index.find(queries, out.data());
     std::vector<std::int32_t> by_windows(queries.rows, -7);
-    index.find(queries, by_windows.data(), FlatWindow::FourLines);
+    index.find(queries, by_windows.data(), FlatWindow::FourBuckets);
     EXPECT_EQ(out, by_windows);
     return out;
 }
@@ -63,7 +63,7 @@ TEST_P(CoordIndexTest, FindsTheFirstOfEqualRowsWhateverTheKey) {
     for (Case const& c : cases) {
         SCOPED_TRACE(std::to_string(c.columns) + " columns from " + std::to_string(c.low));
         Coords rows = random_rows(8500, c.columns, c.low, c.high, 1);
-        for (std::size_t i = 0; i < 1000; ++i) rows.push_back(rows[i * 3]);  // duplicates for sure
+        for (std::size_t i = 0; i < 1000; ++i) rows.push_back(rows[i * 3]);  // certain duplicates
         RowOracle oracle;
         oracle.insert(rows);
         Coords const others = random_rows(4000, c.columns, c.low, c.high, 2);
@@ -101,7 +101,7 @@ TEST_P(CoordIndexTest, ShiftedQueriesNeverWrap) {
             shift.scale[i] = i == 0 ? 1 : 2;
             shift.offset[i] = i == 0 ? 0 : (i % 2 == 0 ? 1 : -1);
         }
-        Coords queries = rows;  // half of each row, so that the shifted ones are often there
+        Coords queries = rows;  // half of each row, so that many shifted rows exist
         Coords shifted = rows;
         for (std::size_t r = 0; r < rows.size(); ++r) {
             for (std::size_t i = 1; i < c.columns; ++i) {
@@ -117,7 +117,7 @@ TEST_P(CoordIndexTest, ShiftedQueriesNeverWrap) {
     }
 }
 
-TEST_P(CoordIndexTest, ExtendingGoesOnAndWidensTheKey) {
+TEST_P(CoordIndexTest, ExtendingKeepsTheRowsAndWidensTheKey) {
     Coords all = random_rows(10, 4, -30, 30, 5);
     CoordIndex index(int32_rows(all, 4));
     for (unsigned step = 0; step < 4; ++step) {
@@ -142,7 +142,7 @@ TEST_P(CoordIndexTest, NoRowsAreOrdinary) {
     }
 }
 
-TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
+TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotThenRefusesWholeBatches) {
     for (bool const double_hash : {false, true}) {
         for (std::uint64_t const capacity : {1u, 2u, 8u, 16u, 16384u}) {
             FlatIndex index(capacity, double_hash, tensorhash::step::secret_of(capacity));
@@ -150,7 +150,7 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
             for (std::uint64_t i = 0; i < capacity; ++i) keys.push_back(kValidBit | i * i * 77);
             ASSERT_TRUE(index.insert(keys.data(), keys.size() / 2, 0));
             std::size_t const before = keys.size() / 2;
-            // Twice the capacity does not fit; what was there stays, and nothing else.
+            // Twice the capacity does not fit. The old keys stay, and no new key is added.
             std::vector<std::uint64_t> too_many;
             for (std::uint64_t i = 0; i < 2 * capacity; ++i) {
                 too_many.push_back(kValidBit | (i + 5) << 40);
@@ -174,7 +174,7 @@ TEST_P(CoordIndexTest, AFlatIndexFillsToTheLastSlotAndThenRefusesWhole) {
     }
 }
 
-// Two threads seldom meet at one key, so this calls the step itself, out of row order.
+// Two threads rarely meet at one key, so this calls the step directly, out of row order.
 TEST(FlatIndexSlots, TheSmallestRowStaysWhicheverComesFirst) {
     namespace step = tensorhash::step;
     std::vector<step::FlatSlot> slots(8, {step::kEmptyKey, step::kNoRow, 0});
@@ -186,8 +186,8 @@ TEST(FlatIndexSlots, TheSmallestRowStaysWhicheverComesFirst) {
     EXPECT_EQ(slots[position].row, 3u);
 }
 
-// The slots are shared with views; whoever writes there gets errors and wrong answers, but nothing
-// undefined.
+// Views share the slots. Writing to them causes errors and wrong results, but no undefined
+// behaviour.
 TEST(FlatIndexSlots, FilledFromOutsideMakeAGrowingTableFull) {
     Coords all = random_rows(4, 4, 0, 9, 40);
     CoordIndex index(int32_rows(all, 4));

@@ -1,5 +1,5 @@
-// Kernel maps against brute force: every pair once, in order, on any number of threads, whatever
-// the keys' width.
+// Kernel maps against brute force: every pair once, in order, for any number of threads and any key
+// width.
 #include "tensorhash/coords/kernel_map.hpp"
 
 #include <algorithm>
@@ -85,8 +85,8 @@ TEST_P(KernelMaps, odd_even_dilated_strided_and_shifted_kernels) {
     }
 }
 
-TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
-    // Full enough that every step leads somewhere, over borders in every direction and corners too.
+TEST_P(KernelMaps, kernels_that_reach_across_block_borders) {
+    // Dense enough that most steps hit a voxel, across faces, edges and corners of blocks.
     Voxels const cube = dense_rows(18, 3, 20);
     Voxels const flat = dense_rows(27, 2, 21);
     for (Kernel const& kernel :
@@ -100,14 +100,14 @@ TEST_P(KernelMaps, kernels_that_reach_over_the_borders_of_blocks) {
     }
 }
 
-TEST_P(KernelMaps, many_rows_in_dense_blocks_are_cut_among_the_threads) {
+TEST_P(KernelMaps, many_rows_in_dense_blocks_are_divided_among_the_threads) {
     Voxels const cube = dense_rows(32, 3, 22);
     for (Kernel const& kernel : {Kernel{{3, 3, 3}}, Kernel{{3, 1, 3}}}) {
         check(cube, cube, {1, 1, 1}, kernel);
     }
 }
 
-TEST_P(KernelMaps, rows_in_the_order_of_blocks_stay_in_their_order) {
+TEST_P(KernelMaps, rows_in_block_order_keep_their_order) {
     Voxels rows;
     for (std::int32_t block = 0; block < 2; ++block)
         for (std::int32_t x = 0; x < 3; ++x)
@@ -133,7 +133,7 @@ TEST_P(KernelMaps, kernels_over_several_blocks_and_over_none) {
     }
 }
 
-TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
+TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_or_kernel_do_not_fit) {
     auto const path = [](Voxels const& rows, Kernel const& kernel) {
         std::size_t const axes = kernel.size.size();
         Tensor const tensor = tensor_of(rows, axes + 1);
@@ -157,13 +157,13 @@ TEST_P(KernelMaps, the_fastest_path_is_blocks_unless_rows_lie_far_apart) {
     EXPECT_EQ(forced(far, {{3, 3, 3}}).rfind("in_coords: the blocks path takes", 0), 0U);
     EXPECT_EQ(forced(near, {{3, 17, 3}}),
               "kernel_size: axis 1: the blocks path takes 1 to 16, got 17; use the strategy merge "
-              "or the fastest");
+              "or the default");
     EXPECT_EQ(forced(near, {{3, 3, 3}, {1, 1, 2}}),
               "kernel_dilation: axis 2: the blocks path takes 1, got 2; use the strategy merge or "
-              "the fastest");
+              "the default");
 }
 
-TEST_P(KernelMaps, many_rows_are_cut_among_the_threads) {
+TEST_P(KernelMaps, many_rows_are_divided_among_the_threads) {
     std::mt19937 random(3);
     Voxels rows;
     for (std::int32_t x = 0; x < 24; ++x) {

@@ -40,7 +40,7 @@ struct Rows {
     }
 };
 
-/// Half of them on a lattice, which makes ties and points exactly at the radius; one far away.
+/// Half of the points lie on a lattice, for ties and points exactly at the radius; one is far away.
 Rows random_rows(std::size_t count, unsigned seed) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> anywhere(-1, 1);
@@ -147,7 +147,7 @@ TEST(Neighbours, a_batch_on_one_side_only_is_refused) {
 
 using Cell = std::array<std::int64_t, 4>;  // batch, x, y, z
 
-/// The number of distinct keys that these cells get in one search.
+/// The number of distinct keys that one search gives these cells.
 std::size_t distinct_keys(std::vector<Cell> const& cells) {
     Cloud const cloud{Tensor::from(std::vector<double>{1, 2, 3}, {1, 3}),
                       Tensor::from(std::vector<std::int64_t>{0})};
@@ -167,7 +167,8 @@ std::size_t distinct_keys(std::vector<Cell> const& cells) {
 }
 
 TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_key) {
-    // These cells would share a key if a key were the sum of these public multiples, mixed with a secret.
+    // If a key were a sum of public multiples of the coordinates, mixed with a secret, all these
+    // cells would share one.
     std::vector<Cell> sums;
     for (std::int64_t i = 0; i < 1000; ++i) {
         std::int64_t const x = i % 10, y = i / 10 % 10, z = i / 100;
@@ -179,7 +180,8 @@ TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_key) {
         sums.push_back({static_cast<std::int64_t>(batch), x, y, z});
     }
     EXPECT_EQ(distinct_keys(sums), sums.size());
-    // Multiples of a large power of two: any sum of odd multiples, secret or not, has 256 values.
+    // All coordinates are multiples of 2^51: in any sum of their multiples, secret or not, the low
+    // 51 bits are zero.
     std::vector<Cell> powers;
     for (std::int64_t i = 0; i < 4096; ++i) {
         auto const batch = static_cast<std::int64_t>(static_cast<std::uint64_t>(i / 16) << 56);

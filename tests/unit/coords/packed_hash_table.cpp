@@ -78,7 +78,7 @@ TEST_P(PackedTable, AFullTableRefusesTheNextKeyAndStaysAsItWas) {
             Coords rows;
             for (std::int64_t i = 0; i < table.capacity(); ++i) rows.push_back({0, i, -i, 2 * i});
             table.insert(int32(rows));
-            table.insert(int32(rows));  // nothing new: twice the rows, as many keys
+            table.insert(int32(rows));  // twice the rows, no new keys
             Tensor const before = table.vector_keys().clone();
             Tensor const keys = table.keys_tensor().clone();
             Coords const more{{0, 0, 0, 0}, {1, 0, 0, 0}};
@@ -123,14 +123,14 @@ TEST_P(PackedTable, OutOfRangeIsAnErrorOnInsertAndAMissOnSearch) {
         EXPECT_EQ(numbers(table.search(int64({rows[7], rows[6]}))),
                   (std::vector<std::int32_t>{-1, -1}));
     }
-    // No wrap-around: each of these has the bits of a key that is there.
+    // No wrap-around: the low bits of each of these are those of an existing key.
     Coords const wrapped{{512, 0, 0, 0}, {0, 131072, 0, 0}, {-1, -1, -1, -1}, {0, 0, 131072, 0}};
     for (SearchMode const mode : modes) {
         EXPECT_EQ(numbers(table.search(int32(wrapped), mode)), std::vector<std::int32_t>(4, -1));
     }
 }
 
-TEST_P(PackedTable, ExpansionAppendsWhatIsNewOffsetByOffset) {
+TEST_P(PackedTable, ExpansionAppendsNewRowsOffsetByOffset) {
     for (bool const double_hash : {false, true}) {
         Coords const start = random_rows(500, 4, -9, 9, 10);
         Coords const base = random_rows(4000, 4, -9, 9, 11);
@@ -170,7 +170,7 @@ TEST_P(PackedTable, AnExpansionOutOfRangeChangesNothing) {
     EXPECT_EQ(table.num_entries(), 1);
 }
 
-TEST_P(PackedTable, SlotsAreTheSeedsLayout) {
+TEST_P(PackedTable, SlotsHaveThePublishedLayout) {
     PackedHashTable table(Capacity{1000});
     EXPECT_EQ(table.capacity(), 1024);
     Coord const row{7, 100, -200, 300};
@@ -194,7 +194,7 @@ TEST_P(PackedTable, ManyRowsOfOneKeyGiveTheFirst) {
     EXPECT_EQ(numbers(table.unique_index()), (std::vector<std::int32_t>{0, 1}));
 }
 
-TEST_P(PackedTable, ReadersShareAndAWriterComesBetween) {
+TEST_P(PackedTable, ReadersShareTheTableAndAWriterExcludesThem) {
     Coords const rows = random_rows(6000, 4, -50, 50, 12);
     PackedHashTable table = PackedHashTable::from_coords(int32(rows));
     RowOracle oracle;

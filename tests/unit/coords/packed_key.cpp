@@ -1,4 +1,4 @@
-// The packed key and its hashes: golden numbers, and that no coordinate's key is another's.
+// The packed key and its hashes: golden numbers, and distinct coordinates have distinct keys.
 #include "tensorhash/coords/packed_key.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(PackedKey, KeysAndHashesAreTheGoldenOnes) {
     }
 }
 
-TEST(PackedKey, ConstantsAreTheLayouts) {
+TEST(PackedKey, ConstantsMatchTheLayout) {
     EXPECT_EQ(kBatchMax, 511);
     EXPECT_EQ(kCoordMin, -131072);
     EXPECT_EQ(kCoordMax, 131071);

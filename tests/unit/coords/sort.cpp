@@ -1,5 +1,5 @@
-// The radix sort against the standard library's: any number of bits, any order before, equal keys
-// in their order.
+// The radix sort against std::sort: any number of bits, any initial order, equal keys keep their
+// order.
 #include "coords/rows/sort.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TEST_P(SortRows, keys_of_any_width_come_out_in_order) {
     }
 }
 
-TEST_P(SortRows, few_rows_and_rows_already_in_order) {
+TEST_P(SortRows, few_rows_and_sorted_rows_come_out_in_order) {
     check_sort({});
     check_sort({5});
     check_sort({2, 1});
@@ -51,7 +51,7 @@ TEST_P(SortRows, few_rows_and_rows_already_in_order) {
     check_sort(keys);
 }
 
-TEST_P(SortRows, ignored_bits_come_along_and_do_not_count) {
+TEST_P(SortRows, ignored_bits_are_kept_and_do_not_affect_the_order) {
     std::mt19937_64 random(2);
     std::vector<std::uint64_t> keys(100000);
     for (std::uint64_t& key : keys) key = random() >> 34;

@@ -41,7 +41,7 @@ TEST_P(VectorTable, FindsTheFirstOfEqualRowsForAnyWidth) {
                       oracle.find(rows));
             EXPECT_EQ(numbers(table.search(tensor_of<std::int32_t>(others, columns))),
                       oracle.find(others));
-            table.insert(tensor_of<std::int64_t>(others, columns));  // grows, and numbers go on
+            table.insert(tensor_of<std::int64_t>(others, columns));  // grows; row numbers continue
             oracle.insert(others);
         }
         EXPECT_EQ(table.num_distinct(), static_cast<std::int64_t>(oracle.distinct()));
@@ -65,7 +65,7 @@ TEST_P(VectorTable, AFullTableRefusesTheNextKeyAndStaysAsItWas) {
     }
 }
 
-TEST_P(VectorTable, NumbersBeyondInt32AreRefusedOrNotFound) {
+TEST_P(VectorTable, CoordinatesBeyondInt32AreRefusedOrNotFound) {
     auto table = TorchHashTable::from_keys(tensor_of<std::int64_t>({{0, 0}, {1, 1}}, 2));
     Tensor const beyond = tensor_of<std::int64_t>({{1, 1}, {1ll << 32, 0}}, 2);
     EXPECT_NE(

@@ -1,4 +1,4 @@
-// Quantising, joining, expanding and striding against plain loops, on 1, 2 and 8 threads.
+// Voxel reductions, expansion and striding against plain loops, on 1, 2 and 8 threads.
 #include "tensorhash/coords/voxels.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_P(VoxelsOverThreads, expanding_gives_every_sum_once_and_batches_in_order) {
     EXPECT_EQ(ends[3], made.coords.shape()[0]);
 }
 
-TEST(Voxels, numbers_of_voxels_out_of_range_are_refused) {
+TEST(Voxels, voxel_numbers_out_of_range_are_refused) {
     Tensor const values = Tensor::from(std::vector<double>{1, 2});
     auto const reduce = [&](std::vector<std::int64_t> const& inverse, std::int64_t voxels) {
         return reduce_voxels(values, Tensor::from(inverse), voxels, coords::VoxelReduce::Sum);

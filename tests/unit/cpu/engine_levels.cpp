@@ -1,5 +1,5 @@
-// The engine's loops at every instruction-set level, on an index of our own: each level against the
-// oracle, and one level finding what another one inserted.
+// The engine's loops at every instruction-set level, on a small index: each level against the
+// oracle, and each level finds what another one inserted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,23 +54,23 @@ std::vector<Level> levels() {
     return out;
 }
 
-/// A small index with a key buffer, driven by hand as the table drives its own. The test's keys
-/// fill many of its lines, so that some must go past.
+/// A small index with a key buffer, driven directly as a table would. The test's keys fill many
+/// buckets, so that some keys must probe on.
 struct Bench {
-    std::size_t lines;
+    std::size_t buckets;
     std::uint32_t width, float_bytes;
-    tensorhash::runtime::Block memory{lines * 64, tensorhash::runtime::Fill::Zero};
+    tensorhash::runtime::Block memory{buckets * 64, tensorhash::runtime::Fill::Zero};
     std::vector<unsigned char> keys;
     std::uint32_t top = 0;
 
     explicit Bench(KeyKind const& kind)
-        : lines(kind.width() <= 8 ? 128 : 64), width(static_cast<std::uint32_t>(kind.width())),
+        : buckets(kind.width() <= 8 ? 128 : 64), width(static_cast<std::uint32_t>(kind.width())),
           float_bytes(kind.element.dtype == Dtype::Float32   ? 4
                       : kind.element.dtype == Dtype::Float64 ? 8
                                                              : 0),
-          keys(lines * 8 * kind.width()) {}
+          keys(buckets * 8 * kind.width()) {}
 
-    step::IndexView view() { return {memory.data(), lines - 1, keys.data(), width, float_bytes}; }
+    step::IndexView view() { return {memory.data(), buckets - 1, keys.data(), width, float_bytes}; }
 
     OracleLocated insert(cpu::IndexLoops const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
@@ -123,9 +123,9 @@ struct Bench {
     }
 };
 
-/// Another thread has taken the key's slot and not yet left its ticket: rows that meet it go on,
-/// and join afterwards.
-TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_over) {
+// Another thread has taken the key's slot but not yet set its ticket: rows that meet it stay
+// undecided and join later.
+TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_after_all_claims) {
     for (Level const& level : levels()) {
         SCOPED_TRACE(level.name);
         KeyKind const kind{"int64", {Dtype::Int64, {}}};
@@ -133,9 +133,9 @@ TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_o
         cpu::IndexLoops const& run = level.index_loops(8, 0);
         std::uint64_t const keys[] = {7, 8, 7, 7};
         std::uint64_t const word = step::mix(7);
-        std::uint64_t const home = word & (bench.lines - 1);
-        auto& line = reinterpret_cast<step::NarrowBucket*>(bench.memory.data())[home];
-        line.words[0] = word;
+        std::uint64_t const home = word & (bench.buckets - 1);
+        auto& bucket = reinterpret_cast<step::NarrowBucket*>(bench.memory.data())[home];
+        bucket.words[0] = word;
 
         std::uint32_t positions[4];
         std::uint32_t buf_indices[4];
@@ -145,12 +145,12 @@ TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_when_claims_are_o
         cpu::ClaimCount const count = run.shared.claim(bench.view(), batch, 0, 4);
         EXPECT_EQ(count.claimed, 1u);
         EXPECT_EQ(count.undecided, 3u);
-        EXPECT_EQ(line.tickets[0], step::kNoTicket);
+        EXPECT_EQ(bucket.tickets[0], step::kNoTicket);
 
-        line.tickets[0] = step::to_ticket(102);    // the other thread had row 2
+        bucket.tickets[0] = step::to_ticket(102);  // the other thread had row 2
         run.join_late(bench.view(), batch, 2, 4);  // any order of ranges
         run.join_late(bench.view(), batch, 0, 2);
-        EXPECT_EQ(line.tickets[0], step::to_ticket(100));
+        EXPECT_EQ(bucket.tickets[0], step::to_ticket(100));
         EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 2u);
         EXPECT_EQ(mask[0], 1);
         EXPECT_EQ(mask[1], 1);
@@ -190,7 +190,7 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
                 }
 }
 
-TEST(EngineLevels, the_best_level_that_the_processor_has_is_in_use) {
+TEST(EngineLevels, the_best_level_of_the_processor_is_in_use) {
 #if defined(__x86_64__)
     std::ifstream cpuinfo("/proc/cpuinfo");
     std::string line;

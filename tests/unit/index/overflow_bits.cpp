@@ -1,5 +1,4 @@
-// The traces that keys leave in buckets they go past: never missing, or a key would be lost; and
-// only in full buckets.
+// Overflow bits of buckets: a missing one would lose a key, and only full buckets may have them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +18,9 @@ namespace {
 namespace cpu = tensorhash::cpu;
 namespace step = tensorhash::step;
 
-static_assert(!step::kBoundedWalks);  // the CPU's walks rely on an empty slot and pay for no bound
+static_assert(!step::kBoundedProbes);  // CPU probes end at an empty slot and have no bound
 
-/// An index so full that many keys leave their home bucket, driven by hand. `Reader` says which
+/// An index so full that many keys leave their home bucket, driven directly. `Reader` sets the
 /// layout.
 template <class Reader>
 class FullIndex {
@@ -41,8 +40,8 @@ public:
         return static_cast<std::size_t>(std::count(is_live_.begin(), is_live_.end(), true));
     }
 
-    /// An index must keep an empty slot, where walks end: makes tombstones empty if they are too
-    /// many for these rows.
+    /// Probes end at an empty slot, so the index must keep one: rebuilds the index if erased
+    /// slots leave too few empty ones for these rows.
     void make_room(std::size_t rows) {
         std::size_t erased = 0;
         for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket)
@@ -54,8 +53,7 @@ public:
 
     std::uint64_t taken_again() const { return taken_again_; }
 
-    /// Every key comes twice, and the later rows are claimed first: the earlier ones must join them
-    /// and win.
+    /// Every key comes twice. The later rows are claimed first; the earlier rows must join and win.
     void insert_new(std::size_t rows) {
         ASSERT_NO_FATAL_FAILURE(make_room(rows));
         std::vector<unsigned char> keys = random_keys(rows);
@@ -73,7 +71,7 @@ public:
         is_live_.resize(top_, true);
     }
 
-    /// As a batch that fails half way.
+    /// Like a batch that fails half way.
     void insert_and_take_back(std::size_t rows) {
         ASSERT_NO_FATAL_FAILURE(make_room(rows));
         std::vector<unsigned char> const keys = random_keys(rows);
@@ -83,7 +81,7 @@ public:
         ASSERT_EQ(write_.release_claims(view(), batch, 0, rows).released, rows);
     }
 
-    /// Every second key.
+    /// Erases every second key.
     void erase_half() {
         std::vector<unsigned char> keys;
         for (std::uint32_t buf_index = 0; buf_index < top_; buf_index += 2) {
@@ -109,8 +107,8 @@ public:
         write_.place(view(), {bits.data(), 0, top_});
     }
 
-    /// Every live key is where it says, and of its class there is a trace in every bucket on the
-    /// way there.
+    /// Every live key is where it should be, and each bucket that it probed past has the overflow
+    /// bit of its class.
     void expect_overflow_bits_on_every_probe() {
         Answers out(top_);
         auto const batch = out.batch(keys_, top_);
@@ -129,10 +127,10 @@ public:
         }
         EXPECT_GE(
             away,
-            buckets_ / 16);  // else nothing was tested; chance may have it so in 2 or 4 buckets
+            buckets_ / 16);  // else nothing was tested; 2 or 4 buckets may have none by chance
     }
 
-    /// A bucket with room has no trace: nobody had a reason to go past.
+    /// A bucket with an empty slot has no overflow bits: no key had to leave it.
     void expect_overflow_bits_in_full_buckets_only() {
         for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket) {
             if (index().read_slots(bucket).empty() != 0) {
@@ -149,7 +147,8 @@ public:
         EXPECT_EQ(std::count(out.mask.begin(), out.mask.end(), 0), std::ptrdiff_t{rows});
     }
 
-    /// Erased slots of buckets that keep traces, and have some or none.
+    /// Counts erased slots in buckets with overflow bits, or in those without. Leaves out buckets
+    /// that cannot have any.
     std::size_t erased_slots(bool in_overflowed_buckets) {
         std::size_t count = 0;
         for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket) {
@@ -207,7 +206,7 @@ public:
 using Readers = ::testing::Types<step::Narrow8, step::Wide12>;
 TYPED_TEST_SUITE(OverflowBits, Readers);
 
-TYPED_TEST(OverflowBits, lie_on_the_way_of_every_key_whatever_was_erased_and_inserted_since) {
+TYPED_TEST(OverflowBits, mark_every_bucket_that_a_key_probed_past_through_erase_and_insert) {
     for (std::size_t const buckets : {2u, 4u, 64u})
         for (bool const shared : {false, true}) {
             SCOPED_TRACE(std::to_string(buckets) +
@@ -224,13 +223,13 @@ TYPED_TEST(OverflowBits, lie_on_the_way_of_every_key_whatever_was_erased_and_ins
                 ASSERT_NO_FATAL_FAILURE(full.insert_new(most - full.live()));
                 this->expect_sound(full);
             }
-            EXPECT_GE(full.taken_again(), buckets / 64);  // chance may have none in 2 or 4 buckets
+            EXPECT_GE(full.taken_again(), buckets / 64);  // 2 or 4 buckets may have none by chance
             full.place_anew();
             this->expect_sound(full);
         }
 }
 
-TYPED_TEST(OverflowBits, keep_erased_slots_from_becoming_empty_and_nothing_else_does) {
+TYPED_TEST(OverflowBits, are_all_that_keeps_erased_slots_from_becoming_empty) {
     FullIndex<TypeParam> full(64, false);
     full.insert_new(full.slots() * 8 / 10);
     full.erase_half();

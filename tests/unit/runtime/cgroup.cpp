@@ -1,5 +1,5 @@
-// The limit of a process's control group, read from trees as Linux, containers and systemd lay them
-// out.
+// Reads the memory limit of a process's control group from the file trees of Linux, containers and
+// systemd.
 #include "runtime/cgroup.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t gib = std::size_t{1} << 30;
 
-/// A folder with the files of a machine.
+/// A folder with the files of one machine.
 class CgroupTree : public ::testing::Test {
 protected:
     CgroupTree() {
@@ -65,7 +65,7 @@ TEST_F(CgroupTree, a_group_above_may_allow_less) {
     EXPECT_EQ(found(), gib / 2);
 }
 
-TEST_F(CgroupTree, a_container_that_sees_itself_as_the_top) {
+TEST_F(CgroupTree, a_container_may_see_itself_as_the_root) {
     put("/proc/self/mountinfo", v2_mount);
     put("/proc/self/cgroup", "0::/");
     limit("/sys/fs/cgroup", 3 * gib);
@@ -81,7 +81,7 @@ TEST_F(CgroupTree, no_limit_reads_as_max_or_as_a_huge_number) {
     EXPECT_EQ(found(), 9223372036854771712u);
 }
 
-TEST_F(CgroupTree, version_1_reads_the_memory_controller_s_group) {
+TEST_F(CgroupTree, version_1_reads_the_group_of_the_memory_controller) {
     put("/proc/self/mountinfo", v1_mounts);
     put("/proc/self/cgroup", "5:cpu,cpuacct:/other\n4:memory:/batch/job7\n1:name=systemd:/");
     limit_v1("/sys/fs/cgroup/memory/batch/job7", gib);
@@ -92,7 +92,7 @@ TEST_F(CgroupTree, version_1_reads_the_memory_controller_s_group) {
     EXPECT_EQ(found(), gib / 4);
 }
 
-TEST_F(CgroupTree, a_container_that_sees_its_path_on_the_host) {
+TEST_F(CgroupTree, a_container_may_see_its_path_on_the_host) {
     put("/proc/self/mountinfo",
         "33 31 0:29 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory");
     put("/proc/self/cgroup", "4:memory:/docker/abc");
@@ -101,7 +101,8 @@ TEST_F(CgroupTree, a_container_that_sees_its_path_on_the_host) {
     put("/proc/self/cgroup", "4:memory:/docker/abc/inner");
     limit_v1("/sys/fs/cgroup/memory/inner", gib);
     EXPECT_EQ(found(), gib);
-    put("/proc/self/cgroup", "4:memory:/docker/abcdef");  // another group: only the mounted is seen
+    put("/proc/self/cgroup",
+        "4:memory:/docker/abcdef");  // another group: only the mounted one is visible
     EXPECT_EQ(found(), 5 * gib);
     put("/proc/self/cgroup", "4:memory:/../outside");
     EXPECT_EQ(found(), 5 * gib);
@@ -115,7 +116,7 @@ TEST_F(CgroupTree, mixed_hierarchies_have_memory_in_one_of_them) {
     EXPECT_EQ(found(), gib);
 }
 
-TEST_F(CgroupTree, names_with_spaces_and_lines_that_are_odd) {
+TEST_F(CgroupTree, names_with_spaces_and_malformed_lines_are_handled) {
     put("/proc/self/mountinfo", "\nodd\n1 2 3 - \n30 23 0:26 / /my\\040groups rw - cgroup2 x rw");
     put("/proc/self/cgroup", "\n:\nodd\n0::/a b");
     limit("/my groups/a b", gib);
@@ -124,7 +125,7 @@ TEST_F(CgroupTree, names_with_spaces_and_lines_that_are_odd) {
     EXPECT_EQ(found(), none);
 }
 
-TEST(Cgroup, this_process_s_own_limit_can_be_read) {
+TEST(Cgroup, the_limit_of_this_process_can_be_read) {
     EXPECT_GT(tensorhash::runtime::cgroup_memory_limit(), 0u);
 }
 

@@ -1,4 +1,4 @@
-// The read-write lock: readers together, writers alone, nobody starves.
+// The read-write lock: readers together, writers alone, no thread starves.
 #include "runtime/lock.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(ReadWriteLock, readers_are_inside_together) {
     EXPECT_EQ(inside.load(), 3);
 }
 
-/// Keeps `n` threads doing `busy` over and over until `once` is done.
+/// Keeps `n` threads repeating `busy` until `once` is done.
 template <class Busy, class Once>
 void while_others(int n, Busy busy, Once once) {
     std::atomic<bool> stop{false};
@@ -72,7 +72,7 @@ void while_others(int n, Busy busy, Once once) {
     for (std::thread& thread : threads) thread.join();
 }
 
-// These two end by the test's time limit if somebody starves.
+// If a thread starves, the test's time limit ends these two.
 TEST(ReadWriteLock, a_stream_of_readers_does_not_starve_a_writer) {
     ReadWriteLock lock;
     int written = 0;

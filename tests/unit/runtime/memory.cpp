@@ -1,5 +1,4 @@
-// Blocks of memory: aligned, zeroed when asked, also when they were used before; moves and copies
-// of bytes.
+// Blocks of memory: aligned, zeroed on request even if reused; moves and copies of bytes.
 #include "runtime/memory.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +20,7 @@ namespace {
 using tensorhash::runtime::Block;
 using tensorhash::runtime::Fill;
 
-/// Compares with itself, one byte on: memcmp, because a loop over megabytes takes a sanitizer long.
+/// Compares the block with itself, shifted by one byte. A loop would be slow under a sanitizer.
 bool holds_only(Block const& block, std::size_t bytes, unsigned char byte) {
     if (bytes == 0) return true;
     return block.data()[0] == byte && std::memcmp(block.data(), block.data() + 1, bytes - 1) == 0;
@@ -48,7 +47,7 @@ TEST(Memory, blocks_are_aligned_and_large_enough) {
         }
 }
 
-TEST(Memory, a_zeroed_block_is_zero_though_its_memory_was_used_before) {
+TEST(Memory, a_zeroed_block_is_zero_even_if_its_memory_was_used_before) {
     for (std::size_t bytes : sizes())
         for (int round = 0; round < 4; ++round) {
             Block block(bytes, Fill::Zero);
@@ -57,7 +56,7 @@ TEST(Memory, a_zeroed_block_is_zero_though_its_memory_was_used_before) {
         }
 }
 
-TEST(Memory, behind_what_the_caller_will_write_a_block_is_zeros_to_its_end) {
+TEST(Memory, a_block_is_zero_from_the_callers_bytes_to_its_end) {
     for (std::size_t bytes : {1000u, 3u << 20, 66u << 20})
         for (std::size_t kept : {0u, 1u, 64u, 777u}) {
             {
@@ -72,7 +71,7 @@ TEST(Memory, behind_what_the_caller_will_write_a_block_is_zeros_to_its_end) {
         }
 }
 
-TEST(Memory, bytes_are_copied_and_cleared_in_small_and_past_the_cache) {
+TEST(Memory, bytes_are_copied_and_cleared_within_and_past_the_cache) {
     constexpr std::size_t most = (65u << 20) + 100;
     Block from(most);
     for (std::size_t i = 0; i < most; i += 8) {
@@ -101,9 +100,8 @@ TEST(Memory, bytes_are_copied_and_cleared_in_small_and_past_the_cache) {
 }
 
 TEST(Memory, a_block_goes_back_to_where_it_came_from) {
-    // Just below 256 KiB rounding crosses the border between heap and mapped memory. What is large
-    // enough to be mapped begins on a page, as heap memory of that size does not: it has its header
-    // there.
+    // Just below 256 KiB, rounding crosses the border between heap and mapped memory. A mapped
+    // block starts on a page; a heap block of that size does not, because its header is there.
     for (std::size_t below = 0; below < 200; ++below) {
         Block block((256u << 10) - below, Fill::None);
         if (block.bytes() >= 256u << 10) {
@@ -124,7 +122,7 @@ TEST(Memory, moving_hands_the_memory_over) {
     EXPECT_EQ(nothing.bytes(), 0u);
 }
 
-TEST(Memory, what_nobody_has_is_bad_alloc) {
+TEST(Memory, an_impossible_size_is_bad_alloc) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers stop at huge allocations";
 #endif
@@ -133,7 +131,7 @@ TEST(Memory, what_nobody_has_is_bad_alloc) {
     EXPECT_THROW(Block(static_cast<std::size_t>(-1) - 100, Fill::Zero), std::bad_alloc);
 }
 
-TEST(Memory, threads_may_take_and_give_back_at_once) {
+TEST(Memory, threads_may_allocate_and_free_at_once) {
     std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
     for (int t = 0; t < 4; ++t)
@@ -150,7 +148,7 @@ TEST(Memory, threads_may_take_and_give_back_at_once) {
     EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST(Memory, growing_keeps_what_is_in_a_block_and_adds_zeros) {
+TEST(Memory, growing_keeps_the_contents_and_adds_zeros) {
     for (int n : {1, 2, 8}) {
         Threads limit(n);
         tensorhash::release_memory();
@@ -170,7 +168,7 @@ TEST(Memory, growing_keeps_what_is_in_a_block_and_adds_zeros) {
         block.shrink(before.size());
         EXPECT_EQ(block.bytes(), before.size());
         EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
-        if (block.grow(9u << 20)) {  // older kernels move what was mapped at once only
+        if (block.grow(9u << 20)) {  // old Linux kernels only remap memory that was mapped at once
             EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
             EXPECT_EQ(std::memcmp(block.data() + before.size(), zeros.data(), zeros.size()), 0);
         }
@@ -178,7 +176,7 @@ TEST(Memory, growing_keeps_what_is_in_a_block_and_adds_zeros) {
     }
 }
 
-TEST(Memory, what_cannot_grow_is_as_before) {
+TEST(Memory, a_block_that_cannot_grow_stays_as_it_was) {
     Block small(1000, Fill::Zero);
     unsigned char const* const data = small.data();
     EXPECT_FALSE(small.grow(4u << 20)) << "heap memory is not ours to move";
@@ -186,7 +184,7 @@ TEST(Memory, what_cannot_grow_is_as_before) {
     EXPECT_EQ(small.bytes(), 1024u);
 #if !TH_TEST_SANITIZED
     Block large(2u << 20, Fill::Zero);
-    std::size_t const before = large.bytes();  // a warm block may have a little more
+    std::size_t const before = large.bytes();  // a reused block may be a little larger
     std::memset(large.data(), 7, before);
     EXPECT_THROW(large.grow(std::size_t{1} << 60), std::bad_alloc);
     EXPECT_EQ(large.bytes(), before);
@@ -194,7 +192,7 @@ TEST(Memory, what_cannot_grow_is_as_before) {
 #endif
 }
 
-TEST(Memory, released_memory_is_what_was_kept) {
+TEST(Memory, release_frees_exactly_the_kept_memory) {
     tensorhash::release_memory();
     EXPECT_EQ(tensorhash::release_memory(), 0u);
     {
@@ -207,7 +205,7 @@ TEST(Memory, released_memory_is_what_was_kept) {
     EXPECT_TRUE(holds_only(used, used.bytes(), 0));
 }
 
-TEST(Memory, a_freed_block_is_given_out_again_to_who_needs_about_as_much) {
+TEST(Memory, a_freed_block_is_reused_for_about_the_same_size) {
     tensorhash::release_memory();
     void const* four = nullptr;
     void const* five = nullptr;
@@ -223,8 +221,8 @@ TEST(Memory, a_freed_block_is_given_out_again_to_who_needs_about_as_much) {
     EXPECT_EQ(fits_well_enough.data(), five);
 }
 
-TEST(Memory, large_blocks_leave_small_ones_their_warm_memory) {
-    // Nobody touches these: they cost addresses only.
+TEST(Memory, large_blocks_do_not_evict_small_kept_blocks) {
+    // These blocks are never touched, so they only take addresses.
     tensorhash::release_memory();
     std::size_t const limit = std::min<std::size_t>(
         std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -243,7 +241,7 @@ TEST(Memory, large_blocks_leave_small_ones_their_warm_memory) {
     EXPECT_LE(tensorhash::release_memory(), limit / 4 * 3);
 }
 
-TEST(Memory, raw_memory_finds_back) {
+TEST(Memory, raw_memory_can_be_adopted_again) {
     tensorhash::release_memory();
     for (std::size_t bytes : sizes()) {
         Block block(bytes, Fill::None);

@@ -1,4 +1,4 @@
-// Scans and selections against loops that add up one by one.
+// Scans and selections against plain loops.
 #include "runtime/scan.hpp"
 
 #include <numeric>
@@ -9,7 +9,7 @@ namespace {
 
 using namespace tensorhash::runtime;
 
-TEST(Scan, counts_and_a_zero_become_offsets) {
+TEST(Scan, counts_become_offsets) {
     std::vector<std::int64_t> counts{3, 0, 5, 1, 0};
     EXPECT_EQ(scan(counts), 9);
     EXPECT_EQ(counts, (std::vector<std::int64_t>{0, 3, 3, 8, 9}));

@@ -1,5 +1,5 @@
-// The thread pool: every task runs once, exceptions come back, calls nest and overlap, the number
-// of threads may change at any moment, a forked child starts anew.
+// The thread pool: every task runs once, exceptions reach the caller, calls nest and overlap, the
+// thread count may change at any time, and a forked child gets a new pool.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ TEST_P(Pool, every_task_runs_exactly_once) {
     }
 }
 
-TEST_P(Pool, what_tasks_wrote_is_seen_by_the_caller) {
+TEST_P(Pool, the_caller_sees_what_tasks_wrote) {
     for (int round = 0; round < 200; ++round) {
         std::vector<int> plain(16, 0);
         run_tasks(plain.size(), [&](std::size_t task) { plain[task] = round; });
@@ -42,7 +42,7 @@ TEST_P(Pool, what_tasks_wrote_is_seen_by_the_caller) {
     }
 }
 
-TEST_P(Pool, an_exception_comes_back_to_the_caller_and_the_pool_goes_on) {
+TEST_P(Pool, an_exception_reaches_the_caller_and_the_pool_keeps_working) {
     for (std::size_t bad : {0u, 5u, 99u}) {
         auto call = [&] {
             run_tasks(100, [&](std::size_t task) {
@@ -56,7 +56,7 @@ TEST_P(Pool, an_exception_comes_back_to_the_caller_and_the_pool_goes_on) {
     }
 }
 
-TEST_P(Pool, when_every_task_throws_one_exception_comes_back) {
+TEST_P(Pool, if_every_task_throws_one_exception_reaches_the_caller) {
     EXPECT_THROW(run_tasks(64, [](std::size_t) { throw std::runtime_error("no"); }),
                  std::runtime_error);
 }
@@ -119,7 +119,7 @@ TEST(PoolSettings, the_number_of_threads_may_change_while_calls_run) {
     changer.join();
 }
 
-TEST(PoolSettings, no_more_threads_work_than_the_setting_says) {
+TEST(PoolSettings, no_more_threads_work_than_configured) {
     for (int n : {1, 2, 3}) {
         Threads threads(n);
         std::atomic<int> at_work{0}, most{0};
@@ -133,7 +133,7 @@ TEST(PoolSettings, no_more_threads_work_than_the_setting_says) {
                 --at_work;
             });
         };
-        // On a busy machine a worker may come late: again until two were seen together.
+        // On a busy machine a worker may start late: repeat until two were seen together.
         for (int i = 0; i < 200 && (i == 0 || most.load() < std::min(n, 2)); ++i) round();
         EXPECT_LE(most.load(), n);
         EXPECT_GE(most.load(), std::min(n, 2)) << "the pool really splits the work";
@@ -155,7 +155,7 @@ TEST(PoolSettings, idle_threads_sleep) {
     EXPECT_LT(busy_seconds() - before, 0.15);
 }
 
-TEST(PoolFork, a_child_has_a_pool_of_its_own) {
+TEST(PoolFork, a_child_has_its_own_pool) {
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";
 #endif
@@ -167,7 +167,7 @@ TEST(PoolFork, a_child_has_a_pool_of_its_own) {
             alarm(30);
             std::mutex mutex;
             std::set<std::thread::id> ids;
-            // On a busy machine a worker may come late: again until one came, or the alarm.
+            // On a busy machine a worker may start late: repeat until one came, or the alarm rings.
             while (ids.size() < 2) {
                 run_tasks(64, [&](std::size_t) {
                     std::this_thread::sleep_for(std::chrono::microseconds(300));

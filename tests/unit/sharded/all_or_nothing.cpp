@@ -1,4 +1,4 @@
-// A call that throws changed no shard; policies; files onto any number of shards.
+// A call that throws changes no shard; policies; loading files onto any number of shards.
 #include <cstdio>
 #include <numeric>
 
@@ -30,7 +30,7 @@ TEST(ShardedAllOrNothing, if_one_shard_has_no_memory_no_shard_changes) {
 #endif
     for (int n : looped_thread_counts()) {
         Threads threads(n);
-        // Values of 2 MB: a few are fine for shard 0, the 2000 of shard 1 are more than there is.
+        // Values of 2 MB: a few for shard 0 fit, but 2000 for shard 1 exceed the limit.
         ShardedHashMap map(Capacity{0}, {Dtype::Int64, {}}, {{Dtype::Int64, {1 << 18}}}, cpus(2),
                            tensorhash::mod_policy());
         map.activate(numbers(1));
@@ -98,7 +98,7 @@ TEST(ShardedAllOrNothing, bad_arguments_change_nothing) {
     EXPECT_TRUE(same_bytes(bytes_of(map.to_bytes()), before));
 }
 
-TEST(ShardedPolicy, a_policy_s_answers_are_checked_and_named_by_row) {
+TEST(ShardedPolicy, a_policys_answers_are_checked_and_errors_name_the_row) {
     auto const route = [](Tensor const& keys, int shards, std::span<std::int32_t> shard) {
         auto const key = keys.as<std::int64_t>();
         for (std::size_t i = 0; i < shard.size(); ++i)
@@ -124,8 +124,9 @@ TEST(ShardedPolicy, mod_refuses_keys_that_are_not_one_integer) {
     EXPECT_THROW(tensorhash::policy_from_name("murmur"), ValueError);
 }
 
-TEST(ShardedPolicy, the_hash_of_shards_says_nothing_about_the_hash_within_one) {
-    // With mod of one hash for both, a shard's table would use one in `shards` of its slots.
+TEST(ShardedPolicy, the_shard_hash_is_independent_of_the_table_hash) {
+    // If both used one hash with mod, each shard's table would use only one in `shards` of its
+    // slots.
     ShardedHashMap map = int_map(8);
     Tensor const keys = numbers(200000);
     std::vector<std::int64_t> mine;
@@ -141,7 +142,7 @@ TEST(ShardedPolicy, the_hash_of_shards_says_nothing_about_the_hash_within_one) {
     EXPECT_LT(table.probe_lengths(bytes, mine.size()).mean, 1.6);
 }
 
-TEST(ShardedPolicy, so_many_evenly_spread_keys_as_asked_for_fit_without_growth) {
+TEST(ShardedPolicy, capacity_evenly_spread_keys_fit_without_growth) {
     for (int shards : {1, 2, 7}) {
         ShardedHashMap map(Capacity{100000}, {Dtype::Int64, {}}, {}, cpus(shards));
         std::int64_t const before = map.capacity();
@@ -201,7 +202,7 @@ TEST(ShardedFiles, damaged_bytes_are_refused) {
     EXPECT_THROW(load(""), FormatError);
 }
 
-TEST(ShardedFiles, a_policy_of_one_s_own_must_be_given_again) {
+TEST(ShardedFiles, a_custom_policy_must_be_given_again) {
     ShardPolicy const own{"mine",
                           [](Tensor const& keys, int shards, std::span<std::int32_t> shard) {
                               auto const key = keys.as<std::int64_t>();
@@ -216,7 +217,7 @@ TEST(ShardedFiles, a_policy_of_one_s_own_must_be_given_again) {
     EXPECT_EQ(ShardedHashMap::from_bytes(image, {}, tensorhash::hash_policy()).size(), 100);
 }
 
-TEST(ShardedFiles, a_long_name_of_a_policy_is_cut_between_characters) {
+TEST(ShardedFiles, a_long_policy_name_is_cut_between_characters) {
     ShardPolicy const mod = tensorhash::mod_policy();
     std::string euros;
     for (int i = 0; i < 100; ++i) euros += "\xe2\x82\xac";

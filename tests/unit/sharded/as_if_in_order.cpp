@@ -1,5 +1,5 @@
-// Batches over shards give what their rows, one by one in order, would give, on any number of
-// shards and threads.
+// Batches over shards give the same result as their rows one by one, for any number of shards and
+// threads.
 #include <map>
 
 #include "support/sharded_twin.hpp"
@@ -91,7 +91,7 @@ TEST_P(ShardedOrder, random_programs_agree_with_an_oracle_for_each_shard) {
     twin.check();
 }
 
-TEST_P(ShardedOrder, a_user_s_update_sees_the_rows_of_a_key_in_order) {
+TEST_P(ShardedOrder, a_custom_update_sees_the_rows_of_a_key_in_order) {
     Element const& key = test().key;
     ShardedHashMap map(Capacity{0}, key, {{Dtype::Int64, {}}, {Dtype::Int64, {}}},
                        cpus(test().shards), tensorhash::policy_from_name(test().policy));

@@ -1,5 +1,5 @@
-// Bounded tables over shards against one row-by-row oracle per shard: who leaves, in which order,
-// and all or nothing.
+// Bounded tables over shards against one row-by-row oracle per shard: which entries leave, in which
+// order, and all or nothing.
 #include "io/bounded_format.hpp"
 #include "support/address_space.hpp"
 #include "support/bounded_oracle.hpp"
@@ -19,8 +19,8 @@ Tensor int64s(Ids const& ids) {
     return Tensor::from(std::vector<std::int64_t>(ids.begin(), ids.end()));
 }
 
-/// A table and an oracle for each shard. Every row goes, alone, to the oracle of its shard, whose
-/// clock is the table's.
+/// A table, and one oracle per shard that shares the table's clock. Every row goes, alone, to the
+/// oracle of its shard.
 class BoundedTwin {
 public:
     BoundedTwin(std::size_t capacity, Eviction how, int shards, std::string const& policy)
@@ -187,7 +187,7 @@ TEST(ShardedBounds, the_shares_are_even_and_sum_to_the_bound) {
     EXPECT_THROW(ShardedHashMap(Bound{Capacity{3}}, int_key, {}, cpus(4)), ValueError);
 }
 
-TEST(ShardedBounds, what_has_no_place_in_a_bounded_table_is_refused_and_changes_nothing) {
+TEST(ShardedBounds, calls_that_a_bounded_table_lacks_are_refused_and_change_nothing) {
     ShardedHashMap map(Bound{Capacity{10}}, int_key, {int_key}, cpus(2));
     Tensor const keys = Tensor::from(std::vector<std::int64_t>{1, 2, 3});
     map.admit(keys, {keys}, {Reduce::First});
@@ -210,14 +210,14 @@ TEST(ShardedBounds, what_has_no_place_in_a_bounded_table_is_refused_and_changes_
     EXPECT_FALSE(plain.bound());
 }
 
-/// One shard as ShardedHashMap holds it: a table with the two columns, and its ledger.
+/// One shard as ShardedHashMap holds it: a table with the two hidden columns, and its ledger.
 struct Shard {
     explicit Shard(std::uint64_t capacity)
         : elements(tensorhash::table::with_hidden({int_key})), table(int_key, elements, capacity),
           ledger(Eviction::Lru) {}
 
-    /// The keys are their own values. Called off, or carried out: then the keys that left.
-    std::vector<std::int64_t> admit(std::vector<std::int64_t> const& ids, bool call_off) {
+    /// Inserts keys with equal values and returns the evicted keys, or cancels and returns nothing.
+    std::vector<std::int64_t> admit(std::vector<std::int64_t> const& ids, bool cancel) {
         namespace t = tensorhash::table;
         t::BoundedState const state{table, ledger};
         t::UsedRows const used(ledger, ids.size(), nullptr);
@@ -225,11 +225,11 @@ struct Shard {
         std::vector<t::Bytes> const values{rows, used.scores(), used.uses()};
         std::vector<Reduce> const reduce{Reduce::First, Reduce::Last, Reduce::Last};
         t::Candidates const batch{int_key, elements, rows, ids.size(), values, reduce, used};
-        std::vector<std::uint32_t> numbers(ids.size());
+        std::vector<std::uint32_t> buf_indices(ids.size());
         std::vector<unsigned char> mask(ids.size());
-        t::Answers const out{numbers.data(), mask.data()};
+        t::Answers const out{buf_indices.data(), mask.data()};
         t::Admission admission = t::prepare_admit(state, batch, out);
-        if (call_off) {
+        if (cancel) {
             t::cancel_admit(state, admission);
             return {};
         }
@@ -250,7 +250,7 @@ struct Shard {
     tensorhash::table::Ledger ledger;
 };
 
-TEST(ShardedBounds, an_admission_that_is_called_off_leaves_the_shard_as_it_was) {
+TEST(ShardedBounds, a_cancelled_admission_leaves_the_shard_as_it_was) {
     Shard one(50);
     Shard twin(50);
     auto const ids = [](std::int64_t first, std::int64_t count) {
@@ -258,7 +258,7 @@ TEST(ShardedBounds, an_admission_that_is_called_off_leaves_the_shard_as_it_was) 
         for (std::int64_t i = 0; i < count; ++i) out.push_back(first + i * 7 % count);
         return out;
     };
-    // Into an empty table, a full one, with keys that are there, and more than it holds.
+    // Into an empty table, a full one, with existing keys, and with more rows than it holds.
     for (auto const& batch : {ids(0, 30), ids(20, 40), ids(45, 20), ids(1000, 120)}) {
         std::string const before = one.image();
         one.admit(batch, true);
@@ -268,7 +268,7 @@ TEST(ShardedBounds, an_admission_that_is_called_off_leaves_the_shard_as_it_was) 
     }
 }
 
-TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
+TEST(ShardedBounds, a_batch_that_runs_out_of_memory_evicts_nothing) {
 #if TH_TEST_SANITIZED
     GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
@@ -287,7 +287,7 @@ TEST(ShardedBounds, a_batch_that_finds_no_memory_evicts_nobody) {
     int failed = 0;
     for (std::size_t megabytes : {1u, 2u, 4u, 6u, 8u, 12u, 16u}) {
         ShardedHashMap copy = map.clone();
-        tensorhash::release_memory();  // what other tests left warm would be enough
+        tensorhash::release_memory();  // memory kept by other tests would be enough
         try {
             AddressSpaceLimit const limit(megabytes << 20);
             copy.admit(next, {values}, {Reduce::First});

@@ -1,5 +1,4 @@
-// Sharded maps through the C interface: each call against ShardedHashMap itself, and what only C
-// has.
+// Sharded maps through the C interface: each call against ShardedHashMap, and what only C has.
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kEverything = std::numeric_limits<std::int64_t>::max();
 
-/// int64 keys, float32 values on two devices, and the same table in C++.
+/// A C map of int64 keys to float32 values on two devices, and the same table in C++.
 class CShards {
 public:
     explicit CShards(th_policy policy = {"hash", nullptr, nullptr},
@@ -78,14 +77,14 @@ std::vector<T> vector_of(Tensor const& tensor) {
     return {span.begin(), span.end()};
 }
 
-TEST(CSharded, every_verb_does_what_ShardedMap_does) {
+TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
     CShards c;
     th_optimizer const sgd{TH_SGD, 0.25, 0, 0, 0, 0, 0, 0, 0, 0};
     for (std::uint64_t round = 0; round < 4; ++round) {
         Batch batch(round);
         th_reduce const how = round % 2 == 0 ? TH_SUM : TH_LAST;
-        EXPECT_EQ(th_sharded_upsert(c.map, batch.keys.data(), batch.rows(), batch.column, &how,
-                                    batch.indices.data(), batch.mask.data()),
+        EXPECT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &how,
+                                        batch.indices.data(), batch.mask.data()),
                   TH_OK);
         batch.expect(c.twin.accumulate(batch.keys, {batch.values}, {static_cast<Reduce>(how)}));
         Batch other(40 + round);
@@ -132,12 +131,12 @@ TEST(CSharded, every_verb_does_what_ShardedMap_does) {
     EXPECT_EQ(size, 0);
 }
 
-TEST(CSharded, exports_ascend_and_go_on_where_they_ended) {
+TEST(CSharded, exports_ascend_and_resume_where_they_ended) {
     CShards c;
     Batch batch(1);
     th_reduce const last = TH_LAST;
-    ASSERT_EQ(th_sharded_upsert(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
-                                nullptr, nullptr),
+    ASSERT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
+                                    nullptr, nullptr),
               TH_OK);
     c.twin.insert_or_assign(batch.keys, {batch.values});
     Batch gone(2, 60);
@@ -184,8 +183,8 @@ TEST(CSharded, replacing_keeps_only_the_new_items) {
     CShards c;
     Batch before(1), after(2);
     th_reduce const last = TH_LAST;
-    ASSERT_EQ(th_sharded_upsert(c.map, before.keys.data(), before.rows(), before.column, &last,
-                                nullptr, nullptr),
+    ASSERT_EQ(th_sharded_accumulate(c.map, before.keys.data(), before.rows(), before.column, &last,
+                                    nullptr, nullptr),
               TH_OK);
     ASSERT_EQ(th_sharded_replace(c.map, after.keys.data(), after.rows(), after.column), TH_OK);
     c.twin.insert_or_assign(after.keys, {after.values});
@@ -196,7 +195,7 @@ TEST(CSharded, replacing_keeps_only_the_new_items) {
     EXPECT_EQ(th_sharded_validate(c.map), TH_OK);
 }
 
-TEST(CSharded, a_route_says_where_keys_belong) {
+TEST(CSharded, a_custom_route_picks_the_shards) {
     struct Calls {
         int number = 0;
         bool fails = false;
@@ -245,8 +244,8 @@ TEST(CSharded, files_load_onto_other_devices) {
     CShards c;
     Batch batch(3);
     th_reduce const last = TH_LAST;
-    ASSERT_EQ(th_sharded_upsert(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
-                                nullptr, nullptr),
+    ASSERT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
+                                    nullptr, nullptr),
               TH_OK);
     ASSERT_EQ(th_sharded_save(c.map, name.c_str()), TH_OK) << th_last_error();
     char const* const three[] = {"cpu:0", "cpu:1", "cpu:2"};

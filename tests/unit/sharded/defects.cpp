@@ -1,4 +1,4 @@
-// MultiDeviceHashTable, verb by verb, and the mistakes that tables of its kind are known for.
+// MultiDeviceHashTable: every operation, and known defects of similar tables.
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -21,13 +21,13 @@ TEST(MultiDevice, status_says_what_happened_to_each_row) {
     EXPECT_EQ(use.get({1, 2, 3, 7}), (Floats{12, 20, 40, -1}));
     EXPECT_EQ(use.remove({2, 2, 8}), (Bits{1, 0, 0}));
     EXPECT_EQ(use.table.get_size(), 2u);
-    use.table.insert(Keys{5}.data(), Floats{5}.data(), 1, use.resource);  // status is optional
+    use.table.insert(Keys{5}.data(), Floats{5}.data(), 1, use.resource);  // without a status
     use.table.clear(use.resource);
     EXPECT_EQ(use.table.get_size(), 0u);
     EXPECT_EQ(use.get({1}), (Floats{-1}));
 }
 
-TEST(MultiDeviceDefect, c2_1_a_key_inserted_again_after_its_removal_is_found) {
+TEST(MultiDeviceDefect, a_key_inserted_again_after_its_removal_is_found) {
     Use<Mod> use;
     for (float round = 1; round < 5; ++round) {
         use.insert({9}, {round});
@@ -37,7 +37,7 @@ TEST(MultiDeviceDefect, c2_1_a_key_inserted_again_after_its_removal_is_found) {
     }
 }
 
-TEST(MultiDeviceDefect, c2_2_churn_never_makes_a_key_twice) {
+TEST(MultiDeviceDefect, churn_never_stores_a_key_twice) {
     Use<Mod> use;
     std::unordered_map<Key, float> model;
     Random random(5);
@@ -55,7 +55,7 @@ TEST(MultiDeviceDefect, c2_2_churn_never_makes_a_key_twice) {
     use.table.map().validate();
 }
 
-TEST(MultiDeviceDefect, c2_3_remove_and_set_of_missing_keys_harm_nobody) {
+TEST(MultiDeviceDefect, remove_and_set_of_missing_keys_change_nothing) {
     Use<Mod> use;
     use.insert({1, 4}, {1, 4});
     EXPECT_EQ(use.remove({7, 10, 13}), (Bits{0, 0, 0}));
@@ -65,7 +65,7 @@ TEST(MultiDeviceDefect, c2_3_remove_and_set_of_missing_keys_harm_nobody) {
     EXPECT_EQ(use.get({1, 4, 7, 10}), (Floats{1, 4, 7, 10}));
 }
 
-TEST(MultiDeviceDefect, c2_4_a_full_shard_grows_and_loses_nothing) {
+TEST(MultiDeviceDefect, a_full_shard_grows_and_loses_nothing) {
     Use<Mod> use(3);
     Keys keys;
     Floats vals;
@@ -83,7 +83,7 @@ struct Add {
     void update(float& value, float gradient) const { value += gradient; }
 };
 
-TEST(MultiDeviceDefect, c2_5_update_adds_every_row_and_makes_no_key) {
+TEST(MultiDeviceDefect, update_adds_every_row_and_inserts_no_key) {
     Use<Mod> use;
     use.insert({1, 2}, {100, 200});
     Add add;
@@ -104,7 +104,7 @@ struct Fails {
     }
 };
 
-TEST(MultiDeviceDefect, c2_6_an_update_that_throws_changes_nothing_and_blocks_nobody) {
+TEST(MultiDeviceDefect, an_update_that_throws_changes_nothing_and_holds_no_lock) {
     Use<Mod> use;
     Keys keys;
     Floats vals;
@@ -122,7 +122,7 @@ TEST(MultiDeviceDefect, c2_6_an_update_that_throws_changes_nothing_and_blocks_no
     EXPECT_EQ(use.set({5}, {50}), (Bits{1}));
 }
 
-TEST(MultiDeviceDefect, c2_6_and_7_readers_and_writers_together_see_whole_batches) {
+TEST(MultiDeviceDefect, readers_and_writers_together_see_whole_batches) {
     Threads threads(4);
     Use<Mod> use;
     Keys keys;
@@ -151,7 +151,7 @@ TEST(MultiDeviceDefect, c2_6_and_7_readers_and_writers_together_see_whole_batche
     EXPECT_EQ(torn.load(), 0);
 }
 
-TEST(MultiDeviceDefect, c2_6_nobody_sees_half_of_an_insert_a_removal_or_a_clear) {
+TEST(MultiDeviceDefect, readers_never_see_half_of_an_insert_a_removal_or_a_clear) {
     Threads threads(4);
     Use<Mod> use;
     Keys keys;
@@ -187,7 +187,7 @@ TEST(MultiDeviceDefect, c2_6_nobody_sees_half_of_an_insert_a_removal_or_a_clear)
     EXPECT_EQ(torn.load(), 0);
 }
 
-TEST(MultiDeviceDefect, c2_6_of_two_writers_each_has_its_turn) {
+TEST(MultiDeviceDefect, two_writers_take_turns) {
     Threads threads(4);
     Keys keys;
     for (Key i = 0; i < 6000; ++i) keys.push_back(i);
@@ -206,7 +206,7 @@ TEST(MultiDeviceDefect, c2_6_of_two_writers_each_has_its_turn) {
     }
 }
 
-TEST(MultiDeviceDefect, c2_8_negative_keys_have_a_shard) {
+TEST(MultiDeviceDefect, negative_keys_have_a_shard) {
     ModPolicy<Key> const mod;
     for (Key key = -20; key <= 20; ++key) EXPECT_EQ(mod(3, key), ((key % 3) + 3) % 3);
     EXPECT_EQ(mod(7, std::numeric_limits<Key>::min()), 6);  // -2^63 = -7 * k + 6
@@ -218,7 +218,7 @@ TEST(MultiDeviceDefect, c2_8_negative_keys_have_a_shard) {
     EXPECT_EQ(use.table.get_size(2), 2u);  // -1 and -4
 }
 
-TEST(MultiDeviceDefect, c2_8_strided_keys_spread_with_the_default_policy) {
+TEST(MultiDeviceDefect, strided_keys_spread_with_the_default_policy) {
     Use<MultiDeviceHashTable<Key, float>> use;
     for (Key stride : {Key{3}, Key{16}, Key{1} << 32}) {
         use.table.clear(use.resource);
@@ -232,7 +232,7 @@ TEST(MultiDeviceDefect, c2_8_strided_keys_spread_with_the_default_policy) {
     }
 }
 
-TEST(MultiDeviceDefect, c2_9_policies_and_optimizers_with_state_are_honoured) {
+TEST(MultiDeviceDefect, policies_and_optimizers_with_state_are_honoured) {
     struct Above {
         Key border;
         int operator()(int, Key key) const { return key > border ? 1 : 0; }
@@ -263,14 +263,14 @@ void expect_len_named(Call call) {
     }
 }
 
-TEST(MultiDeviceDefect, c2_10_lengths_do_not_wrap) {
+TEST(MultiDeviceDefect, lengths_do_not_wrap) {
     Use<Mod> use;
     Key const key = 1;
     float const val = 1;
-    // More rows than a batch may have, and as many as an int would take for one: refused before
-    // memory is read.
+    // More rows than a batch may have, including lengths that an int would wrap to 1: refused
+    // before memory is read.
     std::size_t const most = std::numeric_limits<std::size_t>::max();
-    float out[2];  // not set: it is only written
+    float out[2];  // uninitialised: it is only written
     Add add;
     for (std::size_t len : {std::size_t{1} << 31, (std::size_t{1} << 32) + 1, most / 2, most}) {
         expect_len_named([&] { use.table.insert(&key, &val, len, use.resource); });
@@ -285,7 +285,7 @@ TEST(MultiDeviceDefect, c2_10_lengths_do_not_wrap) {
     EXPECT_EQ(use.table.get_size(), 0u);
 }
 
-TEST(MultiDeviceDefect, c2_11_dumps_check_their_length_before_they_write) {
+TEST(MultiDeviceDefect, dumps_check_their_length_before_they_write) {
     Use<Mod> use;
     use.insert({0, 3, 6}, {1, 2, 3});
     Keys keys(8, 77);
@@ -300,7 +300,7 @@ TEST(MultiDeviceDefect, c2_11_dumps_check_their_length_before_they_write) {
     EXPECT_EQ((Floats{vals[0], vals[1], vals[2], vals[3]}), (Floats{1, 2, 3, 77}));
 }
 
-TEST(MultiDeviceDefect, c2_12_no_key_is_reserved) {
+TEST(MultiDeviceDefect, no_key_is_reserved) {
     Use<Mod> use;
     Keys const keys{std::numeric_limits<Key>::max(), std::numeric_limits<Key>::min(), -1, 0};
     EXPECT_EQ(use.insert(keys, {1, 2, 3, 4}), (Bits{1, 1, 1, 1}));
@@ -328,7 +328,7 @@ TEST(MultiDeviceErrors, a_key_on_the_wrong_device_is_refused_by_row) {
     EXPECT_EQ(use.get({1, 4}), (Floats{1, 2}));
 }
 
-TEST(MultiDevice, insert_from_cpu_says_what_it_added) {
+TEST(MultiDevice, insert_from_cpu_reports_what_it_added) {
     Use<Mod> use;
     use.insert({4, 5}, {40, 50});
     Keys const keys{1, 4, 1, 7};
@@ -343,7 +343,7 @@ TEST(MultiDevice, insert_from_cpu_says_what_it_added) {
     EXPECT_EQ(use.get({1, 4, 5, 7}), (Floats{10, 40, 50, 70}));
 }
 
-TEST(MultiDeviceErrors, what_cannot_be_done_is_said) {
+TEST(MultiDeviceErrors, impossible_calls_are_refused_with_a_message) {
     Use<Mod> use;
     Keys const keys{1};
     Floats vals{1};

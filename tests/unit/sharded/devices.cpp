@@ -1,4 +1,4 @@
-// Devices of the CPU: a pool of threads each, which share out the threads that are set.
+// CPU devices: each has its own thread pool, and the pools share the configured number of threads.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using tensorhash::runtime::run_tasks;
 class Devices : public OverThreads {};
 INSTANTIATE_TEST_SUITE_P(Pools, Devices, ::testing::Values(1, 2, 5, 8, 64), thread_name);
 
-TEST_P(Devices, every_device_runs_its_task_once_and_what_it_runs_in_parallel_is_complete) {
+TEST_P(Devices, every_device_runs_its_task_once_and_completes_nested_parallel_work) {
     std::vector<int> const devices{0, 3, 1, 7};
     for (int round = 0; round < 50; ++round) {
         std::vector<std::atomic<int>> runs(devices.size());
@@ -29,7 +29,7 @@ TEST_P(Devices, every_device_runs_its_task_once_and_what_it_runs_in_parallel_is_
     }
 }
 
-TEST_P(Devices, the_threads_that_are_set_are_divided_among_the_devices) {
+TEST_P(Devices, the_configured_threads_are_divided_among_the_devices) {
     std::vector<int> const devices{0, 1, 2};
     std::vector<int> threads(3);
     run_on_devices(devices,
@@ -43,7 +43,7 @@ TEST_P(Devices, the_threads_that_are_set_are_divided_among_the_devices) {
     EXPECT_EQ(tensorhash::num_threads(), set);
 }
 
-TEST_P(Devices, the_first_device_s_exception_comes_back_and_the_pools_go_on) {
+TEST_P(Devices, the_first_devices_exception_reaches_the_caller_and_the_pools_keep_working) {
     std::vector<int> const devices{0, 1, 2, 3};
     auto const call = [&] {
         run_on_devices(devices, [&](std::size_t device) {
@@ -73,7 +73,7 @@ TEST_P(Devices, callers_on_several_threads_share_the_pools) {
     EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST(DevicesFork, a_child_has_pools_of_its_own) {
+TEST(DevicesFork, a_child_has_its_own_pools) {
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";
 #endif

@@ -1,4 +1,4 @@
-// MultiDeviceHashTable::update with the library's own optimizers: what one column of values allows.
+// MultiDeviceHashTable::update with the library's optimizers, as far as one value column allows.
 #include <array>
 
 #include "support/multi_device.hpp"
@@ -25,7 +25,7 @@ TEST(MultiDeviceOptimizer, sgd_gives_the_bits_of_one_table) {
         rows.push_back({x, -x, 1});
         gradients.push_back({x / 3, 1, x});
     }
-    std::size_t const known = 400;  // some of the later rows' keys are not there
+    std::size_t const known = 400;  // some keys of later rows are absent
     table.insert(keys.data(), rows.data(), known, resource);
     auto const borrowed = [](std::vector<Row> const& of, std::size_t n) {
         return Tensor::borrow(static_cast<void const*>(of.data()),
@@ -55,7 +55,7 @@ void expect_message(Call call, std::string const& part) {
     }
 }
 
-TEST(MultiDeviceOptimizer, those_that_keep_state_are_refused_in_words) {
+TEST(MultiDeviceOptimizer, optimizers_with_state_are_refused_with_a_message) {
     Use<Mod> use;
     use.insert({1, 2}, {10, 20});
     Keys const keys{1, 2};

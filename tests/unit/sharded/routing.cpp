@@ -1,5 +1,5 @@
-// What routing may not change: the hash that says whose a key is, batches that lie in the table's
-// own memory, one shard.
+// Routing: the hash that picks a shard never changes, batches in the table's own memory are read
+// before they change, and one shard gives the results of a plain table.
 #include <map>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace th_test {
 namespace {
 
-/// The rule of shards as files name it, over any bytes.
+/// The routing rule that files name, over any bytes.
 std::int32_t plain_hash(std::string_view key, std::uint32_t float_bytes, int shards) {
     namespace step = tensorhash::step;
     auto const width = static_cast<std::uint32_t>(key.size());
@@ -24,7 +24,7 @@ std::int32_t plain_hash(std::string_view key, std::uint32_t float_bytes, int sha
     return static_cast<std::int32_t>((hash >> 32) * static_cast<std::uint64_t>(shards) >> 32);
 }
 
-TEST(ShardedRouting, the_rule_that_files_name_never_changes) {
+TEST(ShardedRouting, the_routing_rule_named_in_files_never_changes) {
     std::map<std::size_t, std::vector<std::int32_t>> const frozen{
         {3, {11, 10, 38, 62, 24, 11, 37, 59}}, {8, {51, 17, 34, 20, 5, 43, 18, 51}},
         {12, {7, 36, 54, 45, 18, 17, 39, 23}}, {16, {57, 36, 42, 25, 34, 20, 0, 44}},
@@ -59,7 +59,7 @@ TEST(ShardedRouting, keys_of_every_width_go_where_they_always_went) {
     }
 }
 
-/// Python's "murmur64-v1", which says on which rank an int64 key lives
+/// Python's "murmur64-v1", which picks the rank of an int64 key
 /// (python/tensorhash/distributed/routing.py).
 std::int64_t rank_of(std::int64_t key, std::uint64_t ranks) {
     std::uint64_t mixed = 0x2545f4914f6cdd1dull ^ static_cast<std::uint64_t>(key);
@@ -69,7 +69,7 @@ std::int64_t rank_of(std::int64_t key, std::uint64_t ranks) {
     return static_cast<std::int64_t>((mixed >> 32) * ranks >> 32);
 }
 
-/// Lines that lookups of these keys walk in a table that holds them.
+/// Mean number of buckets that lookups of these keys probe, in a table that holds them.
 double mean_probe(std::vector<std::int64_t> const& keys) {
     tensorhash::table::Table table({Dtype::Int64, {}}, {}, keys.size());
     std::vector<std::uint32_t> where(keys.size());
@@ -79,14 +79,14 @@ double mean_probe(std::vector<std::int64_t> const& keys) {
     return table.probe_lengths(bytes, keys.size()).mean;
 }
 
-TEST(RankRouting, the_hash_of_ranks_says_nothing_about_the_hash_of_their_tables) {
-    // The rule is frozen by its name in checkpoints, and Python's tests freeze the same numbers:
-    // this copy cannot drift.
+TEST(RankRouting, the_rank_hash_is_independent_of_the_table_hash) {
+    // Checkpoints name this rule, so it is frozen. Python's tests check the same numbers, so this
+    // copy cannot drift.
     std::int64_t const frozen[] = {5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7};
     for (std::int64_t key = 0; key < 12; ++key) EXPECT_EQ(rank_of(key, 8), frozen[key]);
     for (std::uint64_t ranks : {2, 3, 4, 64}) {
-        // Were they related, the keys of a rank would crowd a part of its table. Others are as they
-        // come.
+        // If the hashes were related, the keys of one rank would crowd a part of its table.
+        // `others` is the unfiltered sequence.
         for (std::int64_t stride : {std::int64_t{1}, std::int64_t{16}, std::int64_t{1} << 32}) {
             std::vector<std::int64_t> mine, others;
             for (std::int64_t i = 0; mine.size() < 30000; ++i)
@@ -98,7 +98,7 @@ TEST(RankRouting, the_hash_of_ranks_says_nothing_about_the_hash_of_their_tables)
     }
 }
 
-TEST(ShardedRouting, values_out_of_the_table_s_own_buffers_are_read_before_they_change) {
+TEST(ShardedRouting, values_from_the_tables_own_buffers_are_read_before_they_change) {
     for (int shards : {1, 3}) {
         Element const element{Dtype::Int64, {}};
         ShardedHashMap map(Capacity{4000}, element, {element}, cpus(shards));
@@ -106,7 +106,7 @@ TEST(ShardedRouting, values_out_of_the_table_s_own_buffers_are_read_before_they_
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
         Tensor const keys = Tensor::from(ids);
         map.insert(keys, {keys});
-        // What lies in the first shard's buffer, shifted by one row, back into the table.
+        // Write the first shard's buffer, shifted by one row, back into the table.
         Tensor const buffer = map.value_tensor(0);
         Tensor const own = Tensor::borrow(buffer.data(), {map.size(0)}, Dtype::Int64);
         auto const before = to_vector<std::int64_t>(own);
@@ -124,7 +124,7 @@ TEST(ShardedRouting, values_out_of_the_table_s_own_buffers_are_read_before_they_
     }
 }
 
-TEST(ShardedRouting, one_shard_gives_a_single_table_s_numbers_and_asks_no_policy) {
+TEST(ShardedRouting, one_shard_gives_the_indices_of_a_plain_table_and_calls_no_policy) {
     int asked = 0;
     ShardPolicy const counting{"counting", [&](Tensor const&, int, std::span<std::int32_t> shard) {
                                    ++asked;

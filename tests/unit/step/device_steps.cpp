@@ -1,5 +1,5 @@
-// The device form of the steps, run on the host: aligned loads of keys, pairs of words, fetch-max,
-// bounded walks. Switch points let the tests act as another thread between two accesses.
+// The device form of the steps, run on the host: aligned key loads, word pairs, fetch-max, bounded
+// probes. Switch points let a test act as another thread between two accesses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace th_test {
 namespace {
 
-/// What happens before an access of `Shared`; it gets the number of accesses before this one.
+/// Called before each access of `Shared` with the number of accesses before it.
 thread_local std::function<void(int)> on_switch;
 thread_local int switches = 0;
 
@@ -40,9 +40,9 @@ namespace step = tensorhash::step;
 using step::Exclusive;
 using step::Shared;
 
-static_assert(step::kBoundedWalks);
+static_assert(step::kBoundedProbes);
 
-/// Counts accesses and calls `act` before each of them, until it is destroyed.
+/// Counts accesses and calls `act` before each one, until it is destroyed.
 class Switches {
 public:
     explicit Switches(std::function<void(int)> act = {}) {
@@ -62,7 +62,7 @@ std::vector<unsigned char> random_bytes(std::size_t count, std::uint64_t seed = 
 
 // --- keys
 
-/// Rows of keys that begin at an odd multiple of the alignment: no load may assume more.
+/// Rows of keys at an odd multiple of the required alignment: no load may assume more.
 template <class Reader>
 class BarelyAligned {
 public:
@@ -98,7 +98,7 @@ TEST(DeviceSteps, narrow_keys_are_the_words_in_memory) {
         expect_narrow_words<step::NarrowAny>(bytes);
 }
 
-/// The reader of any width loads byte by byte; the others must agree with it.
+/// The reader for any width loads byte by byte; the others must agree with it.
 template <class Reader>
 void expect_wide_keys() {
     constexpr std::size_t kRows = 100;
@@ -118,7 +118,7 @@ void expect_wide_keys() {
     }
 }
 
-TEST(DeviceSteps, wide_keys_hash_and_compare_as_byte_by_byte) {
+TEST(DeviceSteps, wide_keys_hash_and_compare_like_byte_by_byte) {
     expect_wide_keys<step::Wide12>();
     expect_wide_keys<step::Wide16>();
 }
@@ -147,12 +147,12 @@ void expect_raised() {
         }
 }
 
-TEST(DeviceSteps, raise_leaves_the_larger_and_returns_what_was_there) {
+TEST(DeviceSteps, raise_keeps_the_larger_value_and_returns_the_old_one) {
     expect_raised<Shared>();
     expect_raised<Exclusive>();
 }
 
-TEST(DeviceSteps, raise_yields_to_a_larger_value_that_comes_in_between) {
+TEST(DeviceSteps, raise_yields_to_a_larger_concurrent_value) {
     std::uint32_t at = 5;
     Switches const another([&](int before) {
         if (before == 1) at = 9;  // after the load, before the exchange
@@ -161,7 +161,7 @@ TEST(DeviceSteps, raise_yields_to_a_larger_value_that_comes_in_between) {
     EXPECT_EQ(at, 9u);
 }
 
-TEST(DeviceSteps, raise_beats_a_smaller_value_that_comes_in_between) {
+TEST(DeviceSteps, raise_beats_a_smaller_concurrent_value) {
     std::uint32_t at = 5;
     Switches const another([&](int before) {
         if (before == 1) at = 6;
@@ -178,7 +178,7 @@ TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
             std::uint32_t largest = 0;
             for (std::uint32_t i = first; i < 40000; i += 4) {
                 std::uint32_t const seen = Shared::raise(&at, i * 7919 % 40009);
-                EXPECT_GE(seen, largest);  // what others see never falls
+                EXPECT_GE(seen, largest);  // the value that others see never falls
                 largest = std::max(seen, i * 7919 % 40009);
             }
         });
@@ -188,7 +188,7 @@ TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
     EXPECT_EQ(at, largest);
 }
 
-TEST(DeviceSteps, join_says_which_ticket_stays_and_whether_it_is_the_first) {
+TEST(DeviceSteps, join_returns_the_winning_ticket_and_whether_it_was_first) {
     for (step::Ticket const there : {step::kNoTicket, 5u, 7u, 9u}) {
         step::Ticket at = there;
         bool was_free = there != step::kNoTicket;
@@ -198,7 +198,7 @@ TEST(DeviceSteps, join_says_which_ticket_stays_and_whether_it_is_the_first) {
     }
 }
 
-TEST(DeviceSteps, a_ticket_that_comes_in_between_is_seen_by_join) {
+TEST(DeviceSteps, join_sees_a_concurrent_ticket) {
     step::Ticket at = step::kNoTicket;
     Switches const another([&](int before) {
         if (before == 1) at = 6;
@@ -209,7 +209,7 @@ TEST(DeviceSteps, a_ticket_that_comes_in_between_is_seen_by_join) {
     EXPECT_EQ(at, 7u);
 }
 
-TEST(DeviceSteps, others_may_come_in_before_every_shared_access_and_before_no_other) {
+TEST(DeviceSteps, every_shared_access_is_a_switch_point_and_no_other_access_is) {
     alignas(16) std::uint64_t words[2] = {1, 2};
     auto const switches_of = [](auto const& act) {
         Switches const counted;
@@ -234,7 +234,7 @@ TEST(DeviceSteps, others_may_come_in_before_every_shared_access_and_before_no_ot
               0);
 }
 
-// --- walks
+// --- probes
 
 template <class ReaderType, class AccessType>
 struct Kind {
@@ -242,9 +242,9 @@ struct Kind {
     using Access = AccessType;
 };
 
-/// A small index that is filled to its last slot, as no sound index ever is.
+/// A small index filled to its last slot, which a sound index never is.
 template <class Kind>
-class BoundedWalk : public ::testing::Test {
+class BoundedProbe : public ::testing::Test {
 public:
     using Reader = typename Kind::Reader;
     using Index = typename step::IndexOf<Reader, typename Kind::Access>::type;
@@ -252,7 +252,7 @@ public:
     static constexpr std::uint32_t kWidth = Reader::kNarrow ? 8 : 12;
     static constexpr std::size_t kBuckets = 4;
     static constexpr std::uint32_t kSlots = kBuckets * Bucket::kLanes;
-    static constexpr std::uint32_t kStrangers = 20;  // the keys from kSlots on are not placed
+    static constexpr std::uint32_t kStrangers = 20;  // keys from kSlots on are not in the index
 
     step::IndexView view() { return {buckets_, kBuckets - 1, keys_.data(), kWidth, 0}; }
     Index index() { return Index(view()); }
@@ -265,7 +265,7 @@ public:
     void fill() {
         for (std::uint32_t row = 0; row < kSlots; ++row) ASSERT_TRUE(place(row)) << row;
     }
-    /// No stranger is found, claims a slot or is placed, and the index stays as it is.
+    /// No stranger is found, claims a slot or is placed, and the index does not change.
     void expect_no_end() {
         std::vector<unsigned char> const before = bytes();
         for (std::uint32_t row = kSlots; row < kSlots + kStrangers; ++row) {
@@ -282,7 +282,7 @@ public:
             EXPECT_EQ(claim(row).claimed, step::Claimed::Nothing);
         }
     }
-    /// A row that leaves an erased slot in a full index: keys went past its bucket.
+    /// A row in a bucket with overflow bits: if it is erased, its slot stays marked as erased.
     std::uint32_t row_that_leaves_a_tombstone() {
         std::uint32_t row = 0;
         while (index().overflow_bits(find(row).position >> 3) == 0) ++row;
@@ -303,15 +303,15 @@ private:
 
 using Kinds = ::testing::Types<Kind<step::Narrow8, Exclusive>, Kind<step::Narrow8, Shared>,
                                Kind<step::Wide12, Exclusive>, Kind<step::Wide12, Shared>>;
-TYPED_TEST_SUITE(BoundedWalk, Kinds);
+TYPED_TEST_SUITE(BoundedProbe, Kinds);
 
-TYPED_TEST(BoundedWalk, ends_in_an_index_without_a_free_slot) {
+TYPED_TEST(BoundedProbe, ends_in_an_index_without_a_free_slot) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     this->expect_all_found_except(this->kSlots);
     this->expect_no_end();
 }
 
-TYPED_TEST(BoundedWalk, ends_where_the_only_free_slot_is_an_erased_one) {
+TYPED_TEST(BoundedProbe, ends_if_the_only_free_slot_is_an_erased_one) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     std::uint32_t const erased = this->row_that_leaves_a_tombstone();
     ASSERT_EQ(step::release(this->index(), this->find(erased).position), step::Released::ToErased);
@@ -319,7 +319,7 @@ TYPED_TEST(BoundedWalk, ends_where_the_only_free_slot_is_an_erased_one) {
     this->expect_no_end();
 }
 
-TYPED_TEST(BoundedWalk, finds_the_only_empty_slot_from_every_home) {
+TYPED_TEST(BoundedProbe, finds_the_only_empty_slot_from_every_home_bucket) {
     for (std::uint32_t row = 0; row + 1 < this->kSlots; ++row) ASSERT_TRUE(this->place(row));
     for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row)
         EXPECT_EQ(this->find(row).buf_index, step::kNotFound) << row;
@@ -328,13 +328,14 @@ TYPED_TEST(BoundedWalk, finds_the_only_empty_slot_from_every_home) {
     EXPECT_EQ(this->claim(this->kSlots + 1).claimed, step::Claimed::Beyond);
 }
 
-TYPED_TEST(BoundedWalk, ends_at_home_where_it_may_not_leave) {
+TYPED_TEST(BoundedProbe, ends_in_the_home_bucket_if_it_may_not_leave) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row) {
         auto const comparison = this->index().comparison(this->batch(), row);
-        EXPECT_EQ(step::probe(this->index(), this->hash(row), comparison, step::Walk::Home).found,
-                  step::Found::Unknown);
-        EXPECT_FALSE(step::place(this->index(), this->hash(row), row, step::Walk::Home));
+        EXPECT_EQ(
+            step::probe(this->index(), this->hash(row), comparison, step::ProbeRange::Home).found,
+            step::Found::Unknown);
+        EXPECT_FALSE(step::place(this->index(), this->hash(row), row, step::ProbeRange::Home));
     }
 }
 

@@ -1,5 +1,5 @@
-// Quality of the hashes: every input bit flips every output bit half of the time, and the low bits
-// (which line) and high bits (which fingerprint) of structured keys spread like random ones.
+// Quality of the hashes: every input bit flips every output bit half of the time. The low bits
+// (bucket) and high bits (fingerprint) of structured keys spread like those of random keys.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -22,14 +22,14 @@ class BitCounts {
 public:
     void add(std::uint64_t word) {
         for (int byte = 0; byte < 8; ++byte) {
-            // Spreads the byte's bits over the bytes of a word: one addition counts eight of them.
+            // Spread the bits of one byte over the bytes of a word: one addition counts eight bits.
             std::uint64_t bits = (word >> (8 * byte)) & 0xff;
             bits = (bits * 0x8040201008040201u >> 7) & 0x0101010101010101u;
             packed_[byte] += __builtin_bswap64(bits) & 0x0101010101010101u;
         }
         if (++pending_ == 255) flush();
     }
-    /// How far the bit that is furthest from half is from half.
+    /// The largest distance of any bit's frequency from one half.
     double worst_bias() {
         flush();
         double worst = 0;
@@ -59,7 +59,7 @@ private:
     std::uint64_t pending_ = 0;
 };
 
-TEST(HashQuality, the_counter_of_this_test_counts) {
+TEST(HashQuality, the_bit_counter_of_this_test_is_right) {
     Random random(1);
     BitCounts counts;
     std::uint64_t plain[64] = {};
@@ -80,7 +80,7 @@ TEST(HashQuality, the_counter_of_this_test_counts) {
 /// Six standard deviations of a fair coin thrown `samples` times.
 double tolerance(double samples) { return 6 * 0.5 / std::sqrt(samples); }
 
-/// What some seeds stand for, and the published constants. Slow tests take the first few.
+/// Secrets of some seeds, and the published constants. Slow tests use the first few.
 std::vector<step::HashSecret> secrets(std::size_t count = 6) {
     std::vector<step::HashSecret> all;
     for (std::uint64_t seed : {1ull, ~0ull, 0ull, 2ull, 0xfedcba9876543210ull})
@@ -91,7 +91,7 @@ std::vector<step::HashSecret> secrets(std::size_t count = 6) {
 }
 
 TEST(HashQuality, without_a_secret_mix_is_splitmix64) {
-    // The first two numbers of the generator that starts from state 0.
+    // The first two outputs of the generator from state 0.
     EXPECT_EQ(step::mix(0), 0xe220a8397b1dcdafu);
     EXPECT_EQ(step::mix(step::kGolden), 0x6e789e6aa1b965f4u);
 }
@@ -147,8 +147,7 @@ TEST(HashQuality, mix_has_full_avalanche_on_random_words_and_on_counters) {
                     flips.add(step::mix(word, secret) ^
                               step::mix(word ^ (std::uint64_t{1} << bit), secret));
                 }
-                // Counters are no random sample: a published weakness of a bit or two is allowed
-                // for.
+                // Counters are not a random sample: allow for a published weakness of a bit or two.
                 EXPECT_LT(flips.worst_bias(), counter ? 0.05 : tolerance(samples))
                     << "input bit " << bit << ", multiplier " << secret.first;
             }
@@ -178,7 +177,7 @@ TEST(HashQuality, the_wide_hash_has_full_avalanche_at_every_width) {
     }
 }
 
-TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
+TEST(HashQuality, the_fast_paths_hash_like_the_general_one) {
     Random random(4);
     for (int i = 0; i < 1000; ++i) {
         unsigned char key[16], other[16];
@@ -196,7 +195,7 @@ TEST(HashQuality, the_fast_paths_hash_as_the_general_one) {
     }
 }
 
-/// Chi-square of the hashes over buckets, in standard deviations from what random hashes give.
+/// Chi-square of the hashes over buckets, in standard deviations from random hashes.
 double spread(std::vector<std::uint64_t> const& hashes, int shift, int bits) {
     std::vector<double> counts(std::size_t{1} << bits, 0);
     for (std::uint64_t hash : hashes) ++counts[(hash >> shift) & (counts.size() - 1)];
@@ -210,7 +209,7 @@ double spread(std::vector<std::uint64_t> const& hashes, int shift, int bits) {
 void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string const& what) {
     for (int bits : {4, 8, 12, 15})
         for (int shift : {0, 32, 64 - bits}) {
-            // Too even would be as wrong as too lumpy.
+            // Too even is as wrong as too uneven.
             EXPECT_LT(std::abs(spread(hashes, shift, bits)), 6)
                 << what << ": bits " << shift << " to " << shift + bits;
         }
@@ -218,8 +217,8 @@ void expect_random_spread(std::vector<std::uint64_t> const& hashes, std::string 
         << what;
 }
 
-/// Hashes of int32 voxels of a cube of 64 a side that begins at `low`, every `step`: (x, y, z), or
-/// (7, x, y, z).
+/// Hashes of int32 voxels (x, y, z) or (7, x, y, z), from a cube with 64 voxels per side that
+/// begins at `low` with spacing `step`.
 template <class Reader>
 std::vector<std::uint64_t> voxel_hashes(std::int32_t low, std::int32_t step,
                                         step::HashSecret const& secret) {
@@ -258,7 +257,7 @@ TEST(HashQuality, voxel_grids_of_batches_spread_like_random_keys) {
     expect_grids_spread<step::Wide16>();
 }
 
-/// Hashes of the corners of a box: every choice of signs of `columns` numbers, 256 boxes.
+/// Hashes of box corners: every choice of signs of `columns` numbers, for 256 boxes.
 template <class Number>
 std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, step::HashSecret const& secret) {
     std::uint32_t const bytes = columns * sizeof(Number);
@@ -275,7 +274,7 @@ std::vector<std::uint64_t> corner_hashes(std::uint32_t columns, step::HashSecret
     return hashes;
 }
 
-TEST(HashQuality, keys_that_differ_in_signs_alone_spread_like_random_keys) {
+TEST(HashQuality, keys_that_differ_only_in_signs_spread_like_random_keys) {
     for (step::HashSecret const& secret : secrets(1))
         for (std::uint32_t columns : {8u, 10u, 12u}) {
             expect_random_spread(corner_hashes<float>(columns, secret), "signs of floats");

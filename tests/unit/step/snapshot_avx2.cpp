@@ -9,7 +9,7 @@
 
 #pragma GCC push_options
 #pragma GCC target("avx2")
-// The pragma speaks to the compiler only; the preprocessor must be told as well.
+// The pragma only reaches the compiler; the preprocessor needs the macros.
 #undef __AVX2__
 #define __AVX2__ 1
 #define TH_ISA snapshot_avx2
@@ -20,7 +20,7 @@
 #include "unit/step/snapshot_body.hpp"
 #pragma GCC pop_options
 
-// ThreadSanitizer builds take the scalar form everywhere.
+// ThreadSanitizer builds use the scalar form everywhere.
 #if !defined(__SANITIZE_THREAD__)
 static_assert(TH_SIMD_AVX2 == 1, "this file is about the AVX2 form");
 #endif

@@ -1,5 +1,5 @@
-// The body of the match tests, included once per instruction-set level inside a region compiled for
-// that level. Plain code only: nothing of the standard library may be compiled twice.
+// The match tests, included once per instruction-set level inside a region compiled for that level.
+// Plain code only: nothing of the standard library may be compiled twice.
 
 namespace th_test {
 namespace TH_SNAPSHOT_LEVEL {
@@ -8,7 +8,7 @@ namespace step = tensorhash::step::TH_ISA;
 
 inline std::uint64_t next_word(std::uint64_t& state) { return step::mix(state++); }
 
-/// A bucket whose words are marks, a wanted word, words that differ from it in one half, or noise.
+/// Fills a bucket with marks, the wanted word, words that differ from it in one half, and noise.
 template <class Bucket>
 void fill(Bucket& bucket, std::uint64_t* words, std::uint32_t lanes, std::uint64_t wanted,
           std::uint64_t& state) {
@@ -49,7 +49,7 @@ std::uint32_t naive(std::uint64_t const* words, std::uint32_t lanes, Predicate p
     return bits;
 }
 
-/// Buckets on which an answer differs from the naive one.
+/// The number of buckets with a result that differs from the naive one.
 template <class Access>
 int wrong_narrow_buckets(int buckets) {
     int wrong = 0;
@@ -87,7 +87,7 @@ int wrong_wide_buckets(int buckets) {
                  seen.empty() != naive(bucket.slots, step::WideBucket::kLanes, is(0)) ||
                  seen.erased() != naive(bucket.slots, step::WideBucket::kLanes, is(1)) ||
                  seen.overflow_bits() != naive(bucket.slots, step::WideBucket::kLanes, is_overflow);
-        // The slots alone: traces on some lanes change no answer.
+        // Overflow bits on some lanes must not change the other results.
         std::uint64_t const plain = wanted & ~kOverflow;
         for (auto& slot : bucket.slots) slot &= ~kOverflow;
         step::WideBucket overflowed = bucket;

@@ -1,5 +1,4 @@
-// The match functions of a bucket against a naive loop: the scalar form, whatever this file is
-// compiled for.
+// The match functions of a bucket against a naive loop: the scalar form, for any target.
 #include <gtest/gtest.h>
 
 #include <cstdint>

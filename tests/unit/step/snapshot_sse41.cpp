@@ -9,7 +9,7 @@
 
 #pragma GCC push_options
 #pragma GCC target("sse4.1")
-// The pragma speaks to the compiler only; the preprocessor must be told as well.
+// The pragma only reaches the compiler; the preprocessor needs the macros.
 #undef __AVX2__
 #undef __SSE4_1__
 #define __SSE4_1__ 1
@@ -21,7 +21,7 @@
 #include "unit/step/snapshot_body.hpp"
 #pragma GCC pop_options
 
-// ThreadSanitizer builds take the scalar form everywhere.
+// ThreadSanitizer builds use the scalar form everywhere.
 #if !defined(__SANITIZE_THREAD__)
 static_assert(TH_SIMD_SSE41 == 1, "this file is about the SSE4.1 form");
 #endif

@@ -1,5 +1,5 @@
-// Replacing entries: new keys at the places of others, and everything as it was if memory runs out
-// half way.
+// Replacing entries: new keys take the buffer indices of others. If memory runs out half way,
+// nothing changes.
 #include <new>
 
 #include "support/address_space.hpp"
@@ -22,21 +22,21 @@ tensorhash::table::Bytes bytes(std::vector<std::int64_t> const& keys) {
 }
 
 std::vector<std::uint32_t> found_at(Table const& table, std::vector<std::int64_t> const& keys) {
-    std::vector<std::uint32_t> numbers(keys.size());
+    std::vector<std::uint32_t> buf_indices(keys.size());
     std::vector<unsigned char> mask(keys.size());
-    table.find(bytes(keys), keys.size(), {numbers.data(), mask.data()});
-    return numbers;
+    table.find(bytes(keys), keys.size(), {buf_indices.data(), mask.data()});
+    return buf_indices;
 }
 
 Table filled(std::size_t count, std::int64_t value_bytes) {
     Table table({Dtype::Int64, {}}, {{Dtype::UInt8, {value_bytes}}}, count);
-    std::vector<std::uint32_t> numbers(count);
+    std::vector<std::uint32_t> buf_indices(count);
     std::vector<unsigned char> mask(count);
-    table.activate(bytes(numbers_from(0, count)), count, {numbers.data(), mask.data()});
+    table.activate(bytes(numbers_from(0, count)), count, {buf_indices.data(), mask.data()});
     return table;
 }
 
-TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
+TEST(Replace, gives_new_keys_the_indices_of_the_old_ones_in_order) {
     Table table = filled(1000, 1);
     std::vector<std::uint32_t> const leaving{7, 3, 999};
     table.finish_replace(table.prepare_replace(leaving, bytes({5000, 5001, 5002}), 3));
@@ -49,7 +49,7 @@ TEST(Replace, puts_new_keys_at_the_places_of_the_old_in_order) {
 
 #if !TH_TEST_SANITIZED
 TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
-    Threads one(1);  // no thread is started, so no stack is asked for
+    Threads one(1);  // starts no thread, so no stack is allocated
     Table table = filled(1000, 4096);
     std::vector<std::int64_t> const keys =
         numbers_from(5000, 300000);  // more than a gigabyte of values
@@ -62,8 +62,8 @@ TEST(Replace, leaves_the_table_as_it_was_when_memory_runs_out) {
     EXPECT_EQ(table.size(), 1000u);
     EXPECT_EQ(table.capacity(), 1000u);
     EXPECT_TRUE(table.free_stack().empty());
-    std::vector<std::uint32_t> const numbers = found_at(table, numbers_from(0, 1000));
-    for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(numbers[i], i);
+    std::vector<std::uint32_t> const buf_indices = found_at(table, numbers_from(0, 1000));
+    for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(buf_indices[i], i);
 }
 #endif
 

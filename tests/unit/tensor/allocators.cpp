@@ -1,4 +1,4 @@
-// Tensors take their memory from the allocator of their device.
+// Tensors get their memory from the allocator of their device.
 #include "tensor/allocators.hpp"
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 using tensorhash::Allocation;
 using tensorhash::Device;
 
-/// A device in host memory that remembers its calls.
+/// An allocator in host memory that records its calls.
 class Remembering final : public tensorhash::Allocator {
 public:
     Allocation allocate(std::size_t bytes, Device device) override {
@@ -38,7 +38,7 @@ public:
     std::vector<std::string> calls;
 };
 
-/// An entry in the table of allocators, taken out at the end.
+/// Registers an allocator, and removes it at the end.
 struct Loaded {
     explicit Loaded(tensorhash::Allocator& allocator) {
         tensorhash::set_allocator(Device::Type::Cuda, &allocator);
@@ -46,7 +46,7 @@ struct Loaded {
     ~Loaded() { tensorhash::set_allocator(Device::Type::Cuda, nullptr); }
 };
 
-TEST(Allocators, a_device_that_is_loaded_gives_tensors_their_memory) {
+TEST(Allocators, a_loaded_device_provides_the_memory_of_tensors) {
     Device const device{Device::Type::Cuda, 1};
     Remembering allocator;
     {

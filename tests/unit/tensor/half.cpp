@@ -43,7 +43,7 @@ TEST(Half, rounding_is_to_nearest_even) {
         ASSERT_EQ(tensorhash::float_to_bfloat16(value), to_bfloat16(value)) << value;
     };
     for (int i = 0; i < 300000; ++i) check(static_cast<std::uint32_t>(random.next()));
-    // Around every tie: half way between neighbours, and one step to either side.
+    // Around every tie: the midpoint of two neighbours, and one step to either side.
     for (std::uint32_t i = 0; i < 0x7c00; ++i)
         for (float value :
              {(from_float16(static_cast<std::uint16_t>(i)) +

@@ -1,5 +1,5 @@
-// Strided copies against the naive loop over all subscripts: random shapes and strides, zero and
-// negative ones too.
+// Strided copies against a naive loop over all subscripts: random shapes and strides, including
+// zero and negative strides.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace th_test {
 namespace {
 
-/// One element after the other, subscripts counted up by hand.
+/// Copies one element after the other.
 std::string naive(char const* from, Shape const& shape, Shape const& strides, std::size_t bytes) {
     std::string out;
     Shape at(shape.size(), 0);
@@ -33,8 +33,7 @@ struct Strided {
     std::size_t origin = 0;
 };
 
-/// A random tensor of elements of `bytes`; strides are any number of bytes, not whole elements
-/// only.
+/// A random tensor with elements of `bytes`. Strides need not be multiples of the element size.
 Strided random_strided(Random& random, std::int64_t bytes, std::int64_t most_elements) {
     Strided out;
     std::size_t rank = random.below(5);
@@ -49,7 +48,7 @@ Strided random_strided(Random& random, std::int64_t bytes, std::int64_t most_ele
         if (random.one_in(2)) stride = bytes * (random.one_in(2) ? 1 : -3);
         out.strides.push_back(stride);
     }
-    // Half of the time the last dimensions are dense, so that merging them is tried.
+    // Half of the time the last dimensions are dense, to test merging them.
     if (rank > 1 && random.one_in(2)) {
         out.strides[rank - 1] = bytes;
         out.strides[rank - 2] = bytes * out.shape[rank - 1];
@@ -68,7 +67,7 @@ Strided random_strided(Random& random, std::int64_t bytes, std::int64_t most_ele
 class StridedCopy : public OverThreads {};
 INSTANTIATE_TEST_SUITE_P(Threads, StridedCopy, ::testing::Values(1, 2, 8));
 
-TEST_P(StridedCopy, gathers_what_the_naive_loop_gathers) {
+TEST_P(StridedCopy, gathers_the_same_as_the_naive_loop) {
     Random random(42);
     for (int round = 0; round < 600; ++round) {
         std::int64_t bytes = std::int64_t{1} << random.below(4);
@@ -82,7 +81,7 @@ TEST_P(StridedCopy, gathers_what_the_naive_loop_gathers) {
     }
 }
 
-TEST_P(StridedCopy, contiguous_and_clone_of_a_tensor) {
+TEST_P(StridedCopy, contiguous_and_clone_copy_any_strides) {
     Random random(43);
     for (int round = 0; round < 200; ++round) {
         Strided s = random_strided(random, 4, 500);
@@ -98,7 +97,7 @@ TEST_P(StridedCopy, contiguous_and_clone_of_a_tensor) {
     }
 }
 
-TEST(TensorBasics, contiguity_is_told_by_strides) {
+TEST(TensorBasics, strides_determine_contiguity) {
     std::int64_t memory[12] = {};
     auto with = [&](Shape shape, Shape strides) {
         return Tensor::borrow_strided(memory, std::move(shape), std::move(strides), Dtype::Int64,

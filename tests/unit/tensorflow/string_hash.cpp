@@ -1,5 +1,5 @@
-// The hash of TensorFlow's string tables: strings chosen to collide under another hash, or under
-// another secret, do not collide here.
+// The hash of TensorFlow's string tables: strings crafted to collide under another hash or another
+// secret do not collide here.
 #include "../../../integrations/tensorflow/string_hash.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::size_t distinct_hashes(std::vector<std::string> const& strings, std::uint64
     return hashes.size();
 }
 
-/// Strings of the words that `word(row, place)` gives.
+/// Strings made of the words `word(row, place)`.
 template <class Word>
 std::vector<std::string> strings_of(std::size_t rows, std::size_t places, Word const& word) {
     std::vector<std::string> strings;
@@ -53,7 +53,7 @@ std::uint64_t murmur64(std::string const& string, std::uint64_t seed) {
 }
 
 TEST(StringHash, strings_that_collide_under_every_seed_of_murmur_do_not_collide) {
-    // Each pair of words leaves the top bit flipped, and flips it back.
+    // In each pair, the first word flips the top bit and the second flips it back.
     auto const before = [](std::uint64_t left) {
         constexpr std::uint64_t inverse = step::inverse_of(0xc6a4a7935bd1e995u);
         left *= inverse;
@@ -85,7 +85,7 @@ TEST(StringHash, strings_crafted_for_one_secret_do_not_collide_under_another) {
     EXPECT_EQ(distinct_hashes(strings, 43), rows);
 }
 
-TEST(StringHash, every_length_and_every_byte_counts) {
+TEST(StringHash, every_length_and_every_byte_changes_the_hash) {
     std::vector<std::string> strings;
     for (std::size_t length = 0; length <= 40; ++length) {
         std::string const zeros(length, '\0');

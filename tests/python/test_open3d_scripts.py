@@ -1,4 +1,4 @@
-"""The drop-in: scripts written for Open3D's hash map, with the import line changed."""
+"""Drop-in: scripts written for Open3D's hash map, with one import changed."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from oracle import same
 import tensorhash.core as o3c
 
 
-def test_the_seeds_map_block_gives_what_its_comments_state(capsys):
+def test_the_map_example_gives_what_its_comments_state(capsys):
     capacity = 10
     device = o3c.Device("cpu:0")
     hashmap = o3c.HashMap(
@@ -65,7 +65,7 @@ def test_the_seeds_map_block_gives_what_its_comments_state(capsys):
     same(hashmap.get(o3c.Tensor([[200], [300]])), np.array([[2], [3]]))
 
 
-def test_the_seeds_multi_value_block_gives_what_it_inserted():
+def test_the_multi_value_example_gives_what_it_inserted():
     device = o3c.Device("cpu:0")
     mhashmap = o3c.HashMap(
         10,
@@ -91,7 +91,7 @@ def test_the_seeds_multi_value_block_gives_what_it_inserted():
     same(mhashmap.value_tensor(1)[buf_indices], np.float32([[0.9]]))
 
 
-def test_the_seeds_set_block_holds_each_key_once():
+def test_the_set_example_holds_each_key_once():
     device = o3c.Device("cpu:0")
     hashset = o3c.HashSet(10, key_dtype=o3c.int64, key_element_shape=(1,), device=device)
     keys = o3c.Tensor([1, 3, 5, 7, 5, 3, 1], dtype=o3c.int64, device=device).reshape((-1, 1))
@@ -100,7 +100,7 @@ def test_the_seeds_set_block_holds_each_key_once():
     same(hashset.key_tensor()[active_buf_indices], np.array([[1], [3], [5], [7]]))
 
 
-def test_the_seeds_torch_block_shares_memory_both_ways_on_the_cpu():
+def test_the_torch_example_shares_memory_both_ways_on_the_cpu():
     torch = pytest.importorskip("torch")
     pytest.importorskip("torch.utils.dlpack")
 
@@ -137,7 +137,7 @@ def test_cuda_without_cuda_is_a_clear_error_on_use_only():
     assert o3c.sycl.get_available_devices() == []
 
 
-# What Open3D's own tests of its hash map ask, told in our words.
+# What Open3D's own tests of its hash map check, rewritten.
 
 KEYS = [100, 300, 500, 700, 900, 900]
 VALUES = [1, 3, 5, 7, 9, 9]

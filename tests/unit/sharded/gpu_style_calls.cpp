@@ -1,5 +1,5 @@
-// Code as it is written for the GPU class: lengths by address, its spelling of a name, the typed
-// lookup table.
+// Code written for the CUDA class MultiGpuHashTable compiles and works: lengths by address, its
+// misspelt function name, and the typed lookup table.
 #include <cstddef>
 #include <numeric>
 #include <string>
@@ -15,12 +15,12 @@ namespace {
 using tensorhash::MutableNvidiaHashTableOfScalarsT;
 using tensorhash::ValueError;
 
-/// What a trainer would do with a gradient.
+/// A trainer's optimizer: subtracts half of the gradient.
 struct Halve {
     void update(float& value, float gradient) const { value -= gradient / 2; }
 };
 
-struct SeedForms : ::testing::Test {
+struct GpuStyleCalls : ::testing::Test {
     Mod table{16, ids, 3};
     tensorhash::Stream_event_resource resource = table.stream_event_recource_create(0);
     Keys keys{3, 4, 5, 6, 7, 8};
@@ -30,7 +30,7 @@ struct SeedForms : ::testing::Test {
     std::size_t* len = &count;
 };
 
-TEST_F(SeedForms, every_verb_takes_the_address_of_a_length_and_leaves_it) {
+TEST_F(GpuStyleCalls, every_operation_takes_a_length_by_address_and_keeps_it) {
     table.insert(keys.data(), vals.data(), len, resource);
     EXPECT_EQ(table.get_size(), 6u);
     for (float& val : vals) val += 1;
@@ -52,14 +52,14 @@ TEST_F(SeedForms, every_verb_takes_the_address_of_a_length_and_leaves_it) {
     EXPECT_TRUE(!there[0] && !there[1] && there[2]);
 }
 
-TEST_F(SeedForms, a_literal_zero_is_a_number_of_rows) {
+TEST_F(GpuStyleCalls, a_literal_zero_means_no_rows) {
     table.insert(keys.data(), vals.data(), 0, resource);
     table.get(keys.data(), got.data(), nullptr, 0, resource);
     table.dump_to_cpu(0, nullptr, nullptr, 0, 16);
     EXPECT_EQ(table.get_size(), 0u);
 }
 
-TEST_F(SeedForms, a_dump_takes_the_room_and_says_how_many_rows_it_wrote) {
+TEST_F(GpuStyleCalls, a_dump_takes_the_capacity_and_returns_the_rows_written) {
     std::size_t one = 3;
     table.insert_from_cpu(1, Keys{1, 4, 7}.data(), vals.data(), &one, 16);
     Keys out(6, -1);
@@ -74,7 +74,7 @@ TEST_F(SeedForms, a_dump_takes_the_room_and_says_how_many_rows_it_wrote) {
     EXPECT_EQ(count, 0u);
 }
 
-TEST_F(SeedForms, room_that_is_too_small_and_null_lengths_are_refused_and_nothing_is_written) {
+TEST_F(GpuStyleCalls, too_small_arrays_and_null_lengths_are_refused_before_writing) {
     table.insert(keys.data(), vals.data(), len, resource);
     Keys out(6, -1);
     count = 1;
@@ -90,7 +90,7 @@ TEST_F(SeedForms, room_that_is_too_small_and_null_lengths_are_refused_and_nothin
 
 using Lookup = MutableNvidiaHashTableOfScalarsT<Key, float>;
 
-TEST(NvidiaTable, finds_in_the_shape_of_the_keys_and_fills_in_the_default) {
+TEST(NvidiaTable, find_keeps_the_shape_of_the_keys_and_fills_in_the_default) {
     Lookup table(0, {"cpu:0", "cpu:1"});
     EXPECT_EQ(Lookup::key_dtype(), Dtype::Int64);
     EXPECT_EQ(Lookup::value_dtype(), Dtype::Float32);
