@@ -26,13 +26,13 @@ template <std::size_t Bytes>
 struct Raw {
     static constexpr std::size_t bytes() { return Bytes; }
     static std::uint64_t hash(unsigned char const* key) {
-        constexpr std::size_t whole = Bytes / 8 * 8;
+        constexpr std::size_t kWhole = Bytes / 8 * 8;
         std::uint64_t hash = Bytes;
-        for (std::size_t at = 0; at < whole; at += 8) {
+        for (std::size_t at = 0; at < kWhole; at += 8) {
             hash = step::mix_in(hash, step::load_word(key + at));
         }
-        if constexpr (whole < Bytes) {
-            hash = step::mix_in(hash, step::load_bytes(key + whole, Bytes - whole));
+        if constexpr (kWhole < Bytes) {
+            hash = step::mix_in(hash, step::load_bytes(key + kWhole, Bytes - kWhole));
         }
         return hash;
     }

@@ -43,10 +43,12 @@ void Table::finish_erase(Erasing& erasing, Bytes keys, std::size_t rows,
         },
         [&](std::size_t count) { free_.resize(held + count); },
         [&](std::size_t begin, std::size_t end, std::size_t place) {
-            std::size_t next = held + place;
+            std::uint32_t* next = free_.data() + held + place;
+            unsigned char const* const erased_here = mask;
+            std::uint32_t const* const from = buf_indices;
             for (std::size_t row = begin; row < end; ++row) {
-                if (mask[row] != 0) {
-                    free_[next++] = buf_indices[row];
+                if (erased_here[row] != 0) {
+                    *next++ = from[row];
                 }
             }
         });

@@ -105,8 +105,8 @@ public:
 /// Coordinates of 1 to 7 columns, each from kCoordMin to kCoordMax; ValueError for others.
 class TH_API PackedHashTable128 : public CoordTableBase {
 public:
-    static constexpr std::int64_t kCoordMin = -65536;
-    static constexpr std::int64_t kCoordMax = 65535;
+    static constexpr std::int64_t kCoordMin = kPacked128Min;
+    static constexpr std::int64_t kCoordMax = kPacked128Max;
 
     /// Like CoordTable, but the seed is always random.
     explicit PackedHashTable128(std::optional<Capacity> capacity, Device device = {},

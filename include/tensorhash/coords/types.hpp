@@ -8,6 +8,10 @@
 
 namespace tensorhash::coords {
 
+/// The range of the columns of PackedHashTable128.
+inline constexpr std::int64_t kPacked128Min = -65536;
+inline constexpr std::int64_t kPacked128Max = 65535;
+
 /// How `search` reads slots. Every mode gives the same result on every table, because a table is
 /// always probed the way it was filled. WarpCoop reads sixteen slots at a time.
 enum class SearchMode : int { Linear = 0, DoubleHash = 1, WarpCoop = 2 };

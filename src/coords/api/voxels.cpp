@@ -44,9 +44,9 @@ Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxel_size,
 }
 
 VoxelReduce voxel_reduce_from_name(std::string_view name) {
-    constexpr std::string_view names[] = {"first", "last", "sum", "mean", "min", "max"};
-    for (std::size_t i = 0; i < std::size(names); ++i) {
-        if (name == names[i]) return static_cast<VoxelReduce>(i);
+    constexpr std::string_view kNames[] = {"first", "last", "sum", "mean", "min", "max"};
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+        if (name == kNames[i]) return static_cast<VoxelReduce>(i);
     }
     throw ValueError("reduce: expected first, last, sum, mean, min or max, got \"" +
                      std::string(name) + "\"");

@@ -94,7 +94,7 @@ Points to_points(Tensor const& tensor, std::string const& argument) {
 }
 
 Tensor to_batch(Tensor const& batch, std::string const& argument) {
-    Tensor const source = batch.contiguous();
+    Tensor source = batch.contiguous();
     if (source.dtype() == Dtype::Int64) return source;
     Tensor wide = Tensor::empty(batch.shape(), Dtype::Int64);
     auto const to = wide.as_mutable<std::int64_t>();

@@ -9,6 +9,8 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/scan.hpp"
+#include "tensorhash/coords/packed_key.hpp"
+#include "tensorhash/coords/types.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -47,7 +49,7 @@ Limits limits_of(RowRange range, std::uint32_t column) noexcept {
         case RowRange::Packed64:
             return column == 0 ? Limits{0, kBatchMax} : Limits{kCoordMin, kCoordMax};
         case RowRange::Packed128:
-            return {PackedHashTable128::kCoordMin, PackedHashTable128::kCoordMax};
+            return {kPacked128Min, kPacked128Max};
         case RowRange::Int32:
             break;
     }
