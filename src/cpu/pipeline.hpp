@@ -54,6 +54,9 @@ struct RowWork {
     Step step;
     Finish finish;
 };
+// clang 16 does not deduce the arguments of an aggregate by itself.
+template <class HashAt, class HalfWay, class Step, class Finish>
+RowWork(HashAt, HalfWay, Step, Finish) -> RowWork<HashAt, HalfWay, Step, Finish>;
 
 /// Runs the rows [begin, end) through the index's buckets.
 template <bool ForWrite, class Index, class Work>

@@ -84,7 +84,7 @@ TEST(RankRouting, the_rank_hash_is_independent_of_the_table_hash) {
     // copy cannot drift.
     std::int64_t const frozen[] = {5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7};
     for (std::int64_t key = 0; key < 12; ++key) EXPECT_EQ(rank_of(key, 8), frozen[key]);
-    for (std::uint64_t ranks : {2, 3, 4, 64}) {
+    for (std::uint64_t ranks : {2u, 3u, 4u, 64u}) {
         // If the hashes were related, the keys of one rank would crowd a part of its table.
         // `others` is the unfiltered sequence.
         for (std::int64_t stride : {std::int64_t{1}, std::int64_t{16}, std::int64_t{1} << 32}) {
