@@ -83,6 +83,8 @@ bool read_type(std::string_view word, Type& type) {
     return true;
 }
 
+std::string declared_name(std::string_view declaration) { return read_variable(declaration).name; }
+
 void Names::declare_registers(std::string_view directive) {
     std::vector<std::string> const words = words_of(directive);
     Type type;
@@ -129,6 +131,10 @@ std::uint32_t Names::named(std::string const& name) {
     }
     if (auto const found = variables_.find(name); found != variables_.end()) {
         return constant(found->second);
+    }
+    if (auto const found = module_shared_.find(name); found != module_shared_.end()) {
+        declare_variable(found->second, kernel_.shared_bytes);
+        return constant(variables_.at(name));
     }
     throw PtxError("unknown operand \"" + name + "\"");
 }

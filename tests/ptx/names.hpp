@@ -14,10 +14,20 @@ namespace th_ptx {
 /// The words that describe a type, such as "u32" or "pred". Returns false if it is none.
 bool read_type(std::string_view word, Type& type);
 
+/// Declarations of shared memory outside of kernels, by name. Each kernel that uses one has its
+/// own.
+using ModuleShared = std::unordered_map<std::string, std::string>;
+
+/// The name in a declaration such as ".shared .align 8 .b8 name[88]".
+std::string declared_name(std::string_view declaration);
+
 /// One kernel's names. Throws PtxError, without a line, for names that it does not know.
 class Names {
 public:
-    explicit Names(Kernel& kernel) : kernel_(kernel) { open_scope(); }
+    Names(Kernel& kernel, ModuleShared const& module_shared)
+        : kernel_(kernel), module_shared_(module_shared) {
+        open_scope();
+    }
 
     void open_scope() { scopes_.emplace_back(); }
     void close_scope() { scopes_.pop_back(); }
@@ -39,6 +49,7 @@ private:
     std::uint32_t named(std::string const& name);
 
     Kernel& kernel_;
+    ModuleShared const& module_shared_;
     std::vector<std::unordered_map<std::string, std::uint32_t>> scopes_;
     std::unordered_map<std::string, std::uint32_t> variables_;  // offsets in their spaces
     std::unordered_map<std::uint64_t, std::uint32_t> constants_;

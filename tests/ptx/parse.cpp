@@ -20,7 +20,8 @@ namespace {
 
 class KernelParser {
 public:
-    explicit KernelParser(std::string name) {
+    KernelParser(std::string name, ModuleShared const& module_shared)
+        : names_(kernel_, module_shared) {
         kernel_.name = std::move(name);
         kernel_.specials.fill(kNoRegister);
     }
@@ -124,7 +125,7 @@ private:
     }
 
     Kernel kernel_;
-    Names names_{kernel_};
+    Names names_;
     std::string last_label_;
     std::unordered_map<std::string, std::uint32_t> labels_;
     std::unordered_map<std::string, std::vector<std::string>> tables_;
@@ -144,10 +145,10 @@ std::string body_of(std::string const& mangled) {
 }
 
 /// After ".entry": name, parameters, tuning directives, body.
-void read_kernel(Cursor& cursor, Program& program) {
+void read_kernel(Cursor& cursor, ModuleShared const& module_shared, Program& program) {
     std::uint32_t const line = cursor.line();
     std::string const name(trimmed(cursor.take_until("(")));
-    KernelParser parser(body_of(name));
+    KernelParser parser(body_of(name), module_shared);
     parser.read_parameters(cursor.take_until(")"));
     cursor.take_until("{");  // .maxntid and the like do not change the result
     auto const [at, is_new] = program.try_emplace(body_of(name), parser.read_body(cursor));
@@ -160,13 +161,17 @@ Program parse(std::string_view raw) {
     std::string const text = without_comments(raw);
     Cursor cursor(text);
     Program program;
+    ModuleShared module_shared;
     for (cursor.skip_space(); !cursor.at_end(); cursor.skip_space()) {
         std::uint32_t const line = cursor.line();
         std::string const word(trimmed(cursor.take_until(" \t\n")));
         if (word == ".version" || word == ".target" || word == ".address_size") {
             cursor.take_until("\n");
         } else if (word == ".entry") {
-            read_kernel(cursor, program);
+            read_kernel(cursor, module_shared, program);
+        } else if (word == ".shared") {
+            std::string const declaration(cursor.take_until(";"));
+            module_shared[declared_name(declaration)] = declaration;
         } else if (word != ".visible" && word != ".weak") {
             fail(line, "expected a kernel, got " + word +
                            ": functions and variables of a module are not supported");

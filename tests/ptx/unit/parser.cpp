@@ -56,6 +56,18 @@ TEST(PtxParser, ParametersAndVariablesAreAligned) {
     EXPECT_EQ(kernel.local_bytes, 40u);
 }
 
+TEST(PtxParser, KernelsHaveTheirOwnCopyOfTheModulesSharedMemory) {
+    std::string const text = R"(.shared .align 8 .b8 big[64];
+.shared .align 4 .b8 small[4];
+.entry one(.param .u32 a) { st.shared.u32 [big+60], 1; st.shared.u32 [big], 1; ret; }
+.entry both(.param .u32 a) { st.shared.u32 [small], 1; st.shared.u32 [big], 1; ret; }
+.entry none(.param .u32 a) { ret; })";
+    Program const program = parse(text);
+    EXPECT_EQ(program.at("one").shared_bytes, 64u);
+    EXPECT_EQ(program.at("both").shared_bytes, 72u);
+    EXPECT_EQ(program.at("none").shared_bytes, 0u);
+}
+
 TEST(PtxParser, KernelsThatRunABodyHaveItsName) {
     std::string const text =
         ".visible .entry _ZN4cuda3runIN6device8FindRowsEEEvT_(.param .u32 a) { ret; }";
