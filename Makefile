@@ -9,10 +9,10 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
+test_steps := test-setup test-lint test-cpp test-device test-cuda test-install test-wheel test-python test-tensorflow \
               test-examples test-asan test-tsan test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
+release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
                  test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
                  bench-regress
 
@@ -136,10 +136,23 @@ test-subproject:  ## tensorhash as part of another CMake project, and as a stati
 	@tools/setup
 	@tools/test-subproject
 
-test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present)
-	@tools/setup
-	$(call step,"CUDA: the engine's steps compile for sm_80 and sm_90")
+test-device:  ## kernel bodies on the fiber emulator, against the oracle; no GPU
+	@tools/setup cpp device
+	$(call step,"device: kernel bodies on fibers")
+	@tools/test-device
+
+test-device-in-full:  ## the same with 50 seeds
+	@tools/setup cpp device
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-device
+
+test-cuda:  ## steps and kernel bodies compile with nvcc for two architectures, within their registers; no GPU
+	@tools/setup cuda
+	$(call step,"CUDA: steps and kernel bodies compile for sm_80 and sm_90")
 	@tools/test-cuda-compile
+
+test-cuda-all:  ## the same for all six architectures
+	@tools/setup cuda
+	@tools/test-cuda-compile --all
 
 test-install:  ## cmake --install, then a C++ and a C project that use it
 	@tools/setup cpp
