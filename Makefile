@@ -9,14 +9,14 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-cuda-compile test-ptx test-install test-wheel test-python \
-              test-tensorflow test-examples test-asan test-tsan test-workflow
+test_steps := test-setup test-lint test-cpp test-device test-cuda test-install test-wheel test-python test-tensorflow \
+              test-examples test-asan test-tsan test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full test-python-in-full \
-                 test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers \
-                 test-arm mutants bench-regress
+release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds \
+                 test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
+                 test-open3d test-compilers test-arm mutants bench-regress
 
-.PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
+.PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean test-ptx $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
@@ -136,19 +136,30 @@ test-subproject:  ## tensorhash as part of another CMake project, and as a stati
 	@tools/setup
 	@tools/test-subproject
 
-test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present)
-	@tools/setup
-	$(call step,"CUDA: the engine's steps compile for sm_80 and sm_90")
-	@tools/test-cuda-compile
-
-test-ptx:  ## device code as PTX (clang 22), interpreted with a race detector
-	@tools/setup ptx
-	$(call step,"PTX: device code, interpreted with a race detector")
+test-device:  ## kernel bodies against the oracle: on fibers, and as PTX with a race detector; no GPU
+	@tools/setup cpp device
+	$(call step,"device: kernel bodies on fibers")
+	@tools/test-device
+	$(call step,"device: kernel bodies as PTX")
 	@tools/test-ptx
 
-test-ptx-in-full:  ## the same with 50 seeds
-	@tools/setup ptx
+test-device-in-full:  ## the same with 50 seeds
+	@tools/setup cpp device
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-device
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-ptx
+
+test-cuda:  ## steps and kernel bodies compile with nvcc for two architectures, within their registers; no GPU
+	@tools/setup cuda
+	$(call step,"CUDA: steps and kernel bodies compile for sm_80 and sm_90")
+	@tools/test-cuda-compile
+
+test-cuda-all:  ## the same for all six architectures
+	@tools/setup cuda
+	@tools/test-cuda-compile --all
+
+test-ptx:  ## the PTX part of test-device alone
+	@tools/setup cpp device
+	@tools/test-ptx
 
 test-install:  ## cmake --install, then a C++ and a C project that use it
 	@tools/setup cpp

@@ -16,7 +16,8 @@ bool releases(Instruction const& in) {
 
 }  // namespace
 
-void Races::begin(std::uint32_t blocks, std::uint32_t block_size) {
+void Races::begin(std::string const& kernel, std::uint32_t blocks, std::uint32_t block_size) {
+    kernel_ = kernel;
     std::uint32_t const threads = blocks * block_size;
     ++launch_;
     block_size_ = block_size;
@@ -64,7 +65,8 @@ bool Races::morally_strong(Epoch const& earlier, Access const& later) const {
 
 void Races::judge(Epoch const& earlier, Access const& later) {
     if (happened_before(earlier, later.thread) || morally_strong(earlier, later)) return;
-    found_.insert(earlier.instruction->where() + " and " + later.instruction->where());
+    found_.insert(kernel_ + ": " + earlier.instruction->where() + " and " +
+                  later.instruction->where());
 }
 
 void Races::read(Access const& access) {

@@ -22,7 +22,7 @@ public:
     explicit Races(std::size_t bytes) : bytes_(bytes), pages_(bytes / kPage + 1) {}
 
     /// A launch begins. Everything before it has happened.
-    void begin(std::uint32_t blocks, std::uint32_t block_size);
+    void begin(std::string const& kernel, std::uint32_t blocks, std::uint32_t block_size);
 
     /// One scalar access. A vector is several of them.
     struct Access {
@@ -90,6 +90,7 @@ private:
     std::vector<Clock> fenced_;    // its clock at its last fence
     std::vector<Clock> observed_;  // what its next fence will make it know
     std::unordered_map<std::size_t, Released> released_;
+    std::string kernel_;
     std::uint32_t launch_ = 0;
     std::uint32_t block_size_ = 1;
     std::set<std::string> found_;

@@ -15,8 +15,9 @@ std::string const kSecondGoesToB = "setp.ne.u32 %p1, %r1, 0; @%p1 bra B;\n";
 TEST(PtxRaces, TwoPlainWritesRace) {
     auto const races = races_of("st.global.u32 [%rd1], %r1; ret;", kOneBlock);
     ASSERT_EQ(races.size(), 1u);
-    EXPECT_EQ(*races.begin(),
-              "line 19: [st.global.u32 [%rd1], %r1] and line 19: [st.global.u32 [%rd1], %r1]");
+    EXPECT_EQ(
+        *races.begin(),
+        "small: line 19: [st.global.u32 [%rd1], %r1] and line 19: [st.global.u32 [%rd1], %r1]");
 }
 
 TEST(PtxRaces, APlainReadRacesWithAWrite) {
