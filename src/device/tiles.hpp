@@ -61,8 +61,7 @@ public:
     using Lanes = Tile<N>;
 
     TH_STEP explicit TileWords(void const* bucket) {
-        auto const* const words =
-            static_cast<std::uint64_t const*>(bucket) + Lanes::rank() * kEach;
+        auto const* const words = static_cast<std::uint64_t const*>(bucket) + Lanes::rank() * kEach;
         if constexpr (kEach == 1) {
             words_[0] = Access::load(words);
         } else {
