@@ -15,33 +15,28 @@
 #define TH_FOR_EACH_READER(Use) \
     Use(Narrow8) Use(Narrow4) Use(NarrowAny) Use(Wide12) Use(Wide16) Use(WideAny)
 
-#define TH_BODIES_OF_READER(Use, Reader)    \
-    Use(FindRows<step::Reader>)             \
-    Use(FindRowsByTile<step::Reader, 4>)    \
-    Use(FindRowsByTile<step::Reader, 8>)    \
-    Use(ClaimRows<step::Reader>)            \
-    Use(ClaimRowsByTile<step::Reader, 4>)   \
-    Use(ClaimRowsByTile<step::Reader, 8>)   \
-    Use(SettleRows<step::Reader>)           \
-    Use(PublishRows<step::Reader>)          \
-    Use(MarkRows<step::Reader>)             \
-    Use(ReleaseRows<step::Reader>)          \
-    Use(PlaceLive<step::Reader>)
+#define TH_BODIES_OF_READER(Use, Reader)                                                \
+    Use(FindRows<step::Reader>) Use(FindRowsByTile<step::Reader, 4>)                    \
+        Use(FindRowsByTile<step::Reader, 8>) Use(ClaimRows<step::Reader>)               \
+            Use(ClaimRowsByTile<step::Reader, 4>) Use(ClaimRowsByTile<step::Reader, 8>) \
+                Use(SettleRows<step::Reader>) Use(PublishRows<step::Reader>)            \
+                    Use(MarkRows<step::Reader>) Use(ReleaseRows<step::Reader>)          \
+                        Use(ReleaseClaims<step::Reader>) Use(PlaceLive<step::Reader>)
 
 // Wide slots and their tickets are claimed at once, so no wide row joins late.
-#define TH_NARROW_BODIES(Use)        \
-    Use(JoinLateRows<step::Narrow8>) \
-    Use(JoinLateRows<step::Narrow4>) \
-    Use(JoinLateRows<step::NarrowAny>)
+#define TH_NARROW_BODIES(Use)                                         \
+    Use(JoinLateRows<step::Narrow8>) Use(JoinLateRows<step::Narrow4>) \
+        Use(JoinLateRows<step::NarrowAny>)
 
-#define TH_TABLE_BODIES(Use)                                                              \
-    Use(CountMissing) Use(FinishRows) Use(FinishInsert) Use(ForgetClaims) Use(ClearLive)   \
-    Use(PushFreed) Use(FinishErase) Use(FinishRebuild) Use(ScanCounts<std::uint32_t>)     \
-    Use(ScanCounts<std::uint64_t>) Use(CountChosen<IsLive>) Use(ListChosen<IsLive>)       \
-    Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows)     \
-    Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
+#define TH_TABLE_BODIES(Use)                                                                      \
+    Use(CountMissing) Use(FinishRows) Use(FinishInsert) Use(ForgetClaims) Use(ClearLive)          \
+        Use(PushFreed) Use(FinishErase) Use(FinishRebuild) Use(ScanCounts<std::uint32_t>)         \
+            Use(ScanCounts<std::uint64_t>) Use(CountChosen<IsLive>) Use(ListChosen<IsLive>)       \
+                Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
+                    Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
+                        Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
 
-#define TH_JOINS(Use, Body, Type)    \
+#define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)
 
 #define TH_JOIN_BODIES(Use)                          \
@@ -59,6 +54,6 @@
     TH_JOINS(Use, JoinInOrder, Plain<float>)         \
     TH_JOINS(Use, JoinInOrder, Plain<double>)
 
-#define TH_COORD_BODIES(Use)                                                              \
+#define TH_COORD_BODIES(Use)                                                                  \
     Use(ClearFlat) Use(ClaimFlat) Use(FindFlat) Use(FindFlatByTile<4>) Use(FindFlatByTile<8>) \
-    Use(ToCells) Use(CoarseMasks) Use(ProbeOffsets) Use(WritePairs) Use(WriteOffsets)
+        Use(ToCells) Use(CoarseMasks) Use(ProbeOffsets) Use(WritePairs) Use(WriteOffsets)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/array.hpp"
+#include "device/column.hpp"
 #include "device/index.hpp"
 #include "device/queue.hpp"
 #include "device/state.hpp"
@@ -30,7 +31,7 @@ public:
     /// Memory that has a size per buffer row.
     struct Buffers {
         std::uint64_t capacity;
-        Array<Queue, unsigned char> keys;
+        Column<Queue> keys;
         Array<Queue, std::uint32_t> live;
         Array<Queue, std::uint32_t> free;
     };
@@ -42,9 +43,9 @@ public:
         Array<Queue, std::uint32_t> counts;
         std::optional<TableIndex> claimed_in;   // has the claims if the table's index is too small
         std::optional<TableIndex> replacement;  // the right size for the new capacity, still empty
-        std::optional<Buffers> buffers;           // of the new capacity
-        std::uint64_t capacity = 0;               // after the insert
-        std::uint64_t claimed = 0;                // new keys, if the host had to ask, else rows
+        std::optional<Buffers> buffers;         // of the new capacity
+        std::uint64_t capacity = 0;             // after the insert
+        std::uint64_t claimed = 0;              // new keys, if the host had to ask, else rows
     };
 
     Core(Queue& queue, step::KeyFormat format, std::uint64_t capacity, std::uint64_t seed)
@@ -54,7 +55,7 @@ public:
 
     std::uint64_t capacity() const noexcept { return buffers_.capacity; }
     Buffers const& buffers() const noexcept { return buffers_; }
-    TableIndex& index() noexcept { return index_; }
+    TableIndex const& index() const noexcept { return index_; }
     State* state() const noexcept { return state_.data(); }
 
     /// Reads the state back: the one thing that waits. Throws CorruptTable if a probe had no end.
@@ -110,9 +111,9 @@ public:
         std::uint32_t const rows = insertion.rows;
         index_.publish(keys_data(), batch, state(), buffers_.free.data(), insertion.counts.data(),
                        rows);
-        queue_->launch(rows, FinishRows{batch, state(), keys_data(), buffers_.live.data(),
-                                        format_.bytes,
-                                        piece_of(format_.bytes, batch.keys, keys_data()), rows});
+        queue_->launch(rows,
+                       FinishRows{batch, state(), keys_data(), buffers_.live.data(), format_.bytes,
+                                  piece_of(format_.bytes, batch.keys, keys_data()), rows});
         queue_->launch(1, FinishInsert{state()});
         most_top_ += insertion.claimed;
         most_occupied_ += insertion.claimed;
@@ -121,18 +122,117 @@ public:
         }
     }
 
-    void erase(unsigned char const* keys, std::uint32_t rows, unsigned char* mask) {
-        Array<Queue, std::uint32_t> positions(*queue_, rows);
-        Array<Queue, std::uint32_t> indices(*queue_, rows);
-        Array<Queue, std::uint32_t> counts(*queue_, segments_of(rows));
-        BatchView const batch{keys, 0, positions.data(), indices.data(), mask};
+    /// Memory to erase a batch.
+    struct Erasing {
+        BatchView batch;
+        std::uint32_t rows = 0;
+        Array<Queue, std::uint32_t> positions;
+        Array<Queue, std::uint32_t> indices;
+        Array<Queue, std::uint32_t> counts;
+    };
+    Erasing prepare_erase(unsigned char const* keys, std::uint32_t rows,
+                          unsigned char* mask) const {
+        Erasing erasing;
+        erasing.rows = rows;
+        erasing.positions = {*queue_, rows};
+        erasing.indices = {*queue_, rows};
+        erasing.counts = {*queue_, segments_of(rows)};
+        erasing.batch = {keys, 0, erasing.positions.data(), erasing.indices.data(), mask};
+        return erasing;
+    }
+    void finish_erase(Erasing const& erasing) noexcept {
+        BatchView const& batch = erasing.batch;
+        std::uint32_t const rows = erasing.rows;
+        std::uint32_t* const counts = erasing.counts.data();
         index_.find(keys_data(), batch, state(), rows);
         queue_->launch(rows, ClearLive{batch, state(), buffers_.live.data(), rows});
-        index_.release(keys_data(), batch, state(), counts.data(), rows);
-        queue_->scan(counts.data(), counts.size(), static_cast<std::uint32_t*>(nullptr));
-        queue_->launch(rows,
-                       PushFreed{batch, state(), counts.data(), buffers_.free.data(), rows});
+        index_.release(keys_data(), batch, state(), counts, rows);
+        queue_->scan(counts, erasing.counts.size(), static_cast<std::uint32_t*>(nullptr));
+        queue_->launch(rows, PushFreed{batch, state(), counts, buffers_.free.data(), rows});
         queue_->launch(1, FinishErase{state()});
+    }
+    void erase(unsigned char const* keys, std::uint32_t rows, unsigned char* mask) {
+        finish_erase(prepare_erase(keys, rows, mask));
+    }
+
+    /// Undoes prepare_insert().
+    void cancel(Insertion&& insertion) noexcept {
+        if (!insertion.claimed_in) {
+            index_.release_claims(keys_data(), insertion.batch, state(), insertion.rows);
+        }
+        queue_->launch(1, ForgetClaims{state()});
+    }
+
+    /// Memory for a larger capacity; nothing changes yet.
+    struct Growth {
+        std::optional<Buffers> buffers;
+        std::optional<TableIndex> index;  // still empty
+    };
+    Growth prepare_reserve(std::uint64_t larger) const {
+        Growth growth;
+        if (larger > capacity()) {
+            growth.buffers = make_buffers(larger);
+            std::uint64_t const buckets = buckets_for(format_, larger);
+            if (buckets != index_.buckets()) {
+                growth.index.emplace(*queue_, format_, buckets, index_.seed());
+            }
+        }
+        return growth;
+    }
+    void finish_reserve(Growth&& growth) noexcept {
+        if (growth.buffers) {
+            adopt(std::move(*growth.buffers));
+        }
+        if (growth.index) {
+            replace_index(std::move(*growth.index));
+        }
+    }
+
+    /// Takes buffers and an empty index for `entries` live entries without gaps.
+    void finish_compact(Buffers&& moved, TableIndex&& empty, std::uint64_t entries) noexcept {
+        buffers_ = std::move(moved);
+        queue_->launch(1, FinishCompact{state()});
+        most_top_ = entries;
+        queue_->launch((entries + 31) / 32, SetLive{state(), buffers_.live.data()});
+        replace_index(std::move(empty));
+    }
+
+    /// Takes what a CPU table had: keys are in the buffers, `live` and `free` too.
+    void restore(std::uint32_t top, std::uint32_t free) {
+        State restored{};
+        restored.top = top;
+        restored.free = free;
+        queue_->copy(state_.data(), &restored, sizeof restored, Copy::In);
+        index_.clear();
+        most_top_ = top;
+        index_.place(keys_data(), buffers_.live.data(), state(), top);
+        queue_->launch(1, FinishRebuild{state()});
+        most_occupied_ = top;
+    }
+
+    /// Becomes a copy of a table with the same format and capacity.
+    void copy_from(Core const& other) {
+        other.buffers_.keys.copy_to(buffers_.keys);
+        auto const copy = [&](auto const& to, auto const& from) {
+            queue_->copy(to.data(), from.data(), from.bytes(), Copy::Within);
+        };
+        copy(buffers_.live, other.buffers_.live);
+        copy(buffers_.free, other.buffers_.free);
+        copy(state_, other.state_);
+        index_.copy_from(other.index_);
+        most_top_ = other.most_top_;
+        most_occupied_ = other.most_occupied_;
+    }
+
+    /// Live entries are below this. Known without asking.
+    std::uint64_t most_top() const noexcept { return most_top_; }
+    Buffers make_buffers(std::uint64_t capacity) const {
+        using Words = Array<Queue, std::uint32_t>;
+        return {capacity, Column<Queue>(*queue_, format_.bytes, capacity),
+                Words::zeros(*queue_, (capacity + 31) / 32), Words::zeros(*queue_, capacity)};
+    }
+    TableIndex make_index(std::uint64_t capacity) const {
+        return {*queue_, format_, buckets_for(format_, capacity), index_.seed()};
     }
 
     void clear() noexcept {
@@ -145,13 +245,6 @@ public:
 
 private:
     unsigned char* keys_data() const noexcept { return buffers_.keys.data(); }
-
-    Buffers make_buffers(std::uint64_t capacity) const {
-        using Words = Array<Queue, std::uint32_t>;
-        return {capacity,
-                Array<Queue, unsigned char>::zeros(*queue_, capacity * format_.bytes),
-                Words::zeros(*queue_, (capacity + 31) / 32), Words::zeros(*queue_, capacity)};
-    }
 
     bool fits(std::uint64_t added, std::uint64_t free) const {
         std::uint64_t const fresh = added - std::min(added, free);
@@ -189,12 +282,13 @@ private:
     void claim_beside(Insertion& insertion) {
         std::uint64_t const entries = now_.top - now_.free;
         TableIndex beside(*queue_, format_, buckets_for(format_, entries + missing_),
-                            index_.seed());
+                          index_.seed());
         beside.place(keys_data(), buffers_.live.data(), state(), now_.top);
         beside.claim(keys_data(), insertion.batch, state(), insertion.rows);
         std::uint64_t const claimed = read_state().claimed;
         try {
-            std::uint64_t const needed = now_.top + claimed - std::min<std::uint64_t>(claimed, now_.free);
+            std::uint64_t const needed =
+                now_.top + claimed - std::min<std::uint64_t>(claimed, now_.free);
             grow(insertion, needed, beside.buckets());
         } catch (...) {
             queue_->launch(1, ForgetClaims{state()});
@@ -221,7 +315,7 @@ private:
 
     /// Copies the entries to larger buffers and takes them.
     void adopt(Buffers&& larger) noexcept {
-        queue_->copy(larger.keys.data(), keys_data(), buffers_.keys.bytes(), Copy::Within);
+        buffers_.keys.copy_to(larger.keys);
         queue_->copy(larger.live.data(), buffers_.live.data(), buffers_.live.bytes(), Copy::Within);
         queue_->copy(larger.free.data(), buffers_.free.data(), buffers_.free.bytes(), Copy::Within);
         buffers_ = std::move(larger);

@@ -91,6 +91,30 @@ struct ReleaseRows {
     }
 };
 
+/// Undoes the claims of a batch that will not be finished: each new key's earliest row releases it.
+template <class Reader>
+struct ReleaseClaims {
+    using Shared = NoShared;
+    IndexView view;
+    BatchView batch;
+    State* state;
+    std::uint32_t rows;
+
+    TH_STEP void operator()(NoShared&) const {
+        typename step::IndexOf<Reader, step::Shared>::type const index(view);
+        BatchView const b = with_base(batch, state);
+        std::uint32_t to_erased = 0;
+        for_rows(rows, [&](std::uint64_t row) {
+            if (step::holds_claim(index, b, row)) {
+                auto const released = step::release(index, b.positions[row]);
+                to_erased += released == step::Released::ToErased ? 1 : 0;
+            }
+        });
+        // Slots that were empty before the claims may be erased now.
+        add_over_warp(&state->occupied, to_erased);
+    }
+};
+
 /// Pushes the freed indices in row order.
 struct PushFreed {
     using Shared = NoShared;

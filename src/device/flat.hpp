@@ -77,8 +77,8 @@ struct ClaimFlat {
 TH_STEP std::uint32_t find_flat(FlatView const& table, std::uint64_t key) {
     std::uint32_t const start = step::flat_start(table, key);
     return key == step::kEmptyKey ? step::kNoRow
-           : table.double_hash   ? step::flat_find(table, key, start)
-                                 : step::flat_find_buckets<1>(table, key, start);
+           : table.double_hash    ? step::flat_find(table, key, start)
+                                  : step::flat_find_buckets<1>(table, key, start);
 }
 
 struct FindFlat {

@@ -1,6 +1,7 @@
 // What a kernel body may ask of the machine that runs it: its place in the grid, a tile of lanes,
 // the barrier of its block. With counters.hpp the only header of the bodies that contains CUDA's
-// words. A body runs on a GPU, as interpreted PTX, or on a host whose program defines host_grid.hpp.
+// words. A body runs on a GPU, as interpreted PTX, or on a host whose program defines
+// host_grid.hpp.
 #pragma once
 
 #include <cstdint>
@@ -92,11 +93,10 @@ struct Tile {
         if constexpr (N == 1) {
             return value;
         } else {
-            return TH_ON_GRID(
-                __shfl_sync(mask(), value, static_cast<int>(first_lane() + from)),
-                __nvvm_shfl_sync_idx_i32(mask(), static_cast<int>(value),
-                                         static_cast<int>(first_lane() + from), 31),
-                host::shuffle(mask(), value, first_lane() + from));
+            return TH_ON_GRID(__shfl_sync(mask(), value, static_cast<int>(first_lane() + from)),
+                              __nvvm_shfl_sync_idx_i32(mask(), static_cast<int>(value),
+                                                       static_cast<int>(first_lane() + from), 31),
+                              host::shuffle(mask(), value, first_lane() + from));
         }
     }
     TH_STEP static std::uint64_t shuffle(std::uint64_t value, std::uint32_t from) {

@@ -7,6 +7,7 @@
 #include "device/erase.hpp"
 #include "device/find.hpp"
 #include "device/insert.hpp"
+#include "device/queue.hpp"
 #include "device/readers.hpp"
 #include "device/rebuild.hpp"
 #include "device/sizes.hpp"
@@ -76,6 +77,15 @@ public:
         });
     }
 
+    /// Undoes the claims of a batch.
+    void release_claims(unsigned char const* key_buffer, BatchView const& batch, State* state,
+                        std::uint32_t rows) {
+        with_reader(format_, [&](auto tag) {
+            using Reader = typename decltype(tag)::type;
+            queue_->launch(rows, ReleaseClaims<Reader>{view(key_buffer), batch, state, rows});
+        });
+    }
+
     /// Releases the slots of the located rows. Counts them per segment.
     void release(unsigned char const* key_buffer, BatchView const& batch, State* state,
                  std::uint32_t* counts, std::uint32_t rows) {
@@ -94,6 +104,13 @@ public:
             using Reader = typename decltype(tag)::type;
             queue_->launch(most_top, PlaceLive<Reader>{view(key_buffer), live, state});
         });
+    }
+
+    /// Becomes a copy of an index with the same number of buckets.
+    void copy_from(Index const& other) {
+        seed_ = other.seed_;
+        secret_ = other.secret_;
+        queue_->copy(buckets_.data(), other.buckets_.data(), buckets_.bytes(), Copy::Within);
     }
 
 private:

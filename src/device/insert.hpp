@@ -142,8 +142,7 @@ struct PublishRows {
         BatchView const b = with_base(batch, state);
         std::uint32_t const reusable = state->free;
         rank_segments(
-            rows, ranks,
-            [&](std::uint64_t row, bool is_row) { return is_row && b.mask[row] != 0; },
+            rows, ranks, [&](std::uint64_t row, bool is_row) { return is_row && b.mask[row] != 0; },
             [&](std::uint64_t row, std::uint32_t rank) {
                 bool const reuses = rank < reusable;
                 step::publish(index, b, row,
@@ -233,7 +232,7 @@ struct FinishInsert {
     }
 };
 
-/// One thread: a batch that failed leaves no trace in the state.
+/// One thread: a batch that failed leaves no claims in the state.
 struct ForgetClaims {
     using Shared = NoShared;
     State* state;

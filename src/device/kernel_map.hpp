@@ -1,5 +1,5 @@
-// Bodies of kernel maps: probe and count, scan, write. Flat, or pruned by the coarse cells that hold
-// anything. The host reads the offsets of the groups once, to size the result.
+// Bodies of kernel maps: probe and count, scan, write. Flat, or pruned by the coarse cells that
+// hold anything. The host reads the offsets of the groups once, to size the result.
 #pragma once
 
 #include "device/flat.hpp"
@@ -7,8 +7,8 @@
 
 namespace tensorhash::device {
 
-/// Queries times offsets. A segment never reaches into the next offset, so pairs come out grouped by
-/// offset, ascending by query.
+/// Queries times offsets. A segment never reaches into the next offset, so pairs come out grouped
+/// by offset, ascending by query.
 struct PairGrid {
     std::uint32_t rows;     // queries
     std::uint32_t offsets;  // of the kernel
@@ -44,9 +44,8 @@ struct ToCells {
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        for_rows(rows * 4, [&](std::uint64_t i) {
-            cells[i] = i % 4 == 0 ? coords[i] : coords[i] >> bits;
-        });
+        for_rows(rows * 4,
+                 [&](std::uint64_t i) { cells[i] = i % 4 == 0 ? coords[i] : coords[i] >> bits; });
     }
 };
 
@@ -86,7 +85,7 @@ struct ProbeOffsets {
     std::int32_t const* queries;  // [rows, 4]
     std::int32_t const* offsets;  // [offsets, 4]
     std::int32_t scale[4];        // of the queries
-    std::uint32_t const* masks;   // null: no coarse cells. Else the kernel reaches one cell at most.
+    std::uint32_t const* masks;  // null: no coarse cells. Else the kernel reaches one cell at most.
     std::uint32_t bits;
     std::uint32_t* found;
     std::uint64_t* counts;  // [segments]

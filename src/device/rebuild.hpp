@@ -40,4 +40,32 @@ struct FinishRebuild {
     }
 };
 
+/// One thread: the entries have moved together, so no index below the top is free.
+struct FinishCompact {
+    using Shared = NoShared;
+    State* state;
+
+    TH_STEP void operator()(NoShared&) const {
+        if (Thread::in_grid() == 0) {
+            state->top -= state->free;
+            state->free = 0;
+        }
+    }
+};
+
+/// Sets the live bits of [0, top) and clears the rest of the last word. One thread per word.
+struct SetLive {
+    using Shared = NoShared;
+    State const* state;
+    std::uint32_t* live;
+
+    TH_STEP void operator()(NoShared&) const {
+        std::uint32_t const top = state->top;
+        for_rows((top + 31) / 32, [&](std::uint64_t word) {
+            std::uint32_t const left = top - static_cast<std::uint32_t>(word) * 32;
+            live[word] = left >= 32 ? ~0u : (1u << left) - 1;
+        });
+    }
+};
+
 }  // namespace tensorhash::device

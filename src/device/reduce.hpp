@@ -17,8 +17,8 @@ namespace tensorhash::device {
 /// What both kinds of bodies take. Rows with a set mask are already stored.
 template <class Stored>
 struct Joined {
-    Stored* stored;        // [capacity, elements]
-    Stored const* values;  // [rows, elements]
+    Stored* stored;              // [capacity, elements]
+    Stored const* values;        // [rows, elements]
     std::uint32_t const* order;  // row i has row order[i] of the values; null: row i
     unsigned char const* mask;   // [rows]
     std::uint32_t elements;      // per row

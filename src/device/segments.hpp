@@ -164,4 +164,22 @@ struct ListChosen {
     }
 };
 
+/// Writes the rank of each chosen row to out[row]; other rows keep what they have.
+template <class Choice>
+struct RankChosen {
+    using Shared = NoShared;
+    Choice choice;
+    std::uint64_t rows;
+    std::uint32_t const* ranks;
+    std::int32_t* out;  // [rows]
+
+    TH_STEP void operator()(NoShared&) const {
+        rank_segments(
+            rows, ranks, [&](std::uint64_t row, bool is_row) { return is_row && choice(row); },
+            [&](std::uint64_t row, std::uint32_t rank) {
+                out[row] = static_cast<std::int32_t>(rank);
+            });
+    }
+};
+
 }  // namespace tensorhash::device

@@ -42,7 +42,7 @@ struct ScatterRows {
     unsigned char* to;
     std::uint32_t const* indices;
     unsigned char const* mask;
-    unsigned char const* from;    // null: zeros
+    unsigned char const* from;   // null: zeros
     std::uint32_t const* order;  // null: row i
     PieceGrid grid;
 
@@ -86,6 +86,17 @@ struct CopyStrided {
             }
             copy_row(to + element * element_bytes, from + offset, element_bytes, piece);
         });
+    }
+};
+
+/// Writes 0, 1, 2 and so on.
+struct SequenceRows {
+    using Shared = NoShared;
+    std::uint32_t* out;
+    std::uint32_t rows;
+
+    TH_STEP void operator()(NoShared&) const {
+        for_rows(rows, [&](std::uint64_t row) { out[row] = static_cast<std::uint32_t>(row); });
     }
 };
 

@@ -31,7 +31,7 @@ def short_name(symbol: str) -> str:
     """The body's own name, as bodies.hpp writes it."""
     demangled = subprocess.run(["c++filt", symbol], capture_output=True, text=True, check=True)
     body = BODY.search(demangled.stdout)
-    return NAMESPACES.sub("", body[1]) if body else demangled.stdout.strip()
+    return NAMESPACES.sub("", body[1] if body else demangled.stdout).strip()
 
 
 def read_log(log: Path) -> list[Body]:
@@ -66,7 +66,9 @@ def main() -> None:
         for body in bodies:
             budget[body.name] = max(body.registers, budget.get(body.name, 0))
         write_budget(file, budget)
-    faults = [f"{b.name}: {b.memory} bytes of stack and spills, expected 0" for b in bodies if b.memory]
+    faults = [
+        f"{b.name}: {b.memory} bytes of stack and spills, expected 0" for b in bodies if b.memory
+    ]
     faults += [
         f"{b.name}: {b.registers} registers, the budget is {budget.get(b.name, 0)}"
         for b in bodies

@@ -20,7 +20,8 @@ namespace step = tensorhash::step;
 using Coord = std::array<std::int32_t, 4>;
 
 std::int32_t between(Random& random, std::int32_t low, std::int32_t high) {
-    return low + static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+    return low +
+           static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
 }
 
 /// Some of them have no key.
@@ -212,11 +213,16 @@ void expect_pairs(MapCase const& map, std::uint64_t seed) {
     OnDevice<std::uint32_t> const found(queue, std::uint64_t{rows} * grid.offsets);
     OnDevice<std::uint64_t> const counts(queue, grid.segments());
     OnDevice<std::uint64_t> const total(queue, 1);
-    queue.launch(grid.size(),
-                 device::ProbeOffsets{table.view, table.state.data(), asked.data(), shifts.data(),
-                                      {1, map.stride, map.stride, map.stride},
-                                      map.coarse ? masks.data() : nullptr, kBits, found.data(),
-                                      counts.data(), grid});
+    queue.launch(grid.size(), device::ProbeOffsets{table.view,
+                                                   table.state.data(),
+                                                   asked.data(),
+                                                   shifts.data(),
+                                                   {1, map.stride, map.stride, map.stride},
+                                                   map.coarse ? masks.data() : nullptr,
+                                                   kBits,
+                                                   found.data(),
+                                                   counts.data(),
+                                                   grid});
     queue.scan(counts.data(), grid.segments(), total.data());
     OnDevice<std::int64_t> const begins(queue, grid.offsets + 1);
     queue.launch(grid.offsets + 1,
@@ -224,8 +230,8 @@ void expect_pairs(MapCase const& map, std::uint64_t seed) {
     ASSERT_EQ(begins.read(), wanted.begins) << "seed " << seed;
     OnDevice<std::int32_t> const in(queue, wanted.in.size());
     OnDevice<std::int32_t> const out(queue, wanted.in.size());
-    queue.launch(grid.size(), device::WritePairs{found.data(), counts.data(), in.data(), out.data(),
-                                                 grid});
+    queue.launch(grid.size(),
+                 device::WritePairs{found.data(), counts.data(), in.data(), out.data(), grid});
     EXPECT_EQ(in.read(), wanted.in) << "seed " << seed;
     EXPECT_EQ(out.read(), wanted.out) << "seed " << seed;
 }

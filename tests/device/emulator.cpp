@@ -68,7 +68,8 @@ TEST(Emulator, shuffle_reads_another_lane_of_the_tile) {
         std::uint32_t const mine = Thread::in_block() * 10;
         EXPECT_EQ(Tile<4>::shuffle(mine, 2), (Thread::in_block() / 4 * 4 + 2) * 10);
         std::uint64_t const wide = (std::uint64_t{1} << 40) + Thread::in_block();
-        EXPECT_EQ(Warp::shuffle(wide, 31u), (std::uint64_t{1} << 40) + Thread::in_block() / 32 * 32 + 31);
+        EXPECT_EQ(Warp::shuffle(wide, 31u),
+                  (std::uint64_t{1} << 40) + Thread::in_block() / 32 * 32 + 31);
     });
 }
 
@@ -83,8 +84,7 @@ TEST(Emulator, the_barrier_waits_for_the_whole_block) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
         std::vector<std::uint32_t> written(96, 0);
         std::vector<std::uint32_t> seen(96, 0);
-        run(
-            {1, 96},
+        run({1, 96},
             [&] {
                 std::uint32_t const me = Thread::in_block();
                 host::switch_point();
@@ -102,20 +102,19 @@ TEST(Emulator, the_barrier_waits_for_the_whole_block) {
 TEST(Emulator, shared_memory_belongs_to_a_block_and_nothing_has_been_written_to_it) {
     std::vector<unsigned char> first(3, 0);
     std::vector<unsigned char> last(3, 0);
-    run_grid(
-        {3, 32}, 32,
-        [&](void* shared) {
-            auto* const bytes = static_cast<unsigned char*>(shared);
-            if (Thread::in_block() == 0) {
-                first[Thread::block()] = bytes[7];
-                bytes[7] = static_cast<unsigned char>(Thread::block());
-            }
-            sync_block();
-            if (Thread::in_block() == 31) {
-                last[Thread::block()] = bytes[7];
-            }
-        },
-        {});
+    run_grid({3, 32}, 32,
+             [&](void* shared) {
+                 auto* const bytes = static_cast<unsigned char*>(shared);
+                 if (Thread::in_block() == 0) {
+                     first[Thread::block()] = bytes[7];
+                     bytes[7] = static_cast<unsigned char>(Thread::block());
+                 }
+                 sync_block();
+                 if (Thread::in_block() == 31) {
+                     last[Thread::block()] = bytes[7];
+                 }
+             },
+             {});
     EXPECT_EQ(first, (std::vector<unsigned char>{0xcd, 0xcd, 0xcd}));
     EXPECT_EQ(last, (std::vector<unsigned char>{0, 1, 2}));
 }
@@ -148,8 +147,7 @@ TEST(Emulator, finds_the_lost_update_of_two_blocks) {
     int wrong = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         std::uint32_t sum = 0;
-        run(
-            {2, 32},
+        run({2, 32},
             [&] {
                 std::uint32_t const seen = tensorhash::step::Shared::load(&sum);
                 tensorhash::step::Shared::store(&sum, seen + 1);
@@ -199,8 +197,7 @@ TEST(Emulator, finds_what_only_a_nap_shows) {
 TEST(Emulator, lanes_of_a_small_tile_may_be_late_for_the_warp) {
     // Half of the warp makes two more calls in tiles of 4 before all 32 lanes meet.
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        run(
-            {1, 32},
+        run({1, 32},
             [] {
                 if (Thread::in_block() < 16) {
                     EXPECT_EQ(Tile<4>::ballot(true), 15u);

@@ -31,11 +31,17 @@ public:
         queue.copy(array_.data(), from, array_.bytes(), tensorhash::device::Copy::In);
     }
     T* data() const { return array_.data(); }
-    std::vector<T> read() const { return read(array_.size()); }
-    /// The first `size` elements. What no launch has written must not be read.
+    /// The first `size` elements; unwritten memory must not be read.
     std::vector<T> read(std::uint64_t size) const {
         std::vector<T> out(size);
         queue_->copy(out.data(), array_.data(), size * sizeof(T), tensorhash::device::Copy::Out);
+        return out;
+    }
+    template <class As = T>
+    std::vector<As> read() const {
+        static_assert(sizeof(As) == sizeof(T) || sizeof(As) == 1);
+        std::vector<As> out(array_.bytes() / sizeof(As));
+        queue_->copy(out.data(), array_.data(), array_.bytes(), tensorhash::device::Copy::Out);
         return out;
     }
 
@@ -51,7 +57,8 @@ inline tensorhash::step::KeyFormat format_of(Element const& key) {
 }
 
 /// Keys drawn from few: batches repeat themselves and each other.
-inline Rows draw_keys(Element const& key, Random& random, std::size_t rows, std::uint64_t distinct) {
+inline Rows draw_keys(Element const& key, Random& random, std::size_t rows,
+                      std::uint64_t distinct) {
     Rows out{key.bytes(), rows, std::string(rows * key.bytes(), '\0')};
     for (std::size_t row = 0; row < rows; ++row) {
         write_key(out.bytes.data() + row * out.width, out.width, random.below(distinct));

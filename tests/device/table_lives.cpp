@@ -53,7 +53,8 @@ struct Life {
         return mask.read();
     }
 
-    void expect_same(OracleLocated const& got, OracleLocated const& wanted, char const* verb) const {
+    void expect_same(OracleLocated const& got, OracleLocated const& wanted,
+                     char const* verb) const {
         ASSERT_EQ(got.mask, wanted.mask) << verb << ", seed " << seed;
         ASSERT_EQ(got.indices, wanted.indices) << verb << ", seed " << seed;
     }
@@ -174,9 +175,14 @@ TEST(TableLives, many_rows_of_few_keys_agree_with_the_oracle) {
 }
 
 std::vector<KeyKind> reader_kinds() {
-    return {bytes_kind(8),  bytes_kind(4),  bytes_kind(6),
-            bytes_kind(12), bytes_kind(16), bytes_kind(20),
-            {"float32", {Dtype::Float32, {}}}, {"three_doubles", {Dtype::Float64, {3}}}};
+    return {bytes_kind(8),
+            bytes_kind(4),
+            bytes_kind(6),
+            bytes_kind(12),
+            bytes_kind(16),
+            bytes_kind(20),
+            {"float32", {Dtype::Float32, {}}},
+            {"three_doubles", {Dtype::Float64, {3}}}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Readers, TableLives, testing::ValuesIn(reader_kinds()),

@@ -1,5 +1,5 @@
-// The scheduler: resident blocks take turns, and so do the fibers of a block. Boost.Context switches
-// stacks.
+// The scheduler: resident blocks take turns, and so do the fibers of a block. Boost.Context
+// switches stacks.
 #include "emulate/fibers.hpp"
 
 #include <boost/context/detail/fcontext.hpp>

@@ -1,8 +1,8 @@
 // A GPU for host compilers. Every thread of a launch is a fiber, and one system thread runs them
-// all, so a seed repeats a run exactly. Fibers take turns at barriers and collectives and, in random
-// order, at switch points. What no GPU promises to survive is an error with a sentence: a wrong
-// mask, lanes that meet in different calls, a barrier that not all threads reach, a loop without
-// end.
+// all, so a seed repeats a run exactly. Fibers take turns at barriers and collectives and, in
+// random order, at switch points. What no GPU promises to survive is an error with a sentence: a
+// wrong mask, lanes that meet in different calls, a barrier that not all threads reach, a loop
+// without end.
 #pragma once
 
 #include <algorithm>
@@ -44,11 +44,11 @@ void run_grid(Grid grid, std::size_t shared_bytes, std::function<void(void* shar
 /// further rows in turn.
 inline Grid grid_for(std::uint64_t rows, std::uint32_t most_blocks, std::uint32_t threads) {
     std::uint64_t const warps = (rows + Grid::kWarpSize - 1) / Grid::kWarpSize;
-    auto const size = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(threads, warps * Grid::kWarpSize));
-    return {static_cast<std::uint32_t>(
-                std::min<std::uint64_t>((rows + size - 1) / size, most_blocks)),
-            size};
+    auto const size =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(threads, warps * Grid::kWarpSize));
+    return {
+        static_cast<std::uint32_t>(std::min<std::uint64_t>((rows + size - 1) / size, most_blocks)),
+        size};
 }
 
 /// Runs a kernel body with one thread per row. A body with `kThreads` is one block of that size.

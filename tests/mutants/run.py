@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from device import DEVICE_MUTANTS
 from mutants import MUTANTS, PROGRAMS, STEPS, Mutant
+
+from device import DEVICE_MUTANTS
 
 ALL_MUTANTS = [*MUTANTS, *DEVICE_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
