@@ -9,12 +9,13 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-device test-cuda test-install test-wheel test-python test-tensorflow \
-              test-examples test-asan test-tsan test-workflow
+# Builds that run ahead use the folder of test-asan, so test-device comes after it.
+test_steps := test-setup test-lint test-cpp test-cuda test-install test-wheel test-python test-tensorflow \
+              test-examples test-asan test-tsan test-device test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
-                 test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
-                 bench-regress
+release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds \
+                 test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
+                 test-open3d test-compilers test-arm mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
 
@@ -64,7 +65,7 @@ format:  ## format the sources
 
 # Frameworks are installed while C++ compiles. A step that needs them waits for the installation.
 test-setup:
-	@tools/setup package lint cpp
+	@tools/setup package lint cpp device
 	@mkdir -p build && (tools/setup test tensorflow workflow >build/setup.log 2>&1 &)
 
 test-lint:
