@@ -82,6 +82,6 @@ def plain(value: Any) -> Any:
     """The value as lists and numbers."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, (tuple, list)):
-        return type(value)(map(plain, value)) if type(value) in (tuple, list) else list(map(plain, value))
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
     return value
