@@ -7,9 +7,9 @@ import sys
 from typing import NoReturn
 
 import tensorhash
-from tensorhash.cli import completion, convert, info, inspect, unique, voxelize
+from tensorhash.cli import completion, convert, demo, info, inspect, unique, voxelize
 
-COMMANDS = (info, voxelize, unique, inspect, convert, completion)
+COMMANDS = (info, demo, voxelize, unique, inspect, convert, completion)
 
 
 class Parser(argparse.ArgumentParser):
