@@ -33,6 +33,8 @@ need_gtest() {
 }
 # Switches the stacks of the fiber emulator.
 need_boost_context() { has_header boost/context/detail/fcontext.hpp || want_packages libboost-context-dev; }
+# Compiles device code to PTX for the interpreter in tests/ptx.
+need_clang_22() { command -v clang++-22 >/dev/null || want_packages clang-22; }
 # The compiler cache is optional.
 need_ccache() {
     command -v ccache >/dev/null || ! may_install || (want_packages ccache) || say "the build continues without ccache"
