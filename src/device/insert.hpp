@@ -89,7 +89,7 @@ struct JoinLateRows {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        if (state->undecided == 0) {
+        if (state->undecided == 0 || state->broken != 0) {
             return;
         }
         typename step::IndexOf<Reader, step::Shared>::type const index(view);
@@ -109,7 +109,7 @@ struct SettleRows {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        if (is_final(state, rows)) {
+        if (is_settled(state, rows)) {
             // No row will need a rank, but the scan reads all counts.
             for_rows(segments_of(rows), [&](std::uint64_t segment) { counts[segment] = 0; });
             return;
@@ -135,7 +135,7 @@ struct PublishRows {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        if (is_final(state, rows)) {
+        if (is_settled(state, rows)) {
             return;
         }
         typename step::IndexOf<Reader, step::Exclusive>::type const index(view);
@@ -151,7 +151,8 @@ struct PublishRows {
     }
 };
 
-/// Rows that lost get their winner's buffer index. Winners write their keys and become live.
+/// Rows that lost get their winner's buffer index. Winners write their keys and become live. If the
+/// index is corrupt, no row gets an index.
 struct FinishRows {
     using Shared = NoShared;
     BatchView batch;
@@ -163,10 +164,13 @@ struct FinishRows {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        if (state->broken != 0) {
-            return;  // some rows have no slot, so no winner to read from
-        }
         BatchView const b = with_base(batch, state);
+        if (state->broken != 0) {
+            return for_rows(rows, [&](std::uint64_t row) {
+                b.buf_indices[row] = step::kNotFound;
+                b.mask[row] = 0;
+            });
+        }
         set_fresh_bits(b.base);
         for_rows(rows, [&](std::uint64_t row) {
             std::uint32_t const buf_index = b.buf_indices[row];
@@ -222,6 +226,9 @@ struct FinishInsert {
     TH_STEP void operator()(NoShared&) const {
         if (Thread::in_grid() != 0) {
             return;
+        }
+        if (state->broken != 0) {
+            return forget_claims(state);
         }
         std::uint32_t const claimed = state->claimed;
         std::uint32_t const reused = claimed < state->free ? claimed : state->free;

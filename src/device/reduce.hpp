@@ -11,6 +11,7 @@
 #include "device/grid.hpp"
 #include "tensor/joins.hpp"
 #include "tensor/stored.hpp"
+#include "tensorhash/step/bucket.hpp"
 
 namespace tensorhash::device {
 
@@ -41,7 +42,7 @@ struct JoinAtomically {
         for_rows(rows * joined.elements, [&](std::uint64_t i) {
             std::uint64_t const row = i / joined.elements;
             auto const element = static_cast<std::uint32_t>(i % joined.elements);
-            if (joined.mask[row] != 0) {
+            if (joined.mask[row] != 0 || indices[row] == step::kNotFound) {
                 return;
             }
             T* const at = joined.stored + std::uint64_t{indices[row]} * joined.elements + element;
@@ -90,6 +91,9 @@ struct JoinInOrder {
             std::uint64_t const first = i / joined.elements;
             auto const element = static_cast<std::uint32_t>(i % joined.elements);
             std::uint32_t const index = indices[first];
+            if (index == step::kNotFound) {
+                return;
+            }
             if (first > 0 && indices[first - 1] == index) {
                 return;  // the entry belongs to an earlier thread
             }

@@ -32,9 +32,10 @@ TH_STEP BatchView with_base(BatchView batch, State const* state) {
     return batch;
 }
 
-/// Did every row claim a slot of its own, with no freed index to reuse? Then base + row is final.
-TH_STEP bool is_final(State const* state, std::uint32_t rows) {
-    return state->claimed == rows && state->free == 0;
+/// Is there nothing to settle? Either every row claimed a slot of its own and no freed index is
+/// reused, so that base + row is final; or the index is corrupt, and FinishRows drops the batch.
+TH_STEP bool is_settled(State const* state, std::uint32_t rows) {
+    return state->broken != 0 || (state->claimed == rows && state->free == 0);
 }
 
 }  // namespace tensorhash::device

@@ -18,9 +18,9 @@ namespace backend = tensorhash::backend;
 using Table = tensorhash::device::Table<TestQueue>;
 using tensorhash::Reduce;
 
-/// Random rows of a value column; numbers that add without NaN.
+/// Random rows of a value column. The order of additions shows in the bits.
 Rows draw_values(Element const& element, Random& random, std::size_t rows) {
-    tensorhash::Tensor const drawn = make_values(element, rows, random.next());
+    tensorhash::Tensor const drawn = make_finite_values(element, rows, random.next());
     Rows out{element.bytes(), rows, std::string(rows * element.bytes(), '\0')};
     std::memcpy(out.bytes.data(), drawn.data(), out.bytes.size());
     make_legal(out.bytes.data(), out.bytes.size(), element.dtype);

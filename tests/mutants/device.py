@@ -87,13 +87,20 @@ DEVICE_MUTANTS = [
         "if (((bucket + 1 - hash) & index.bucket_mask) == 0) {",
         "if (false) {",
     ),
+    device(
+        "a corrupt index still gives rows their indices",
+        "HostPart*",
+        DEVICE_INSERT,
+        "b.buf_indices[row] = step::kNotFound;",
+        "",
+    ),
     # Claims.
     device(
         "undecided rows never join",
         "*TableLives*",
         DEVICE_INSERT,
-        "if (state->undecided == 0) {",
-        "if (state->undecided != 12345678) {",
+        "if (state->undecided == 0 || state->broken != 0) {",
+        "if (true) {",
     ),
     device(
         "undecided rows are not counted",
@@ -221,7 +228,14 @@ DEVICE_MUTANTS = [
         "a failed insert leaves its claims in the state",
         "HostPart*",
         CORE,
-        "queue_->launch(1, ForgetClaims{state()});",
+        "queue_->launch(1, ForgetClaims{state()}); throw;",
+        "throw;",
+    ),
+    device(
+        "a cancelled insert keeps its slots",
+        "*DeviceTable*",
+        CORE,
+        "index_.release_claims(keys_data(), insertion.batch, state(), insertion.rows);",
         "",
     ),
     # Erase.
@@ -296,6 +310,20 @@ DEVICE_MUTANTS = [
         "state->occupied = state->top - state->free;",
         "",
     ),
+    device(
+        "a compacted table keeps its free indices",
+        "*DeviceTable*",
+        REBUILD,
+        "state->free = 0;",
+        "",
+    ),
+    device(
+        "a compacted table has live bits behind its top",
+        "*DeviceTable*",
+        REBUILD,
+        "live[word] = left >= 32 ? ~0u : (1u << left) - 1;",
+        "live[word] = ~0u;",
+    ),
     # Scans and lists.
     device(
         "the scan reads before all warps have written",
@@ -310,6 +338,20 @@ DEVICE_MUTANTS = [
         SEGMENTS,
         "out[rank] = static_cast<std::uint32_t>(first + row);",
         "out[rank] = static_cast<std::uint32_t>(row);",
+    ),
+    device(
+        "compact gives every entry the rank of the next one",
+        "*DeviceTable*",
+        SEGMENTS,
+        "out[row] = static_cast<std::int32_t>(rank);",
+        "out[row] = static_cast<std::int32_t>(rank) + 1;",
+    ),
+    device(
+        "rows are numbered from 1",
+        "*DeviceTable*",
+        VALUES,
+        "out[row] = static_cast<std::uint32_t>(row);",
+        "out[row] = static_cast<std::uint32_t>(row) + 1;",
     ),
     device(
         "segments count behind the last row",
