@@ -155,8 +155,7 @@ TEST(HostPart, a_claim_without_end_is_an_error_and_not_a_hang) {
         }
     }
     table.insert(0, 3);
-    auto indices = table.indices.read();
-    indices.resize(3);
+    auto const indices = table.indices.read(3);
     EXPECT_EQ(indices, (std::vector<std::uint32_t>(3, 0xffffffffu)));
     EXPECT_THROW(table.core.read_state(), tensorhash::CorruptTable);
 }

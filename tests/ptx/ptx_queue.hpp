@@ -19,7 +19,9 @@ namespace th_test {
 
 class PtxQueue {
 public:
-    struct Event {};
+    struct Event {
+        std::uint64_t number = 0;
+    };
 
     explicit PtxQueue(th_ptx::Options options = {}, std::uint32_t most_blocks = 3,
                       std::uint32_t threads = 64)
@@ -93,11 +95,17 @@ public:
         write_sorted(keys, read_keys);
         write_sorted(values, read_values);
     }
-    Event record() { return {}; }
-    void wait(Event) {}
+    /// Streams only have names here. Work is done at once, so a test pins the waits.
+    std::uintptr_t current = 0;
+    std::vector<std::uint64_t> waits;
+
+    std::uintptr_t stream() const { return current; }
+    Event record() { return {++events_}; }
+    void wait(Event event) { waits.push_back(event.number); }
 
 private:
     th_ptx::Interpreter device_;
+    std::uint64_t events_ = 0;
 };
 
 static_assert(tensorhash::device::Queue<PtxQueue>);
