@@ -257,9 +257,9 @@ TEST(DeviceTable, assign_overwrites_present_keys_and_the_last_row_wins) {
 
 TEST(DeviceTable, a_prepared_change_that_is_cancelled_leaves_no_trace) {
     // One key for each reader.
-    std::vector<Element> const elements{{Dtype::Int64, {}},   {Dtype::Int32, {}},
-                                        {Dtype::UInt8, {6}},  {Dtype::Int32, {3}},
-                                        {Dtype::Int32, {4}},  {Dtype::Int32, {5}}};
+    std::vector<Element> const elements{{Dtype::Int64, {}},  {Dtype::Int32, {}},
+                                        {Dtype::UInt8, {6}}, {Dtype::Int32, {3}},
+                                        {Dtype::Int32, {4}}, {Dtype::Int32, {5}}};
     for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
         for (Element const& key : elements) {
             Twin twin(key, {{Dtype::Int32, {}}}, seed, 400);

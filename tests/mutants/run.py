@@ -17,11 +17,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from mutants import MUTANTS, PROGRAMS, STEPS, Mutant
+from device_ptx import PTX_MUTANTS
+from mutants import MUTANTS, PROGRAMS, REBUILT, STEPS, Mutant
 
 from device import DEVICE_MUTANTS
 
-ALL_MUTANTS = [*MUTANTS, *DEVICE_MUTANTS]
+ALL_MUTANTS = [*MUTANTS, *DEVICE_MUTANTS, *PTX_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
@@ -37,8 +38,8 @@ def program_of(step: str) -> str:
     return PROGRAMS.get(step, "tensorhash_tests")
 
 
-def build(work: Path, step: str) -> None:
-    command = ["cmake", "--build", str(work / STEPS[step]), "--target", program_of(step), "-j2"]
+def build(work: Path, step: str, target: str) -> None:
+    command = ["cmake", "--build", str(work / STEPS[step]), "--target", target, "-j2"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"the tests do not build:\n{done.stdout[-4000:]}")
@@ -128,7 +129,7 @@ def copy_tree(source: Path, tree: Path) -> None:
 def try_mutant(tree: Path, work: Path, mutant: Mutant) -> Outcome:
     start = time.monotonic()
     before = plant(tree, mutant)
-    build(work, mutant.step)
+    build(work, mutant.step, REBUILT.get(mutant.step, program_of(mutant.step)))
     noticed_by = run_tests(work, mutant)
     for path, text in before.items():
         path.write_text(text)
@@ -167,7 +168,7 @@ def main() -> None:
     for preset in sorted({STEPS[m.step] for m in chosen}):
         configure(tree, work, preset)
     for step in sorted({m.step for m in chosen}):
-        build(work, step)
+        build(work, step, program_of(step))
     for mutant in {(m.step, m.tests): m for m in chosen}.values():
         if failed := run_tests(work, mutant):
             sys.exit(f"{failed} fails without any planted bug")
