@@ -1,6 +1,6 @@
 """Every #include of the library stays in its layer or goes to a layer that it knows.
 
-The layers are the rows of the table in docs/architecture.md.
+The layers are the rows of the table in docs/architecture.md. tests/unit has the folders of src.
 """
 
 from __future__ import annotations
@@ -110,3 +110,30 @@ def test_of_the_public_headers_only_packed_key_includes_steps():
         and layer_of(target).name == "step"
     ]
     assert public == ["include/tensorhash/coords/packed_key.hpp"]
+
+
+def folders_with_sources(top: Path) -> set[str]:
+    return {path.parent.relative_to(top).as_posix() for path in top.rglob("*.cpp")}
+
+
+def test_unit_tests_lie_in_the_folders_of_src():
+    units = folders_with_sources(ROOT / "tests" / "unit")
+    sources = folders_with_sources(ROOT / "src") | {"step"}  # steps are headers
+    sources.discard("coords")  # only the back end, which the tests of its folders call
+    assert units - sources == set(), "tests/unit has folders that src does not have"
+    assert sources - units == set(), "src has folders without a folder in tests/unit"
+
+
+def reserved_folders() -> list[tuple[str, str]]:
+    """The rows of the table below "## Reserved folders": the folder, and the layer below it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.partition("\n## Reserved folders\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(.+?)` \| `(.+?)` \|", section, re.MULTILINE)
+
+
+def test_reserved_folders_have_a_place_in_the_order():
+    names = {layer.name for layer in LAYERS}
+    reserved = reserved_folders()
+    assert reserved
+    for folder, below in reserved:
+        assert below in names | {name for name, _ in reserved}, f"{folder} comes after {below}"
