@@ -273,8 +273,8 @@ def test_a_crash_loses_only_its_own_case(tmp_path, monkeypatch):
     import broken
 
     cases = [case.name for case in broken.cases(SMOKE)]
-    with open("/dev/null", "w") as nowhere:
-        failures = runner.run_suite(broken, SMOKE, cases, Progress(len(cases), nowhere))
+    with open("/dev/null", "w") as sink:
+        failures = runner.run_suite(broken, SMOKE, cases, Progress(len(cases), sink))
     assert [failure.case for failure in failures] == ["broken/raises", "broken/dies"]
     assert "so it goes" in failures[0].error
     assert "exit code -9" in failures[1].error

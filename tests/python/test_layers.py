@@ -101,15 +101,16 @@ def test_a_layer_includes_only_what_it_knows(layer):
     assert not broken, "\n".join(broken)
 
 
-def test_of_the_public_headers_only_packed_key_includes_steps():
-    public = [
+def test_only_the_headers_for_device_code_include_steps():
+    public = {
         file
         for file, target in INCLUDES
         if file.startswith("include/")
         and layer_of(file).name != "step"
         and layer_of(target).name == "step"
-    ]
-    assert public == ["include/tensorhash/coords/packed_key.hpp"]
+    }
+    allowed = {"coords/packed_key.hpp", "device_view.hpp"}
+    assert public <= {f"include/tensorhash/{name}" for name in allowed}
 
 
 def folders_with_sources(top: Path) -> set[str]:
@@ -137,3 +138,18 @@ def test_reserved_folders_have_a_place_in_the_order():
     assert reserved
     for folder, below in reserved:
         assert below in names | {name for name, _ in reserved}, f"{folder} comes after {below}"
+
+
+@pytest.mark.parametrize("verb", ["insert", "find"])
+def test_the_walk_of_a_verb_names_at_most_ten_files_and_their_functions(verb):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    walk = page.partition(f"\n### `{verb}`, file by file\n")[2].partition("\nAnd back: ")[0]
+    steps = re.findall(r"^(\d+)\. `(.+?)`: (.+(?:\n   .+)*)", walk, re.MULTILINE)
+    assert [int(number) for number, _, _ in steps] == list(range(1, len(steps) + 1))
+    assert 0 < len(steps) <= 10
+    for _, file, what in steps:
+        code = (ROOT / file).read_text()
+        named = re.findall(r"`([\w:]+)`", what)
+        assert named, f"{file}: the walk names none of its functions"
+        missing = [name for name in named if name.rpartition("::")[2] + "(" not in code]
+        assert not missing, f"{file} does not have {missing}"
