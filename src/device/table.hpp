@@ -12,6 +12,7 @@
 #include "backend/device_backend.hpp"
 #include "backend/table_backend.hpp"
 #include "device/core.hpp"
+#include "device/order.hpp"
 #include "device/pending.hpp"
 #include "runtime/seed.hpp"
 #include "tensor/shapes.hpp"
@@ -44,6 +45,7 @@ public:
           columns_(make_columns(spec.capacity)) {}
 
     void find(backend::KeyRows keys, backend::Answers out) const override {
+        auto const turn = order_.read(*queue_);
         Array<Queue, unsigned char> copy;
         core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
     }
@@ -59,22 +61,27 @@ public:
                           " have no optimizer steps yet; copy the table with .cpu()");
     }
     void assign(backend::KeyRows keys, backend::ValueRows values, backend::Answers out) override {
+        auto const turn = order_.write(*queue_);
         LastRows<Queue> last(*queue_, core_.capacity(), to_rows(keys.rows));
-        find(keys, out);
+        Array<Queue, unsigned char> copy;
+        core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
         Rows const rows{out.indices, last.choose(out.indices), to_rows(keys.rows)};
         write(rows, values);
     }
 
     std::unique_ptr<backend::Prepared> prepare(backend::Change const& change) override {
+        auto const turn = order_.write(*queue_);
         auto pending = std::make_unique<Pending<Queue>>(change);
         std::visit([&](auto const& what) { prepare(*pending, what); }, change);
         return pending;
     }
     void finish(std::unique_ptr<backend::Prepared> prepared) noexcept override {
+        auto const turn = order_.write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         std::visit([&](auto const& what) { finish(pending, what); }, pending.change);
     }
     void cancel(std::unique_ptr<backend::Prepared> prepared) noexcept override {
+        auto const turn = order_.write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         if (pending.insertion) {
             core_.cancel(std::move(*pending.insertion));
@@ -82,12 +89,15 @@ public:
     }
 
     void gather(std::size_t column, backend::Gather const& rows, void* out) const override {
+        auto const turn = order_.read(*queue_);
         columns_[column].gather(rows, out);
     }
     void gather_keys(backend::Gather const& rows, void* out) const override {
+        auto const turn = order_.read(*queue_);
         core_.buffers().keys.gather(rows, out);
     }
     std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const override {
+        auto const turn = order_.read(*queue_);
         std::uint64_t const top = core_.most_top();
         std::uint64_t const rows = begin < top ? top - begin : 0;
         auto const total = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
@@ -97,14 +107,15 @@ public:
         return std::min<std::size_t>(listed, limit);
     }
     void items(void* keys, std::span<void* const> values) const override {
+        auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
         std::uint64_t const entries = now.top - now.free;
         Array<Queue, std::uint32_t> listed(*queue_, entries);
         list_live(0, now.top, entries, listed.data(), nullptr);
         backend::Gather const rows{listed.data(), entries};
-        gather_keys(rows, keys);
+        core_.buffers().keys.gather(rows, keys);
         for (std::size_t i = 0; i < values.size(); ++i) {
-            gather(i, rows, values[i]);
+            columns_[i].gather(rows, values[i]);
         }
     }
     Tensor key_tensor() const override { return view(core_.buffers().keys, key_).as_read_only(); }
@@ -119,8 +130,12 @@ public:
         return shared;
     }
 
-    void clear() noexcept override { core_.clear(); }
+    void clear() noexcept override {
+        auto const turn = order_.write(*queue_);
+        core_.clear();
+    }
     std::unique_ptr<backend::TableBackend> clone() const override {
+        auto const turn = order_.read(*queue_);
         auto copy = make_same();
         copy->core_.copy_from(core_);
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -135,6 +150,7 @@ public:
     void validate() const override;
 
     backend::TableSizes sizes() const noexcept override {
+        auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
         return {now.top - now.free, core_.capacity(), now.top};
     }
@@ -152,8 +168,11 @@ public:
 private:
     using Work = Pending<Queue>;
 
+    void load(backend::TableImage const& image, std::vector<std::uint32_t> const& live);
+
     template <class What>
     void run(What const& what) {
+        auto const turn = order_.write(*queue_);
         Work pending{backend::Change(what)};
         prepare(pending, what);
         finish(pending, what);
@@ -210,9 +229,9 @@ private:
             Array<Queue, std::uint32_t> listed(*queue_, pending.entries);
             list_live(0, now.top, pending.entries, listed.data(), nullptr);
             backend::Gather const rows{listed.data(), pending.entries};
-            gather_keys(rows, pending.growth.buffers->keys.data());
+            core_.buffers().keys.gather(rows, pending.growth.buffers->keys.data());
             for (std::size_t i = 0; i < columns_.size(); ++i) {
-                gather(i, rows, pending.columns[i].data());
+                columns_[i].gather(rows, pending.columns[i].data());
             }
         }
     }
@@ -371,6 +390,7 @@ private:
     std::vector<Element> elements_;  // of the value columns
     Core<Queue> core_;
     std::vector<Column<Queue>> columns_;
+    mutable Order<Queue> order_;
 };
 
 }  // namespace tensorhash::device

@@ -433,6 +433,21 @@ DEVICE_MUTANTS = [
         "constexpr Bits kNan = ~(kQuiet - 1);",
         "constexpr Bits kNan = ~(kQuiet - 1) << 1 >> 1;",
     ),
+    # Streams.
+    device(
+        "writers do not wait for readers of other streams",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "if (writes) { wait_for(reads_); }",
+        "",
+    ),
+    device(
+        "readers do not wait for the writer of another stream",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "wait_for(last_write_);",
+        "",
+    ),
     # Coordinates.
     device(
         "empty slots have row 0",
