@@ -12,6 +12,7 @@
 #include "backend/device_backend.hpp"
 #include "backend/table_backend.hpp"
 #include "device/core.hpp"
+#include "device/optimizing.hpp"
 #include "device/order.hpp"
 #include "device/pending.hpp"
 #include "runtime/seed.hpp"
@@ -56,10 +57,7 @@ public:
     void erase(backend::Erase const& batch) override { run(batch); }
     void reserve(backend::Reserve const& request) override { run(request); }
     void compact(backend::Compact const& request) override { run(request); }
-    void update(backend::Update const&) override {
-        throw DeviceError("update: tables on " + to_string(device_) +
-                          " have no optimizer steps yet; copy the table with .cpu()");
-    }
+    void update(backend::Update const& batch) override { run(batch); }
     void assign(backend::KeyRows keys, backend::ValueRows values, backend::Answers out) override {
         auto const turn = order_.write(*queue_);
         LastRows<Queue> last(*queue_, core_.capacity(), to_rows(keys.rows));
@@ -203,7 +201,20 @@ private:
             }
         });
     }
-    void prepare(Work&, backend::Update const& batch) { update(batch); }
+    void prepare(Work& pending, backend::Update const& batch) {
+        if (std::holds_alternative<RowStep const*>(batch.step)) {
+            throw DeviceError(
+                "step: a step written by the user runs on the CPU, this table is on " +
+                to_string(device_) + "; copy it with .cpu()");
+        }
+        pending.sorted = {*queue_, to_rows(batch.keys.rows)};
+        if (batch.lookup == backend::Lookup::Insert) {
+            prepare_insert(pending, batch.keys, batch.out);
+        } else if (batch.lookup == backend::Lookup::Find) {
+            core_.find(aligned(batch.keys, pending.keys), rows_of(batch),
+                       {batch.out.indices, batch.out.mask});
+        }
+    }
     void prepare(Work& pending, backend::Erase const& batch) {
         pending.erasing = core_.prepare_erase(aligned(batch.keys, pending.keys),
                                               to_rows(batch.keys.rows), batch.mask);
@@ -262,9 +273,7 @@ private:
     }
     void finish(Work& pending, backend::Activate const& batch) noexcept {
         finish_insert(pending);
-        for (Column<Queue>& column : columns_) {
-            column.scatter({batch.out.indices, batch.out.mask, rows_of(batch)}, nullptr, nullptr);
-        }
+        zero_new(batch);
     }
     void finish(Work& pending, backend::InsertOrAssign const& batch) noexcept {
         finish_insert(pending);
@@ -293,7 +302,23 @@ private:
             join(*queue_, request, elements_[i].dtype, how, pending.sorted);
         }
     }
-    void finish(Work&, backend::Update const&) noexcept {}
+    void finish(Work& pending, backend::Update const& batch) noexcept {
+        std::uint32_t const rows = rows_of(batch);
+        if (batch.lookup == backend::Lookup::Insert) {
+            finish_insert(pending);
+            zero_new(batch);
+            if (batch.initial.data != nullptr) {
+                columns_[0].scatter({batch.out.indices, batch.out.mask, rows}, batch.initial,
+                                    nullptr);
+            }
+            // The mask says "added"; update reports "was present".
+            queue_->launch(rows, FlipMask{batch.out.mask, rows});
+        }
+        pending.sorted.sort(batch.out.indices, core_.capacity());
+        Gradients const given{batch.gradients, pending.sorted.indices(), pending.sorted.rows(),
+                              rows, batch.duplicates == DuplicateKeys::Sum};
+        make_steps(*queue_, columns_, elements_[0], given, *std::get<0>(batch.step));
+    }
     void finish(Work& pending, backend::Erase const&) noexcept {
         core_.finish_erase(*pending.erasing);
     }
@@ -313,6 +338,14 @@ private:
         core_.finish_insert(std::move(*pending.insertion));
     }
 
+    /// Zeroes the values of the added keys.
+    template <class Batch>
+    void zero_new(Batch const& batch) {
+        for (Column<Queue>& column : columns_) {
+            column.scatter({batch.out.indices, batch.out.mask, rows_of(batch)},
+                           backend::DefaultRows{}, nullptr);
+        }
+    }
     template <class Batch>
     static std::uint32_t rows_of(Batch const& batch) {
         return static_cast<std::uint32_t>(batch.keys.rows);

@@ -382,9 +382,12 @@ TEST(DeviceTable, an_image_with_equal_keys_is_refused) {
     EXPECT_THROW(twin.table->from_cpu(image), tensorhash::CorruptTable);
 }
 
-TEST(DeviceTable, update_is_refused_with_a_sentence) {
+TEST(DeviceTable, a_step_of_the_user_is_refused_with_a_sentence) {
     Twin twin({Dtype::Int64, {}}, {{Dtype::Float32, {}}}, 4);
-    EXPECT_THROW(twin.table->update({}), tensorhash::DeviceError);
+    tensorhash::RowStep const step = [](tensorhash::UpdateRow const&) {};
+    backend::Update update{};
+    update.step = &step;
+    EXPECT_THROW(twin.table->update(update), tensorhash::DeviceError);
 }
 
 TEST(DeviceTable, calls_on_other_streams_wait_for_writers_and_writers_for_readers) {
