@@ -10,6 +10,7 @@
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
 #include "device/segments.hpp"
+#include "device/update.hpp"
 #include "device/values.hpp"
 
 #define TH_FOR_EACH_READER(Use) \
@@ -34,7 +35,8 @@
             Use(ScanCounts<std::uint64_t>) Use(CountChosen<IsLive>) Use(ListChosen<IsLive>)       \
                 Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
                     Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
-                        Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
+                        Use(FlipMask) Use(CountSteps) Use(CopyStrided) Use(ForgetOwners)          \
+                            Use(RaiseOwners) Use(ChooseOwners)
 
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)
@@ -53,6 +55,16 @@
     TH_JOINS(Use, JoinInOrder, BrainHalf)            \
     TH_JOINS(Use, JoinInOrder, Plain<float>)         \
     TH_JOINS(Use, JoinInOrder, Plain<double>)
+
+#define TH_STEPS(Use, Type, T)                                                \
+    Use(StepInOrder<Type, SgdStep<T>>) Use(StepInOrder<Type, AdagradStep<T>>) \
+        Use(StepInOrder<Type, AdamStep<T>>)
+
+#define TH_STEP_BODIES(Use)            \
+    TH_STEPS(Use, Half, float)         \
+    TH_STEPS(Use, BrainHalf, float)    \
+    TH_STEPS(Use, Plain<float>, float) \
+    TH_STEPS(Use, Plain<double>, double)
 
 #define TH_COORD_BODIES(Use)                                                                  \
     Use(ClearFlat) Use(ClaimFlat) Use(FindFlat) Use(FindFlatByTile<4>) Use(FindFlatByTile<8>) \

@@ -52,9 +52,13 @@ public:
     }
     /// Writes the rows of the mask; zeros if `values` is null.
     void scatter(Rows const& rows, backend::Bytes values, std::uint32_t const* order) {
-        PieceGrid const grid{rows.count, row_bytes_, piece_of(row_bytes_, data(), values)};
-        queue_->launch(grid.size(),
-                       ScatterRows{data(), rows.indices, rows.mask, values, order, grid});
+        scatter(rows, {values, row_bytes_}, order);
+    }
+    void scatter(Rows const& rows, backend::DefaultRows const& values, std::uint32_t const* order) {
+        std::uint32_t const piece = piece_of(row_bytes_ | values.step, data(), values.data);
+        PieceGrid const grid{rows.count, row_bytes_, piece};
+        queue_->launch(grid.size(), ScatterRows{data(), rows.indices, rows.mask, values.data,
+                                                values.step, order, grid});
     }
 
 private:

@@ -143,6 +143,26 @@ TH_STEP std::uint32_t count_bits(std::uint32_t bits) {
 #endif
 }
 
+/// Correctly rounded, as on the CPU.
+TH_STEP float square_root(float x) {
+#if defined(__CUDA_ARCH__) && defined(__clang__)
+    return __nvvm_sqrt_rn_f(x);
+#elif defined(__CUDA_ARCH__)
+    return __fsqrt_rn(x);
+#else
+    return __builtin_sqrtf(x);
+#endif
+}
+TH_STEP double square_root(double x) {
+#if defined(__CUDA_ARCH__) && defined(__clang__)
+    return __nvvm_sqrt_rn_d(x);
+#elif defined(__CUDA_ARCH__)
+    return __dsqrt_rn(x);
+#else
+    return __builtin_sqrt(x);
+#endif
+}
+
 /// The `Shared` of bodies that need no block memory.
 struct NoShared {};
 

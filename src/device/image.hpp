@@ -18,6 +18,7 @@ struct HostImage {
 
 template <class Queue>
 backend::TableImage Table<Queue>::to_cpu() const {
+    auto const turn = order_.read(*queue_);
     State const now = core_.read_state();
     auto host = std::make_shared<HostImage>();
     auto const read = [&](auto& to, auto const* from, std::size_t count) {
@@ -69,6 +70,13 @@ inline std::vector<std::uint32_t> live_bits(backend::TableImage const& image,
 template <class Queue>
 void Table<Queue>::from_cpu(backend::TableImage const& image) {
     auto const live = live_bits(image, core_.capacity());
+    load(image, live);
+    validate();
+}
+
+template <class Queue>
+void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint32_t> const& live) {
+    auto const turn = order_.write(*queue_);
     auto const fill = [&](Column<Queue> const& column, backend::Bytes rows) {
         std::size_t const width = column.row_bytes();
         if (image.indices == nullptr) {
@@ -88,13 +96,13 @@ void Table<Queue>::from_cpu(backend::TableImage const& image) {
     queue_->copy(core_.buffers().live.data(), live.data(), live.size() * 4, Copy::In);
     queue_->copy(core_.buffers().free.data(), image.free.data(), image.free.size_bytes(), Copy::In);
     core_.restore(image.top, static_cast<std::uint32_t>(image.free.size()));
-    validate();
 }
 
 template <class Queue>
 void Table<Queue>::validate() const {
-    State const now = core_.read_state();
     backend::TableImage const image = to_cpu();
+    auto const turn = order_.read(*queue_);
+    State const now = core_.read_state();
     auto const wanted = live_bits(image, core_.capacity());
     std::vector<std::uint32_t> live(wanted.size());
     if (!live.empty()) {

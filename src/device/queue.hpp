@@ -1,5 +1,5 @@
-// Queue: memory and work of one stream of a device. A concept, because launches are templates over
-// kernel bodies. Everything is ordered on the stream; only read_back() waits.
+// Queue: memory and work of a device, on the stream that the caller uses. A concept, because
+// launches are templates over kernel bodies. Work is ordered on its stream; only read_back() waits.
 #pragma once
 
 #include <concepts>
@@ -34,6 +34,8 @@ concept Queue =
         queue.scan(sums, count, sums);
         /// Sorts by the lowest `bits` bits of the first array; the second follows. Stable.
         queue.sort_pairs(words, words, count, bits);
+        /// The stream that calls of this thread use now. Its number, for comparison only.
+        { queue.stream() } -> std::convertible_to<std::uintptr_t>;
         { queue.record() } -> std::same_as<typename Q::Event>;
         queue.wait(event);
         // And: template <class Body> void launch(std::uint64_t threads, Body const& body).

@@ -12,6 +12,8 @@
 #include "backend/device_backend.hpp"
 #include "backend/table_backend.hpp"
 #include "device/core.hpp"
+#include "device/optimizing.hpp"
+#include "device/order.hpp"
 #include "device/pending.hpp"
 #include "runtime/seed.hpp"
 #include "tensor/shapes.hpp"
@@ -44,6 +46,7 @@ public:
           columns_(make_columns(spec.capacity)) {}
 
     void find(backend::KeyRows keys, backend::Answers out) const override {
+        auto const turn = order_.read(*queue_);
         Array<Queue, unsigned char> copy;
         core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
     }
@@ -54,27 +57,29 @@ public:
     void erase(backend::Erase const& batch) override { run(batch); }
     void reserve(backend::Reserve const& request) override { run(request); }
     void compact(backend::Compact const& request) override { run(request); }
-    void update(backend::Update const&) override {
-        throw DeviceError("update: tables on " + to_string(device_) +
-                          " have no optimizer steps yet; copy the table with .cpu()");
-    }
+    void update(backend::Update const& batch) override { run(batch); }
     void assign(backend::KeyRows keys, backend::ValueRows values, backend::Answers out) override {
+        auto const turn = order_.write(*queue_);
         LastRows<Queue> last(*queue_, core_.capacity(), to_rows(keys.rows));
-        find(keys, out);
+        Array<Queue, unsigned char> copy;
+        core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
         Rows const rows{out.indices, last.choose(out.indices), to_rows(keys.rows)};
         write(rows, values);
     }
 
     std::unique_ptr<backend::Prepared> prepare(backend::Change const& change) override {
+        auto const turn = order_.write(*queue_);
         auto pending = std::make_unique<Pending<Queue>>(change);
         std::visit([&](auto const& what) { prepare(*pending, what); }, change);
         return pending;
     }
     void finish(std::unique_ptr<backend::Prepared> prepared) noexcept override {
+        auto const turn = order_.write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         std::visit([&](auto const& what) { finish(pending, what); }, pending.change);
     }
     void cancel(std::unique_ptr<backend::Prepared> prepared) noexcept override {
+        auto const turn = order_.write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         if (pending.insertion) {
             core_.cancel(std::move(*pending.insertion));
@@ -82,12 +87,15 @@ public:
     }
 
     void gather(std::size_t column, backend::Gather const& rows, void* out) const override {
+        auto const turn = order_.read(*queue_);
         columns_[column].gather(rows, out);
     }
     void gather_keys(backend::Gather const& rows, void* out) const override {
+        auto const turn = order_.read(*queue_);
         core_.buffers().keys.gather(rows, out);
     }
     std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const override {
+        auto const turn = order_.read(*queue_);
         std::uint64_t const top = core_.most_top();
         std::uint64_t const rows = begin < top ? top - begin : 0;
         auto const total = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
@@ -97,14 +105,15 @@ public:
         return std::min<std::size_t>(listed, limit);
     }
     void items(void* keys, std::span<void* const> values) const override {
+        auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
         std::uint64_t const entries = now.top - now.free;
         Array<Queue, std::uint32_t> listed(*queue_, entries);
         list_live(0, now.top, entries, listed.data(), nullptr);
         backend::Gather const rows{listed.data(), entries};
-        gather_keys(rows, keys);
+        core_.buffers().keys.gather(rows, keys);
         for (std::size_t i = 0; i < values.size(); ++i) {
-            gather(i, rows, values[i]);
+            columns_[i].gather(rows, values[i]);
         }
     }
     Tensor key_tensor() const override { return view(core_.buffers().keys, key_).as_read_only(); }
@@ -119,8 +128,12 @@ public:
         return shared;
     }
 
-    void clear() noexcept override { core_.clear(); }
+    void clear() noexcept override {
+        auto const turn = order_.write(*queue_);
+        core_.clear();
+    }
     std::unique_ptr<backend::TableBackend> clone() const override {
+        auto const turn = order_.read(*queue_);
         auto copy = make_same();
         copy->core_.copy_from(core_);
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -135,6 +148,7 @@ public:
     void validate() const override;
 
     backend::TableSizes sizes() const noexcept override {
+        auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
         return {now.top - now.free, core_.capacity(), now.top};
     }
@@ -152,8 +166,11 @@ public:
 private:
     using Work = Pending<Queue>;
 
+    void load(backend::TableImage const& image, std::vector<std::uint32_t> const& live);
+
     template <class What>
     void run(What const& what) {
+        auto const turn = order_.write(*queue_);
         Work pending{backend::Change(what)};
         prepare(pending, what);
         finish(pending, what);
@@ -184,7 +201,20 @@ private:
             }
         });
     }
-    void prepare(Work&, backend::Update const& batch) { update(batch); }
+    void prepare(Work& pending, backend::Update const& batch) {
+        if (std::holds_alternative<RowStep const*>(batch.step)) {
+            throw DeviceError(
+                "step: a step written by the user runs on the CPU, this table is on " +
+                to_string(device_) + "; copy it with .cpu()");
+        }
+        pending.sorted = {*queue_, to_rows(batch.keys.rows)};
+        if (batch.lookup == backend::Lookup::Insert) {
+            prepare_insert(pending, batch.keys, batch.out);
+        } else if (batch.lookup == backend::Lookup::Find) {
+            core_.find(aligned(batch.keys, pending.keys), rows_of(batch),
+                       {batch.out.indices, batch.out.mask});
+        }
+    }
     void prepare(Work& pending, backend::Erase const& batch) {
         pending.erasing = core_.prepare_erase(aligned(batch.keys, pending.keys),
                                               to_rows(batch.keys.rows), batch.mask);
@@ -210,9 +240,9 @@ private:
             Array<Queue, std::uint32_t> listed(*queue_, pending.entries);
             list_live(0, now.top, pending.entries, listed.data(), nullptr);
             backend::Gather const rows{listed.data(), pending.entries};
-            gather_keys(rows, pending.growth.buffers->keys.data());
+            core_.buffers().keys.gather(rows, pending.growth.buffers->keys.data());
             for (std::size_t i = 0; i < columns_.size(); ++i) {
-                gather(i, rows, pending.columns[i].data());
+                columns_[i].gather(rows, pending.columns[i].data());
             }
         }
     }
@@ -243,9 +273,7 @@ private:
     }
     void finish(Work& pending, backend::Activate const& batch) noexcept {
         finish_insert(pending);
-        for (Column<Queue>& column : columns_) {
-            column.scatter({batch.out.indices, batch.out.mask, rows_of(batch)}, nullptr, nullptr);
-        }
+        zero_new(batch);
     }
     void finish(Work& pending, backend::InsertOrAssign const& batch) noexcept {
         finish_insert(pending);
@@ -274,7 +302,23 @@ private:
             join(*queue_, request, elements_[i].dtype, how, pending.sorted);
         }
     }
-    void finish(Work&, backend::Update const&) noexcept {}
+    void finish(Work& pending, backend::Update const& batch) noexcept {
+        std::uint32_t const rows = rows_of(batch);
+        if (batch.lookup == backend::Lookup::Insert) {
+            finish_insert(pending);
+            zero_new(batch);
+            if (batch.initial.data != nullptr) {
+                columns_[0].scatter({batch.out.indices, batch.out.mask, rows}, batch.initial,
+                                    nullptr);
+            }
+            // The mask says "added"; update reports "was present".
+            queue_->launch(rows, FlipMask{batch.out.mask, rows});
+        }
+        pending.sorted.sort(batch.out.indices, core_.capacity());
+        Gradients const given{batch.gradients, pending.sorted.indices(), pending.sorted.rows(),
+                              rows, batch.duplicates == DuplicateKeys::Sum};
+        make_steps(*queue_, columns_, elements_[0], given, *std::get<0>(batch.step));
+    }
     void finish(Work& pending, backend::Erase const&) noexcept {
         core_.finish_erase(*pending.erasing);
     }
@@ -294,6 +338,14 @@ private:
         core_.finish_insert(std::move(*pending.insertion));
     }
 
+    /// Zeroes the values of the added keys.
+    template <class Batch>
+    void zero_new(Batch const& batch) {
+        for (Column<Queue>& column : columns_) {
+            column.scatter({batch.out.indices, batch.out.mask, rows_of(batch)},
+                           backend::DefaultRows{}, nullptr);
+        }
+    }
     template <class Batch>
     static std::uint32_t rows_of(Batch const& batch) {
         return static_cast<std::uint32_t>(batch.keys.rows);
@@ -371,6 +423,7 @@ private:
     std::vector<Element> elements_;  // of the value columns
     Core<Queue> core_;
     std::vector<Column<Queue>> columns_;
+    mutable Order<Queue> order_;
 };
 
 }  // namespace tensorhash::device

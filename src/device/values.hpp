@@ -43,6 +43,7 @@ struct ScatterRows {
     std::uint32_t const* indices;
     unsigned char const* mask;
     unsigned char const* from;   // null: zeros
+    std::uint64_t from_step;     // bytes from one row of `from` to the next; 0: all share one
     std::uint32_t const* order;  // null: row i
     PieceGrid grid;
 
@@ -56,7 +57,7 @@ struct ScatterRows {
                 zero_piece(at, grid.piece);
             } else {
                 std::uint64_t const source = order != nullptr ? order[row] : row;
-                copy_piece(at, from + source * grid.row_bytes + offset, grid.piece);
+                copy_piece(at, from + source * from_step + offset, grid.piece);
             }
         });
     }
@@ -97,6 +98,17 @@ struct SequenceRows {
 
     TH_STEP void operator()(NoShared&) const {
         for_rows(rows, [&](std::uint64_t row) { out[row] = static_cast<std::uint32_t>(row); });
+    }
+};
+
+/// Swaps 0 and 1.
+struct FlipMask {
+    using Shared = NoShared;
+    unsigned char* mask;
+    std::uint32_t rows;
+
+    TH_STEP void operator()(NoShared&) const {
+        for_rows(rows, [&](std::uint64_t row) { mask[row] ^= 1; });
     }
 };
 

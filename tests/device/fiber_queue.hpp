@@ -18,7 +18,9 @@ namespace th_test {
 
 class FiberQueue {
 public:
-    struct Event {};
+    struct Event {
+        std::uint64_t number = 0;
+    };
 
     explicit FiberQueue(tensorhash::emulate::Options options = {}, std::uint32_t most_blocks = 3,
                         std::uint32_t threads = 64)
@@ -79,8 +81,13 @@ public:
             values[i] = pairs[i].second;
         }
     }
-    Event record() { return {}; }
-    void wait(Event) {}
+    /// Streams only have names here. Work is done at once, so a test pins the waits.
+    std::uintptr_t current = 0;
+    std::vector<std::uint64_t> waits;
+
+    std::uintptr_t stream() const { return current; }
+    Event record() { return {++events_}; }
+    void wait(Event event) { waits.push_back(event.number); }
 
 private:
     static constexpr std::align_val_t kAlign{256};
@@ -88,6 +95,7 @@ private:
     tensorhash::emulate::Options options_;
     std::uint32_t most_blocks_;
     std::uint32_t threads_;
+    std::uint64_t events_ = 0;
     std::map<void*, std::size_t> sizes_;
 };
 

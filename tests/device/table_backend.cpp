@@ -386,9 +386,29 @@ TEST(DeviceTable, an_image_with_equal_keys_is_refused) {
     EXPECT_THROW(twin.table->from_cpu(image), tensorhash::CorruptTable);
 }
 
-TEST(DeviceTable, update_is_refused_with_a_sentence) {
+TEST(DeviceTable, a_step_of_the_user_is_refused_with_a_sentence) {
     Twin twin({Dtype::Int64, {}}, {{Dtype::Float32, {}}}, 4);
-    EXPECT_THROW(twin.table->update({}), tensorhash::DeviceError);
+    tensorhash::RowStep const step = [](tensorhash::UpdateRow const&) {};
+    backend::Update update{};
+    update.step = &step;
+    EXPECT_THROW(twin.table->update(update), tensorhash::DeviceError);
+}
+
+TEST(DeviceTable, calls_on_other_streams_wait_for_writers_and_writers_for_readers) {
+    Twin twin({Dtype::Int64, {}}, {}, 4, 400);
+    auto const waits_on = [&](std::uintptr_t stream, void (Twin::*verb)()) {
+        twin.queue.current = stream;
+        twin.queue.waits.clear();
+        (twin.*verb)();
+        return twin.queue.waits.size();
+    };
+    EXPECT_EQ(waits_on(1, &Twin::insert), 0u);
+    EXPECT_EQ(waits_on(1, &Twin::find), 0u);
+    EXPECT_EQ(waits_on(2, &Twin::find), 1u);
+    EXPECT_EQ(waits_on(3, &Twin::find), 1u);
+    EXPECT_EQ(waits_on(3, &Twin::erase), 3u);  // the writer and the readers of streams 1 and 2
+    EXPECT_EQ(waits_on(3, &Twin::find), 0u);
+    EXPECT_EQ(waits_on(1, &Twin::insert), 2u);  // the writer and the reader of stream 3
 }
 
 TEST(DeviceTable, sizes_wait_once_and_lists_once) {

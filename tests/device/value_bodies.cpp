@@ -165,7 +165,7 @@ TEST(Values, scatter_writes_the_rows_of_the_mask) {
             OnDevice<unsigned char> const to(queue, before.data(), before.size());
             queue.launch(grid.size(),
                          device::ScatterRows{to.data(), where.data(), chosen.data(),
-                                             form == 2 ? nullptr : from.data(),
+                                             form == 2 ? nullptr : from.data(), bytes,
                                              form == 1 ? from_row.data() : nullptr, grid});
             Bytes wanted = before;
             for (std::size_t i = 0; i < 40; ++i) {

@@ -21,6 +21,7 @@ REBUILD = "src/device/rebuild.hpp"
 SEGMENTS = "src/device/segments.hpp"
 STATE_TESTS = "*TableLives*:HostPart*"
 TILES = "src/device/tiles.hpp"
+UPDATE = "src/device/update.hpp"
 VALUES = "src/device/values.hpp"
 
 
@@ -432,6 +433,50 @@ DEVICE_MUTANTS = [
         JOINS,
         "constexpr Bits kNan = ~(kQuiet - 1);",
         "constexpr Bits kNan = ~(kQuiet - 1) << 1 >> 1;",
+    ),
+    # Optimizer steps.
+    device(
+        "summed gradients are also taken one by one",
+        "DeviceUpdate*",
+        UPDATE,
+        "if (!sums) { take(",
+        "if (true) { take(",
+    ),
+    device(
+        "half weights are not rounded between steps",
+        "DeviceUpdate*",
+        UPDATE,
+        "weight.value = Type::load(Type::store(weight.value));",
+        "",
+    ),
+    device(
+        "summed gradients count as one step per row",
+        "DeviceUpdate*",
+        UPDATE,
+        "if (index != step::kNotFound && !(sums && repeats)) {",
+        "if (index != step::kNotFound) {",
+    ),
+    device(
+        "update reports what it added",
+        "DeviceUpdate*",
+        VALUES,
+        "mask[row] ^= 1;",
+        "mask[row] ^= 0;",
+    ),
+    # Streams.
+    device(
+        "writers do not wait for readers of other streams",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "if (writes) { wait_for(reads_); }",
+        "",
+    ),
+    device(
+        "readers do not wait for the writer of another stream",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "wait_for(last_write_);",
+        "",
     ),
     # Coordinates.
     device(
