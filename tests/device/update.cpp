@@ -26,10 +26,10 @@ struct Pair {
     Element key{Dtype::Int64, {}};
     Element weights;
     std::vector<Element> columns;
-    FiberQueue queue;
+    TestQueue queue;
     Random random;
     std::unique_ptr<backend::TableBackend> cpu;
-    tensorhash::device::Table<FiberQueue> device;
+    tensorhash::device::Table<TestQueue> device;
 
     Pair(Optimizer const& optimizer, Dtype dtype, std::uint64_t seed)
         : weights{dtype, {3}}, columns(tensorhash::optimizer_columns(optimizer, weights)),
