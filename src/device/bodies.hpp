@@ -35,8 +35,8 @@
             Use(ScanCounts<std::uint64_t>) Use(CountChosen<IsLive>) Use(ListChosen<IsLive>)       \
                 Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
                     Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
-                        Use(FlipMask) Use(CountSteps) Use(CopyStrided) Use(ForgetOwners)          \
-                            Use(RaiseOwners) Use(ChooseOwners)
+                        Use(FlipMask) Use(CountSteps) Use(WidenRows) Use(CountEntries)            \
+                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
 
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)

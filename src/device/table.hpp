@@ -12,6 +12,7 @@
 #include "backend/device_backend.hpp"
 #include "backend/table_backend.hpp"
 #include "device/core.hpp"
+#include "device/keys.hpp"
 #include "device/optimizing.hpp"
 #include "device/order.hpp"
 #include "device/pending.hpp"
@@ -20,20 +21,6 @@
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::device {
-
-inline step::KeyFormat format_of(Element const& key) {
-    bool const is_float = key.dtype == Dtype::Float32 || key.dtype == Dtype::Float64;
-    return {static_cast<std::uint32_t>(key.bytes()),
-            is_float ? static_cast<std::uint32_t>(byte_size(key.dtype)) : 0};
-}
-
-inline std::uint32_t to_rows(std::size_t rows) {
-    if (rows > kMaxEntries) {
-        throw ValueError("keys: a batch on a device has at most " + std::to_string(kMaxEntries) +
-                         " rows, got " + std::to_string(rows));
-    }
-    return static_cast<std::uint32_t>(rows);
-}
 
 template <class Queue>
 class Table final : public backend::TableBackend {
@@ -379,16 +366,9 @@ private:
                               with_rows(core_.capacity(), element.shape), element.dtype,
                               column.owner(), device_);
     }
-    /// Keys at an address that device code can read. `copy` holds them if they had to be moved.
     unsigned char const* aligned(backend::KeyRows const& keys,
                                  Array<Queue, unsigned char>& copy) const {
-        auto const address = reinterpret_cast<std::uintptr_t>(keys.data);
-        if (address % key_align(format_of(key_)) == 0) {
-            return keys.data;
-        }
-        copy = {*queue_, keys.rows * key_.bytes()};
-        queue_->copy(copy.data(), keys.data, copy.bytes(), Copy::Within);
-        return copy.data();
+        return aligned_keys(*queue_, keys, format_of(key_), copy);
     }
     /// Lists live indices from `begin` on, of `rows` rows. `total`, unless null, gets their number.
     void list_live(std::uint64_t begin, std::uint64_t rows, std::uint64_t limit, std::uint32_t* out,

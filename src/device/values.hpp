@@ -101,6 +101,31 @@ struct SequenceRows {
     }
 };
 
+/// 32-bit rows as int64.
+struct WidenRows {
+    using Shared = NoShared;
+    std::uint32_t const* from;
+    std::int64_t* to;
+    std::uint64_t rows;
+
+    TH_STEP void operator()(NoShared&) const {
+        for_rows(rows, [&](std::uint64_t row) { to[row] = from[row]; });
+    }
+};
+
+/// Adds one to the count of each row's entry.
+struct CountEntries {
+    using Shared = NoShared;
+    std::uint32_t const* indices;
+    std::uint64_t* counts;
+    std::uint64_t rows;
+
+    TH_STEP void operator()(NoShared&) const {
+        for_rows(rows,
+                 [&](std::uint64_t row) { fetch_add(&counts[indices[row]], std::uint64_t{1}); });
+    }
+};
+
 /// Swaps 0 and 1.
 struct FlipMask {
     using Shared = NoShared;

@@ -463,6 +463,21 @@ DEVICE_MUTANTS = [
         "mask[row] ^= 1;",
         "mask[row] ^= 0;",
     ),
+    # Distinct rows.
+    device(
+        "indices of distinct rows keep their low 8 bits",
+        "DeviceUnique*",
+        VALUES,
+        "to[row] = from[row];",
+        "to[row] = from[row] & 0xff;",
+    ),
+    device(
+        "every row counts twice",
+        "DeviceUnique*",
+        VALUES,
+        "fetch_add(&counts[indices[row]], std::uint64_t{1});",
+        "fetch_add(&counts[indices[row]], std::uint64_t{2});",
+    ),
     # Streams.
     device(
         "writers do not wait for readers of other streams",
