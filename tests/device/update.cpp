@@ -20,8 +20,7 @@ using backend::Lookup;
 using tensorhash::DuplicateKeys;
 using tensorhash::Optimizer;
 
-/// The same updates on a table of the CPU and on one of the device. Fibers run in host memory, so
-/// both take the same pointers.
+/// The same updates on a table of the CPU and on one of the device.
 struct Pair {
     Element key{Dtype::Int64, {}};
     Element weights;
@@ -38,11 +37,14 @@ struct Pair {
           device(queue, {key, columns, 16, seed}, {}) {}
 
     void update(Optimizer const& optimizer, Lookup lookup, DuplicateKeys duplicates) {
-        Rows const keys = draw_keys(key, random, 150, 60);
-        tensorhash::Tensor const gradients = make_finite_gradients(150);
-        tensorhash::Tensor const initial = make_finite_gradients(150);
+        constexpr std::size_t kRows = 150;
+        Rows const keys = draw_keys(key, random, kRows, 60);
+        tensorhash::Tensor const gradients = make_finite_gradients(kRows);
+        tensorhash::Tensor const initial = make_finite_gradients(kRows);
+        std::vector<std::uint32_t> indices(kRows);
+        std::vector<unsigned char> mask(kRows);
         backend::Update batch{};
-        batch.keys = {reinterpret_cast<unsigned char const*>(keys.bytes.data()), 150};
+        batch.keys = {reinterpret_cast<unsigned char const*>(keys.bytes.data()), kRows};
         batch.gradient = &weights;
         batch.gradients = static_cast<unsigned char const*>(gradients.data());
         batch.step = &optimizer;
@@ -50,19 +52,21 @@ struct Pair {
         batch.lookup = lookup;
         batch.initial = {static_cast<unsigned char const*>(initial.data()),
                          random.one_in(2) ? weights.bytes() : 0};
-        auto const run = [&](backend::TableBackend& table) {
-            OracleLocated out;
-            std::vector<std::uint32_t> indices(150);
-            out.mask.resize(150);
-            batch.out = {indices.data(), out.mask.data()};
-            table.update(batch);
-            out.indices.assign(indices.begin(), indices.end());
-            return out;
-        };
-        OracleLocated const wanted = run(*cpu);
-        OracleLocated const got = run(device);
-        ASSERT_EQ(got.indices, wanted.indices);
-        ASSERT_EQ(got.mask, wanted.mask);
+        batch.out = {indices.data(), mask.data()};
+        cpu->update(batch);
+
+        OnDevice<unsigned char> const device_keys(queue, keys.bytes.data(), keys.bytes.size());
+        OnDevice<unsigned char> const device_gradients(queue, gradients.data(), gradients.bytes());
+        OnDevice<unsigned char> const device_initial(queue, initial.data(), initial.bytes());
+        OnDevice<std::uint32_t> const device_indices(queue, kRows);
+        OnDevice<unsigned char> const device_mask(queue, kRows);
+        batch.keys.data = device_keys.data();
+        batch.gradients = device_gradients.data();
+        batch.initial.data = device_initial.data();
+        batch.out = {device_indices.data(), device_mask.data()};
+        device.update(batch);
+        ASSERT_EQ(device_indices.read(), indices);
+        ASSERT_EQ(device_mask.read(), mask);
     }
     tensorhash::Tensor make_finite_gradients(std::size_t rows) {
         return make_finite_values(weights, rows, random.next());
