@@ -14,7 +14,7 @@ test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-
 # The further steps of `make test-release`.
 release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
                  test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
-                 test-demo \
+                 test-demo test-browser \
                  bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
@@ -177,6 +177,11 @@ test-demo:  ## the demo with the real scans and with the synthetic street
 	@tools/setup package demo
 	@tools/install-package --strict
 	@tools/test-demo
+
+test-browser:  ## tensorhash view in Chromium; screenshots in build/browser
+	@tools/setup package browser
+	@tools/install-package --strict
+	@$(python) -m pytest -q tests/browser
 
 test-examples:  ## run all examples
 	@tools/setup package
