@@ -260,8 +260,7 @@ template <std::size_t Carried>
 constexpr GroupLoops::Scatter kScatter{ScatterRows<Carried>::begin, ScatterRows<Carried>::add,
                                        ScatterRows<Carried>::end};
 
-GroupLoops const kTable{
-    mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>}};
+GroupLoops const kTable{mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>}};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

@@ -48,7 +48,8 @@ public:
             std::uint32_t left = piece.writer.rows[part];
             for (std::uint32_t block = piece.writer.head[part]; left > 0;) {
                 std::uint32_t const next = piece.writer.next[block];
-                auto const count = left < kBlockRows ? left : static_cast<std::uint32_t>(kBlockRows);
+                auto const count =
+                    left < kBlockRows ? left : static_cast<std::uint32_t>(kBlockRows);
                 left -= count;
                 if (left > 0) prefetch_block(piece, next);
                 body(block_of(piece, block, count));

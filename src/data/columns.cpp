@@ -20,9 +20,9 @@ struct Truth {
 
 /// The 8-byte type of a computed one.
 template <class Computed>
-using Widened = std::conditional_t<
-    std::is_floating_point_v<Computed>, double,
-    std::conditional_t<std::is_signed_v<Computed>, std::int64_t, std::uint64_t>>;
+using Widened =
+    std::conditional_t<std::is_floating_point_v<Computed>, double,
+                       std::conditional_t<std::is_signed_v<Computed>, std::int64_t, std::uint64_t>>;
 
 template <class Type>
 void widen_rows(Column const& column, std::size_t begin, std::size_t count, std::uint64_t* out) {

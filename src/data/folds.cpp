@@ -2,6 +2,7 @@
 // NumPy. Every identity is exact: -0.0 + x is x for every x, also for -0.0.
 #include "data/folds.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <type_traits>
@@ -222,12 +223,39 @@ void start_all(std::uint64_t* states, std::size_t begin, std::size_t end) {
 }
 
 template <class Fold>
+void add_row(std::uint64_t* state, FoldRows const& rows, std::size_t i) {
+    std::uint64_t value = 0;
+    if constexpr (!std::is_same_v<Fold, Count>) value = rows.values[i];
+    auto const row = static_cast<std::int64_t>(rows.rows != nullptr ? rows.rows[i] : i);
+    Fold::add(state, value, rows.first_row + row);
+}
+
+/// Rows of one group that follow each other keep the state in registers.
+template <class Fold>
+void add_runs(std::uint64_t* states, FoldRows const& rows) {
+    for (std::size_t i = 0; i < rows.count;) {
+        std::uint32_t const group = rows.groups[i];
+        std::uint64_t state[Fold::kWords];
+        std::copy_n(states + group * Fold::kWords, Fold::kWords, state);
+        for (; i < rows.count && rows.groups[i] == group; ++i) add_row<Fold>(state, rows, i);
+        std::copy_n(state, Fold::kWords, states + group * Fold::kWords);
+    }
+}
+
+/// Do most rows have the group of the row before?
+bool has_runs(FoldRows const& rows) {
+    std::size_t equal = 0;
+    for (std::size_t i = 1; i < rows.count; ++i) {
+        equal += rows.groups[i] == rows.groups[i - 1] ? 1 : 0;
+    }
+    return equal > rows.count - rows.count / 8;
+}
+
+template <class Fold>
 void add_all(std::uint64_t* states, FoldRows const& rows) {
+    if (has_runs(rows)) return add_runs<Fold>(states, rows);
     for (std::size_t i = 0; i < rows.count; ++i) {
-        std::uint64_t value = 0;
-        if constexpr (!std::is_same_v<Fold, Count>) value = rows.values[i];
-        auto const row = static_cast<std::int64_t>(rows.rows != nullptr ? rows.rows[i] : i);
-        Fold::add(states + rows.groups[i] * Fold::kWords, value, rows.first_row + row);
+        add_row<Fold>(states + rows.groups[i] * Fold::kWords, rows, i);
     }
 }
 

@@ -42,8 +42,8 @@ std::size_t nunique_width(Plan const& plan) {
 struct GroupBy::Impl {
     std::vector<StreamColumn> columns;
     Plan plan;
-    HashMap keys;                          // buffer index = group; the value is its first row
-    std::size_t room = 0;                  // groups that the states have memory for
+    HashMap keys;          // buffer index = group; the value is its first row
+    std::size_t room = 0;  // groups that the states have memory for
     States states;
     std::vector<DistinctValues> distinct;  // of all NUnique outputs
     std::int64_t rows = 0;
@@ -177,10 +177,9 @@ void GroupBy::merge(GroupBy const& other, Tensor const& keys) {
         self.distinct[i].merge(from.distinct[i], groups_in(located));
     }
     for (std::size_t i = 0; i < self.states.size(); ++i) {
-        self.plan.folds()[i].ops().merge(static_cast<std::uint64_t*>(self.states[i].data()),
-                                         groups_in(located),
-                                         static_cast<std::uint64_t const*>(from.states[i].data()),
-                                         from.groups(), self.rows);
+        self.plan.folds()[i].ops().merge(
+            static_cast<std::uint64_t*>(self.states[i].data()), groups_in(located),
+            static_cast<std::uint64_t const*>(from.states[i].data()), from.groups(), self.rows);
     }
     self.rows += from.rows;
 }

@@ -29,8 +29,7 @@ void DistinctValues::add(Column const& column, std::uint32_t const* groups, std:
             std::uint64_t const* const values = widen(column, row, count, room.data());
             for (std::size_t i = 0; i < count; ++i) {
                 out[2 * (row + i)] = groups[row + i];
-                out[2 * (row + i) + 1] =
-                    is_float ? step::canonical_double(values[i]) : values[i];
+                out[2 * (row + i) + 1] = is_float ? step::canonical_double(values[i]) : values[i];
             }
         }
     });

@@ -140,8 +140,7 @@ void check_values_element(Element const& values, Aggregate what, std::string con
     }
     bool const is_half = values.dtype == Dtype::Float16 || values.dtype == Dtype::BFloat16;
     if (what == Aggregate::NUnique && is_half) {
-        throw TypeError(argument +
-                        ": nunique expects bool, integers, float32 or float64, got " +
+        throw TypeError(argument + ": nunique expects bool, integers, float32 or float64, got " +
                         std::string(name(values.dtype)));
     }
 }

@@ -34,9 +34,8 @@ std::vector<Round> rounds_of(Plan const& plan) {
     std::vector<Round> rounds(1);
     for (std::size_t column = 0; column < plan.columns(); ++column) {
         std::vector<Fold> const& folds = plan.folds();
-        bool const is_used = std::any_of(folds.begin(), folds.end(), [&](Fold const& fold) {
-            return fold.column == column;
-        });
+        bool const is_used = std::any_of(folds.begin(), folds.end(),
+                                         [&](Fold const& fold) { return fold.column == column; });
         if (!is_used) continue;
         if (rounds.back().columns.size() == cpu::kMaxCarried) rounds.emplace_back();
         rounds.back().columns.push_back(column);
@@ -109,9 +108,9 @@ private:
             FoldOps const& ops = *ops_[i];
             states_[i].resize(table_.count() * ops.words);
             ops.start(states_[i].data(), before, table_.count());
-            std::uint64_t const* const values =
-                round_.carried[i] < round_.columns.size() ? block.values[round_.carried[i]]
-                                                          : nullptr;
+            std::uint64_t const* const values = round_.carried[i] < round_.columns.size()
+                                                    ? block.values[round_.carried[i]]
+                                                    : nullptr;
             ops.add(states_[i].data(), {numbers.data(), values, block.rows, 0, block.count});
         }
     }

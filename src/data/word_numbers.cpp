@@ -48,8 +48,8 @@ void WordNumbers::grow() {
 }
 
 std::size_t WordNumbers::number(std::uint64_t const* words, std::uint32_t const* rows,
-                                std::uint32_t first_row, std::size_t count,
-                                std::uint32_t* numbers, std::size_t most) {
+                                std::uint32_t first_row, std::size_t count, std::uint32_t* numbers,
+                                std::size_t most) {
     std::size_t done = 0;
     while (done < count) {
         std::uint32_t const limit = table_.limit;

@@ -73,7 +73,9 @@ def aggregate(name, values, rows):
             return np.float64(fold(floats, np.float64(-0.0), lambda a, b: a + b) / len(values))
         if name in ("var", "std"):
             found = welford(values.astype(np.float64))
-            return np.float64(found if name == "var" else math.sqrt(found) if found == found else found)
+            return np.float64(
+                found if name == "var" else math.sqrt(found) if found == found else found
+            )
     if name in ("min", "max"):
         return dtype.type(extreme(values, name == "max")[0])
     if name in ("argmin", "argmax"):
@@ -176,7 +178,9 @@ def first_occurrence(keys):
     return first[order], rank[inverse], counts[order]
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint16", "uint64", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", "uint16", "uint64", "float32", "float64"]
+)
 def test_keys_of_every_kind(dtype):
     rng = np.random.default_rng(3)
     keys = rng.integers(0, 2 if dtype == "bool" else 9, 300).astype(dtype)

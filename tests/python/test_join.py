@@ -42,7 +42,9 @@ def check(left, right):
         same(got.right, expected[1])
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int32", "int64", "uint64", "float32", "float64"]
+)
 def test_all_joins_of_every_dtype_agree_with_a_loop(dtype):
     rng = np.random.default_rng(0)
     most = 2 if dtype == "bool" else 40

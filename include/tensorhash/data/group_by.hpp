@@ -57,7 +57,7 @@ TH_API Groups group_by(Tensor const& keys, std::vector<Aggregation> const& aggre
 /// The type of one result column of a stream.
 struct StreamColumn {
     Aggregate what = Aggregate::Count;
-    Element values = {};  ///< of the values; Count needs none
+    Element values = {};          ///< of the values; Count needs none
     std::string name = "values";  ///< of the values, in messages
 };
 

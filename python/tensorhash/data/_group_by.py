@@ -260,8 +260,7 @@ class GroupBy:
         source: Framework = self._keys.source
         decoded = self._decoded(keys)
         named = {
-            one.name: source.give(column)
-            for one, column in zip(self._wanted, results, strict=True)
+            one.name: source.give(column) for one, column in zip(self._wanted, results, strict=True)
         }
         return {
             **give_columns(decoded, [column.array for column in decoded.columns]),

@@ -72,6 +72,7 @@ def read_keys(keys: Any, argument: str) -> Keys:
     source = framework_of(type(keys))
     frame = getattr(source, "columns", None)
     parts = frame(keys, argument) if frame is not None else None
+    named: list[tuple[str, str | None, Any]]
     if parts is not None:
         named = [(f"{argument}[{name!r}]", str(name), column) for name, column in parts]
         if not named:

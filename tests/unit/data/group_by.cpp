@@ -71,8 +71,8 @@ TEST_P(DataOverThreads, sums_have_the_bits_of_a_loop) {
     for (std::uint64_t const groups : {1u, 100u, 5000u, 100000u}) {
         std::vector<std::int64_t> const keys = spread_keys(rows, groups);
         Expected const expected = loop_over(keys, values);
-        auto const got = data::group_by(Tensor::from(keys),
-                                        {{data::Aggregate::Sum, Tensor::from(values)}});
+        auto const got =
+            data::group_by(Tensor::from(keys), {{data::Aggregate::Sum, Tensor::from(values)}});
         EXPECT_EQ(listed<std::int64_t>(got.keys), expected.keys);
         EXPECT_EQ(listed<std::int64_t>(got.first_rows), expected.first_rows);
         EXPECT_EQ(listed<double>(got.columns[0]), expected.sums);
@@ -149,8 +149,7 @@ TEST(WordNumbers, numbers_words_in_order_and_grows) {
     data::WordNumbers table;
     table.reset(1);
     std::vector<std::uint32_t> numbers(words.size());
-    EXPECT_EQ(table.number(words.data(), nullptr, 100, words.size(), numbers.data()),
-              words.size());
+    EXPECT_EQ(table.number(words.data(), nullptr, 100, words.size(), numbers.data()), words.size());
     std::map<std::uint64_t, std::uint32_t> expected;
     for (std::size_t i = 0; i < words.size(); ++i) {
         auto const [at, is_new] =
@@ -182,8 +181,8 @@ TEST(GroupByStream, has_the_bits_of_one_call) {
     std::vector<double> values(keys.size());
     std::mt19937 random(3);
     for (double& value : values) value = std::normal_distribution<double>(0, 1e3)(random);
-    data::GroupBy stream({Dtype::Int64, {}}, {{data::Aggregate::Sum, {Dtype::Float64, {}}},
-                                              {data::Aggregate::Count}});
+    data::GroupBy stream({Dtype::Int64, {}},
+                         {{data::Aggregate::Sum, {Dtype::Float64, {}}}, {data::Aggregate::Count}});
     for (std::size_t begin = 0; begin < keys.size(); begin += 1234) {
         std::size_t const end = std::min(keys.size(), begin + 1234);
         auto const at = static_cast<std::ptrdiff_t>(begin);
