@@ -131,7 +131,9 @@ TEST_P(DataOverThreads, a_partition_keeps_all_rows_in_order) {
                         last = block.rows[i];
                         ASSERT_EQ(block.words[i], words[block.rows[i]]);
                         ASSERT_EQ(block.words[i] >> (64 - cpu::kPartBits), part);
-                        if (carried > 0) ASSERT_EQ(block.values[carried - 1][i], block.words[i]);
+                        if (carried > 0) {
+                            ASSERT_EQ(block.values[carried - 1][i], block.words[i]);
+                        }
                     }
                     of_part += block.count;
                 });
