@@ -27,10 +27,10 @@ def cases(scale: Scale) -> list[Case]:
     groups = scale.pick((1, 1_000, 100_000, 1_000_000, ROWS), (1_000, 1_000_000))
     rows = scale.rows(ROWS)[0]
     found = [
-        Case(f"group_by/{rows_text(one)}", partial(measure_groups, rows=rows, groups=one))
+        Case(f"data/group_by/{rows_text(one)}", partial(measure_groups, rows=rows, groups=one))
         for one in groups
     ]
-    return [*found, Case("join/inner", partial(measure_join, rows=rows))]
+    return [*found, Case("data/join", partial(measure_join, rows=rows))]
 
 
 def _spread(numbers: np.ndarray) -> np.ndarray:
