@@ -48,11 +48,13 @@ public:
     }
     void fill(void* to, int byte, std::size_t bytes) { std::memset(to, byte, bytes); }
     void copy(void* to, void const* from, std::size_t bytes, tensorhash::device::Copy) {
-        std::memcpy(to, from, bytes);
+        if (bytes != 0) {
+            std::memcpy(to, from, bytes);
+        }
     }
     void read_back(void* to, void const* from, std::size_t bytes) {
         ++read_backs;
-        std::memcpy(to, from, bytes);
+        copy(to, from, bytes, tensorhash::device::Copy::Out);
     }
 
     template <class Body>
