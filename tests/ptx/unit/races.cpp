@@ -108,6 +108,30 @@ TEST(PtxRaces, ABarrierOrdersItsOwnBlockOnly) {
             .empty());
 }
 
+/// Lane 0 writes plainly, lane 1 writes atomically after a barrier with it. Lane 2 spins until it
+/// sees that, without a barrier: it races with lane 0, although the last write was atomic.
+TEST(PtxRaces, AnAtomicWriteDoesNotHideAnEarlierPlainOne) {
+    auto const races = races_of(R"(setp.eq.u32 %p1, %r1, 2;
+                                   @%p1 bra SPIN;
+                                   setp.ne.u32 %p1, %r1, 0;
+                                   @%p1 bra SECOND;
+                                   st.global.u32 [%rd1], 1;
+                                   bar.warp.sync 3;
+                                   ret;
+                                   SECOND: bar.warp.sync 3;
+                                   st.relaxed.gpu.global.u32 [%rd1], 2;
+                                   st.relaxed.gpu.global.u32 [%rd2], 1;
+                                   ret;
+                                   SPIN: ld.relaxed.gpu.global.u32 %r5, [%rd2];
+                                   setp.eq.u32 %p2, %r5, 0;
+                                   @%p2 bra SPIN;
+                                   ld.relaxed.gpu.global.u32 %r5, [%rd1];
+                                   ret;)",
+                                {1, 3});
+    ASSERT_EQ(races.size(), 1u);
+    EXPECT_NE(races.begin()->find("[st.global.u32 [%rd1], 1] and "), std::string::npos);
+}
+
 TEST(PtxRaces, SharedMemoryRacesWithinABlockOnly) {
     std::string const body = ".shared .align 4 .b8 x[4]; st.shared.u32 [x], %r1; ret;";
     EXPECT_FALSE(races_of(body, kTwoThreads).empty());
