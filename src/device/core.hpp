@@ -67,8 +67,6 @@ public:
                 "a probe of this table found no end: its index is corrupt. Copy what is left with "
                 "items() and build a new table");
         }
-        most_top_ = now.top;
-        most_occupied_ = now.occupied;
         return now;
     }
 
@@ -115,7 +113,7 @@ public:
                        FinishRows{batch, state(), keys_data(), buffers_.live.data(), format_.bytes,
                                   piece_of(format_.bytes, batch.keys, keys_data()), rows});
         queue_->launch(1, FinishInsert{state()});
-        most_top_ += insertion.claimed;
+        most_top_ = std::min(most_top_ + insertion.claimed, capacity());
         most_occupied_ += insertion.claimed;
         if (insertion.replacement) {
             replace_index(std::move(*insertion.replacement));
@@ -258,6 +256,8 @@ private:
             return true;
         }
         now_ = read_state();
+        most_top_ = now_.top;
+        most_occupied_ = now_.occupied;
         if (fits(insertion.rows, now_.free)) {
             return true;
         }
@@ -333,9 +333,9 @@ private:
     Buffers buffers_;
     TableIndex index_;
     Array<Queue, State> state_;
-    // Upper bounds of State::top and State::occupied. Exact when the state was just read.
-    mutable std::uint64_t most_top_ = 0;
-    mutable std::uint64_t most_occupied_ = 0;
+    // Upper bounds of State::top and State::occupied. Only calls that change the table refine them.
+    std::uint64_t most_top_ = 0;
+    std::uint64_t most_occupied_ = 0;
     State now_{};                // what has_room() read
     std::uint64_t missing_ = 0;  // rows without an entry, as far as has_room() asked
 };

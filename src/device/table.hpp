@@ -134,7 +134,7 @@ public:
     void from_cpu(backend::TableImage const& image) override;
     void validate() const override;
 
-    backend::TableSizes sizes() const noexcept override {
+    backend::TableSizes sizes() const override {
         auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
         return {now.top - now.free, core_.capacity(), now.top};

@@ -344,6 +344,26 @@ TEST(DeviceTable, lists_begin_and_end_where_asked) {
     EXPECT_EQ(twin.table->list(1'000'000, 2, out.data()), 0u);
 }
 
+TEST(DeviceTable, lists_end_at_the_capacity_when_freed_indices_were_reused) {
+    Twin twin({Dtype::Int64, {}}, {}, 4, 64);
+    auto const insert = [&](std::int64_t begin, std::int64_t end) {
+        Rows given{8, static_cast<std::size_t>(end - begin), ""};
+        for (std::int64_t i = begin; i < end; ++i) {
+            given.bytes.append(reinterpret_cast<char const*>(&i), 8);
+        }
+        Twin::Batch const batch(twin.queue, given, {});
+        twin.table->insert({batch.key_rows(), {}, batch.out()});
+        twin.expect_same(batch, twin.oracle.insert(given, {}), "insert");
+        return given;
+    };
+    Rows const first = insert(0, 64);
+    Twin::Batch const batch(twin.queue, first, {});
+    twin.table->erase({batch.key_rows(), batch.mask.data()});
+    EXPECT_EQ(batch.mask.read(), twin.oracle.erase(first));
+    insert(100, 164);
+    twin.expect_same_content();
+}
+
 TEST(DeviceTable, an_empty_table_is_ordinary) {
     Twin twin({Dtype::Int64, {}}, {{Dtype::Int32, {}}}, 4, 0);
     twin.expect_same_content();
