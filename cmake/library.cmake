@@ -31,6 +31,7 @@ set(_core_sources
     src/coords/neighbours/cell_grid.cpp
     src/coords/neighbours/kd_tree.cpp
     src/coords/neighbours/knn_search.cpp
+    src/coords/neighbours/point_index.cpp
     src/coords/neighbours/points.cpp
     src/coords/neighbours/radius_search.cpp
     src/coords/neighbours/search_space.cpp
@@ -44,9 +45,22 @@ set(_core_sources
     src/coords/tables/cpu_coord_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
+    src/coords/voxels/voxel_pick.cpp
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/cpu/shard_hash.cpp
+    src/geometry/blocks.cpp
+    src/geometry/camera.cpp
+    src/geometry/depth_range_map.cpp
+    src/geometry/extract_mesh.cpp
+    src/geometry/extract_points.cpp
+    src/geometry/images.cpp
+    src/geometry/integrate.cpp
+    src/geometry/neighbor_index.cpp
+    src/geometry/ray_cast.cpp
+    src/geometry/scan.cpp
+    src/geometry/touch.cpp
+    src/geometry/voxels.cpp
     src/index/bucket_index.cpp
     src/index/bucket_index_spread.cpp
     src/index/flat_index.cpp

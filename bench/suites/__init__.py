@@ -20,6 +20,7 @@ NAMES = (
     "overhead",
     "kernel_maps",
     "packed",
+    "geometry",
     "sharded",
     "ranks",
     "tensorflow",

@@ -21,4 +21,6 @@ NB_MODULE(_core, m) {
     bind_bounded_map(m);
     bind_sharded_map(m);
     bind_threads(m);
+    bind_neighbor_index(m);
+    bind_voxel_block_grid(m);
 }

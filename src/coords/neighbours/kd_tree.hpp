@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,13 +15,16 @@ namespace tensorhash::coords {
 
 class KdTree {
 public:
-    explicit KdTree(SearchSpace const& space);
+    explicit KdTree(SearchCloud const& cloud);
 
-    /// Points in the batch of the query.
-    std::size_t available(std::size_t query) const noexcept;
-    /// The `count` nearest points, sorted; 0 < count <= available(query). Many threads may call
+    /// The root for the batch of each query; kNoGroup if the batch has no points.
+    std::vector<std::uint32_t> roots_of(SearchCloud const& queries) const;
+    /// Points below a root.
+    std::size_t available(std::uint32_t root) const noexcept;
+    /// The `count` nearest points, sorted; 0 < count <= available(root). Many threads may call
     /// this at once.
-    void nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const;
+    void nearest(double const* query, std::uint32_t root, std::size_t count,
+                 std::vector<Candidate>& best) const;
 
 private:
     struct Node {
@@ -43,13 +47,13 @@ private:
     void scan_leaf(double const* query, Node const& leaf, std::size_t count,
                    std::vector<Candidate>& best) const;
 
-    SearchSpace const& space_;
+    Points source_;  // in the order of the rows
     std::size_t axes_;
+    std::unique_ptr<KeyGroups> batches_;  // null without batches
     std::vector<std::uint32_t> order_;    // rows, the points of a node together
     std::vector<Node> nodes_;             // roots first
     std::vector<double> boxes_;           // lower corner, upper corner of each node
     std::vector<double> points_;          // in the order of `order_`
-    std::vector<std::uint32_t> root_of_;  // of each query; kNoGroup if its batch has no points
 };
 
 }  // namespace tensorhash::coords

@@ -1,0 +1,376 @@
+// Renders a grid: each ray steps by the distance that its voxel stores until the sign changes.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "geometry/block_lookup.hpp"
+#include "geometry/blocks.hpp"
+#include "geometry/camera.hpp"
+#include "geometry/depth_range_map.hpp"
+#include "geometry/images.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::geometry {
+namespace {
+
+constexpr std::size_t kCorners = 8;
+
+/// What a ray found around a point on the surface: its eight voxels and their shares.
+struct Corners {
+    std::array<bool, kCorners> mask{};
+    std::array<std::int64_t, kCorners> index{};
+    std::array<float, kCorners> share{};
+    std::array<std::array<float, kCorners>, 3> slope{};  // of the shares, per axis
+};
+
+/// The images to render; null for those not asked for.
+struct Targets {
+    float* depth = nullptr;
+    float* vertex = nullptr;
+    float* normal = nullptr;
+    float* color = nullptr;
+    bool* mask = nullptr;
+    std::int64_t* index = nullptr;
+    float* share = nullptr;
+    std::array<float*, 3> slope{};
+
+    bool wants_corners() const noexcept {
+        return normal || color || mask || index || share || slope[0] || slope[1] || slope[2];
+    }
+};
+
+/// Where a ray meets the surface. Depth is t, because the direction has depth 1.
+struct Hit {
+    float t;
+    Vec3 point;
+};
+
+/// Remembers the last block: most lookups ask for it again.
+class CachedLookup {
+public:
+    explicit CachedLookup(BlockLookup const& lookup) : lookup_(lookup) {}
+    std::int32_t find(BlockKey const& key) noexcept {
+        if (!has_key_ || key != key_) {
+            key_ = key;
+            index_ = lookup_.find(key);
+            has_key_ = true;
+        }
+        return index_;
+    }
+
+private:
+    BlockLookup const& lookup_;
+    BlockKey key_{};
+    std::int32_t index_ = BlockLookup::kNone;
+    bool has_key_ = false;
+};
+
+std::int32_t to_block(float x, float block_size) noexcept {
+    return static_cast<std::int32_t>(
+        std::clamp(std::floor(x / block_size), -2147483648.0f, 2147483520.0f));
+}
+
+class RayCaster {
+public:
+    RayCaster(BlockBuffers const& blocks, BlockLookup const& lookup, float truncation,
+              float threshold)
+        : blocks_(blocks), lookup_(lookup), truncation_(truncation), threshold_(threshold),
+          block_size_(blocks.voxel_size * static_cast<float>(blocks.resolution)) {}
+
+    std::optional<Hit> cast(Vec3 origin, Vec3 direction, float t, float last) const noexcept {
+        CachedLookup lookup(lookup_);
+        float before = t;
+        float previous = 0;
+        float distance = 1.0f;
+        while (t < last) {
+            Vec3 const p = along(origin, direction, t);
+            auto const voxel = voxel_at(p, lookup);
+            if (!voxel) {
+                before = t;
+                t += block_size_;
+                continue;
+            }
+            previous = distance;
+            distance = blocks_.distance(*voxel);
+            if (previous > 0 && blocks_.weight[*voxel] >= threshold_ && distance <= 0) {
+                float const hit = (t * previous - before * distance) / (previous - distance);
+                return Hit{hit, along(origin, direction, hit)};
+            }
+            before = t;
+            t += std::max(distance * truncation_, blocks_.voxel_size);
+        }
+        return std::nullopt;
+    }
+
+    /// The voxels around a point that were observed; nothing if its block is not in use.
+    std::optional<Corners> corners(Vec3 p) const noexcept {
+        BlockKey const key = key_of(p);
+        CachedLookup lookup(lookup_);
+        if (lookup.find(key) == BlockLookup::kNone) return std::nullopt;
+        std::array<float, 3> const in{inside(p.x, key[0]), inside(p.y, key[1]),
+                                      inside(p.z, key[2])};
+        std::array<int, 3> first{};
+        std::array<float, 3> ratio{};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            first[axis] = static_cast<int>(std::floor(in[axis]));
+            ratio[axis] = in[axis] - static_cast<float>(first[axis]);
+        }
+        Corners out;
+        for (std::size_t k = 0; k < kCorners; ++k) fill_corner(key, first, ratio, k, lookup, out);
+        return out;
+    }
+
+    BlockBuffers const& blocks() const noexcept { return blocks_; }
+
+private:
+    static Vec3 along(Vec3 origin, Vec3 direction, float t) noexcept {
+        return {origin.x + t * direction.x, origin.y + t * direction.y, origin.z + t * direction.z};
+    }
+    BlockKey key_of(Vec3 p) const noexcept {
+        return {to_block(p.x, block_size_), to_block(p.y, block_size_), to_block(p.z, block_size_)};
+    }
+    /// The position in a block, in voxels.
+    float inside(float x, std::int32_t key) const noexcept {
+        return (x - static_cast<float>(key) * block_size_) / blocks_.voxel_size;
+    }
+    std::size_t voxel_of(std::int32_t block, std::array<int, 3> const& at) const noexcept {
+        int const r = blocks_.resolution;
+        return static_cast<std::size_t>(block) * blocks_.voxels +
+               static_cast<std::size_t>((at[2] * r + at[1]) * r + at[0]);
+    }
+
+    std::optional<std::size_t> voxel_at(Vec3 p, CachedLookup& lookup) const noexcept {
+        BlockKey const key = key_of(p);
+        std::int32_t const block = lookup.find(key);
+        if (block == BlockLookup::kNone) return std::nullopt;
+        // Rounding can put a point one voxel outside of its block.
+        auto const place = [&](float x, std::int32_t k) {
+            return std::clamp(static_cast<int>(inside(x, k)), 0, blocks_.resolution - 1);
+        };
+        return voxel_of(block, {place(p.x, key[0]), place(p.y, key[1]), place(p.z, key[2])});
+    }
+
+    void fill_corner(BlockKey key, std::array<int, 3> const& first,
+                     std::array<float, 3> const& ratio, std::size_t k, CachedLookup& lookup,
+                     Corners& out) const noexcept {
+        std::array<int, 3> at{};
+        std::array<float, 3> part{};
+        std::array<float, 3> sign{};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            int const side = k >> axis & 1;
+            at[axis] = first[axis] + side;
+            part[axis] = side ? ratio[axis] : 1 - ratio[axis];
+            sign[axis] = side ? 1.0f : -1.0f;
+            int const r = blocks_.resolution;
+            int const beyond = at[axis] < 0 ? -1 : at[axis] >= r ? 1 : 0;
+            key[axis] += beyond;
+            at[axis] -= beyond * r;
+        }
+        std::int32_t const block = lookup.find(key);
+        if (block == BlockLookup::kNone) return;
+        std::size_t const voxel = voxel_of(block, at);
+        if (!(blocks_.weight[voxel] > 0)) return;
+        out.mask[k] = true;
+        out.index[k] = static_cast<std::int64_t>(voxel);
+        out.share[k] = part[0] * part[1] * part[2];
+        out.slope[0][k] = part[1] * part[2] * sign[0];
+        out.slope[1][k] = part[0] * part[2] * sign[1];
+        out.slope[2][k] = part[0] * part[1] * sign[2];
+    }
+
+    BlockBuffers const& blocks_;
+    BlockLookup const& lookup_;
+    float truncation_;
+    float threshold_;
+    float block_size_;
+};
+
+/// Writes what is known of one pixel.
+class PixelWriter {
+public:
+    PixelWriter(Targets const& targets, RayCaster const& caster, Rigid const& pose,
+                float depth_scale)
+        : targets_(targets), caster_(caster), pose_(pose), depth_scale_(depth_scale) {}
+
+    void write(std::size_t pixel, Hit const& hit) const noexcept {
+        if (targets_.depth) targets_.depth[pixel] = hit.t * depth_scale_;
+        if (targets_.vertex) put(targets_.vertex + 3 * pixel, pose_.apply(hit.point));
+        if (!targets_.wants_corners()) return;
+        auto const corners = caster_.corners(hit.point);
+        if (!corners) return;
+        write_corners(pixel, *corners);
+        float sum = 0;
+        for (float const share : corners->share) sum += share;
+        if (!(sum > 0)) return;
+        if (targets_.color) write_color(pixel, *corners, sum);
+        if (targets_.normal) write_normal(pixel, *corners);
+    }
+
+private:
+    static void put(float* out, Vec3 v) noexcept {
+        out[0] = v.x;
+        out[1] = v.y;
+        out[2] = v.z;
+    }
+
+    void write_corners(std::size_t pixel, Corners const& corners) const noexcept {
+        std::size_t const at = kCorners * pixel;
+        if (targets_.mask) std::copy_n(corners.mask.begin(), kCorners, targets_.mask + at);
+        if (targets_.index) std::copy_n(corners.index.begin(), kCorners, targets_.index + at);
+        if (targets_.share) std::copy_n(corners.share.begin(), kCorners, targets_.share + at);
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            if (targets_.slope[axis] == nullptr) continue;
+            std::copy_n(corners.slope[axis].begin(), kCorners, targets_.slope[axis] + at);
+        }
+    }
+
+    void write_color(std::size_t pixel, Corners const& corners, float sum) const noexcept {
+        for (std::size_t c = 0; c < 3; ++c) {
+            float mixed = 0;
+            for (std::size_t k = 0; k < kCorners; ++k) {
+                if (!corners.mask[k]) continue;
+                auto const voxel = static_cast<std::size_t>(corners.index[k]);
+                mixed += corners.share[k] * caster_.blocks().color[3 * voxel + c];
+            }
+            targets_.color[3 * pixel + c] = mixed / (sum * 255.0f);
+        }
+    }
+
+    void write_normal(std::size_t pixel, Corners const& corners) const noexcept {
+        std::array<float, 3> n{};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            for (std::size_t k = 0; k < kCorners; ++k) {
+                if (!corners.mask[k]) continue;
+                auto const voxel = static_cast<std::size_t>(corners.index[k]);
+                n[axis] += corners.slope[axis][k] * caster_.blocks().distance(voxel);
+            }
+        }
+        float const length = std::sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
+        float const divisor = std::max(length, 1e-5f);
+        put(targets_.normal + 3 * pixel,
+            pose_.rotate({-n[0] / divisor, -n[1] / divisor, -n[2] / divisor}));
+    }
+
+    Targets const& targets_;
+    RayCaster const& caster_;
+    Rigid const& pose_;
+    float depth_scale_;
+};
+
+struct Kind {
+    char const* name;
+    std::int64_t channels;
+    Dtype dtype;
+    void (*aim)(Targets&, void*);
+};
+
+template <auto Member>
+void aim_at(Targets& targets, void* data) {
+    targets.*Member = static_cast<std::remove_reference_t<decltype(targets.*Member)>>(data);
+}
+template <std::size_t Axis>
+void aim_slope(Targets& targets, void* data) {
+    targets.slope[Axis] = static_cast<float*>(data);
+}
+
+constexpr std::array<Kind, 10> kKinds{{
+    {"depth", 1, Dtype::Float32, &aim_at<&Targets::depth>},
+    {"vertex", 3, Dtype::Float32, &aim_at<&Targets::vertex>},
+    {"normal", 3, Dtype::Float32, &aim_at<&Targets::normal>},
+    {"color", 3, Dtype::Float32, &aim_at<&Targets::color>},
+    {"mask", 8, Dtype::Bool, &aim_at<&Targets::mask>},
+    {"index", 8, Dtype::Int64, &aim_at<&Targets::index>},
+    {"interp_ratio", 8, Dtype::Float32, &aim_at<&Targets::share>},
+    {"interp_ratio_dx", 8, Dtype::Float32, &aim_slope<0>},
+    {"interp_ratio_dy", 8, Dtype::Float32, &aim_slope<1>},
+    {"interp_ratio_dz", 8, Dtype::Float32, &aim_slope<2>},
+}};
+
+Kind const& kind_of(std::string const& name, bool colored) {
+    auto const* const found = std::find_if(kKinds.begin(), kKinds.end(),
+                                           [&](Kind const& kind) { return name == kind.name; });
+    if (found == kKinds.end()) {
+        std::string known;
+        for (Kind const& kind : kKinds) known += std::string(known.empty() ? "" : ", ") + kind.name;
+        throw ValueError("render_attributes: expected some of " + known + ", got '" + name + "'");
+    }
+    if (name == "color" && !colored) {
+        throw ValueError(
+            "render_attributes: expected no 'color', because the grid has no such attribute");
+    }
+    return *found;
+}
+
+void check_view(View const& view) {
+    if (view.width < 1 || view.height < 1 || view.width > 65536 || view.height > 65536) {
+        throw ValueError("width: expected width and height of 1 to 65536, got " +
+                         std::to_string(view.width) + " and " + std::to_string(view.height));
+    }
+    if (view.range_step < 1) {
+        throw ValueError("range_map_down_factor: expected 1 or more, got " +
+                         std::to_string(view.range_step));
+    }
+}
+
+/// Allocates the images and points `targets` at them. A name that comes twice counts once.
+std::vector<Rendering> make_images(std::vector<std::string> const& names, View const& view,
+                                   bool colored, Targets& targets) {
+    std::vector<Rendering> images;
+    for (std::string const& name : names) {
+        Kind const& kind = kind_of(name, colored);
+        bool const again = std::any_of(images.begin(), images.end(),
+                                       [&](Rendering const& one) { return one.name == name; });
+        if (again) continue;
+        images.push_back(
+            {name, Tensor::zeros({view.height, view.width, kind.channels}, kind.dtype)});
+        kind.aim(targets, images.back().image.data());
+    }
+    return images;
+}
+
+}  // namespace
+
+std::vector<Rendering> ray_cast(VoxelBlockGrid const& grid, Tensor const& blocks,
+                                Camera const& camera, View const& view, DepthRange const& range,
+                                std::vector<std::string> const& names) {
+    check_range(range);
+    check_view(view);
+    Tensor const keys = check_blocks(blocks);
+    BlockBuffers const buffers(grid);
+    Pinhole const pinhole = to_pinhole(camera.intrinsic, "intrinsic");
+    Rigid const pose = to_rigid(camera.extrinsic, "extrinsic");
+    Rigid const back = to_inverse(camera.extrinsic, "extrinsic");
+    Targets targets;
+    auto images = make_images(names, view, static_cast<bool>(buffers.color), targets);
+    Tensor const ranges = depth_ranges(grid.scale, keys, pinhole, pose, view, range);
+
+    BlockLookup const lookup(grid.map);
+    RayCaster const caster(buffers, lookup,
+                           buffers.voxel_size * static_cast<float>(range.truncation),
+                           static_cast<float>(view.weight_threshold));
+    PixelWriter const writer(targets, caster, pose, static_cast<float>(range.scale));
+    auto const width = static_cast<std::size_t>(view.width);
+    auto const step = static_cast<std::size_t>(view.range_step);
+    auto const squares = static_cast<std::size_t>(ranges.shape()[1]);
+    auto const* const bounds = static_cast<float const*>(ranges.data());
+    Vec3 const origin = back.translation();
+    std::size_t const pixels = width * static_cast<std::size_t>(view.height);
+    runtime::for_ranges(pixels, 1024, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            std::size_t const x = i % width;
+            std::size_t const y = i / width;
+            float const* const bound = bounds + 2 * (y / step * squares + x / step);
+            Vec3 const p =
+                back.apply(pinhole.unproject({static_cast<float>(x), static_cast<float>(y)}));
+            Vec3 const direction{p.x - origin.x, p.y - origin.y, p.z - origin.z};
+            auto const hit = caster.cast(origin, direction, bound[0], bound[1]);
+            if (hit) writer.write(i, *hit);
+        }
+    });
+    images.insert(images.begin(), {"range", ranges});
+    return images;
+}
+
+}  // namespace tensorhash::geometry
