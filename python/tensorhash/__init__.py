@@ -43,6 +43,7 @@ _LAZY: dict[str, str | None] = {
     "core": None,
     "distributed": "torch",
     "geometry": None,
+    "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
 }
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from tensorhash import core as core
     from tensorhash import distributed as distributed
     from tensorhash import geometry as geometry
+    from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
 else:

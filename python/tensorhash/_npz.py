@@ -60,7 +60,7 @@ def save(table: _core.HashMap, path: str, extra: dict[str, Any] | None = None) -
 
 
 # The exceptions that zipfile and NumPy raise on damaged files.
-_DAMAGE = (
+DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -92,13 +92,12 @@ def load_with_extra(
         limit = Limit(path, size_of(file), max_bytes)
         try:
             with zipfile.ZipFile(file) as archive:
-                _require_all_entries(file, archive)
-                members = _members(archive, is_extra)
-                limit.require(sum(entry.file_size for entry in members.values()), "its arrays")
-                arrays = {name: _read_array(archive, members[name], name) for name in members}
+                entries = members(file, archive, lambda name: _is_ours(name) or is_extra(name))
+                limit.require(sum(entry.file_size for entry in entries.values()), "its arrays")
+                arrays = {name: _read_array(archive, entries[name], name) for name in entries}
         except TooLarge:
             raise
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise ValueError(f"{path}: not a readable .npz file: {error}") from error
     extra = {name: arrays.pop(name) for name in list(arrays) if not _is_ours(name)}
     if extra and "n_values" not in arrays:  # Open3D does not write it for a VoxelBlockGrid
@@ -121,22 +120,23 @@ def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
         raise ValueError(f"its directory lists {listed} of {recorded} entries")
 
 
-def _members(
-    archive: zipfile.ZipFile, is_extra: Callable[[str], bool]
+def members(
+    file: IO[bytes], archive: zipfile.ZipFile, is_wanted: Callable[[str], bool]
 ) -> dict[str, zipfile.ZipInfo]:
-    """The archive's entries that hold arrays of a table, by name, and the extra ones."""
-    members: dict[str, zipfile.ZipInfo] = {}
+    """The archive's entries that hold the wanted arrays, by name. Unpacks nothing."""
+    _require_all_entries(file, archive)
+    found: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"{entry.filename}: expected an entry that is stored or deflated")
         # open() checks the name in the directory against the copy next to the data.
         archive.open(entry).close()
         name, suffix = os.path.splitext(entry.filename)
-        if suffix == ".npy" and (_is_ours(name) or is_extra(name)):
-            if name in members:
+        if suffix == ".npy" and is_wanted(name):
+            if name in found:
                 raise ValueError(f"{name}: expected one such array, got two")
-            members[name] = entry
-    return members
+            found[name] = entry
+    return found
 
 
 def _is_ours(name: str) -> bool:
