@@ -120,7 +120,8 @@ set(_core_sources
     src/tensor/tensor.cpp)
 
 # Without errno a square root is one instruction instead of a call. The result is the same.
-set_source_files_properties(src/table/steps.cpp PROPERTIES
+set(_without_errno src/geometry/integrate.cpp src/geometry/ray_cast.cpp src/table/steps.cpp)
+set_source_files_properties(${_without_errno} PROPERTIES
     COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")
 
 function(_tensorhash_add_objects target)
@@ -146,8 +147,8 @@ _tensorhash_add_objects(tensorhash_objects ${_core_sources})
 if(TENSORHASH_PRECOMPILE)
     # Angle brackets keep the path of this tree out of the compiler cache's key.
     target_precompile_headers(tensorhash_objects PRIVATE <precompiled.hpp>)
-    # This file has other compiler options than the precompiled header.
-    set_source_files_properties(src/table/steps.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    # These files have other compiler options than the precompiled header.
+    set_source_files_properties(${_without_errno} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 # The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.

@@ -90,16 +90,19 @@ public:
             if (!voxel) {
                 before = t;
                 t += block_size_;
+                if (!(t > before)) break;  // the step is below the precision of float32
                 continue;
             }
             previous = distance;
             distance = blocks_.distance(*voxel);
-            if (previous > 0 && blocks_.weight[*voxel] >= threshold_ && distance <= 0) {
+            // The weight comes last: reading it costs a cache miss.
+            if (distance <= 0 && previous > 0 && blocks_.weight[*voxel] >= threshold_) {
                 float const hit = (t * previous - before * distance) / (previous - distance);
                 return Hit{hit, along(origin, direction, hit)};
             }
             before = t;
             t += std::max(distance * truncation_, blocks_.voxel_size);
+            if (!(t > before)) break;
         }
         return std::nullopt;
     }
@@ -108,7 +111,8 @@ public:
     std::optional<Corners> corners(Vec3 p) const noexcept {
         BlockKey const key = key_of(p);
         CachedLookup lookup(lookup_);
-        if (lookup.find(key) == BlockLookup::kNone) return std::nullopt;
+        std::int32_t const block = lookup.find(key);
+        if (block == BlockLookup::kNone) return std::nullopt;
         std::array<float, 3> const in{inside(p.x, key[0]), inside(p.y, key[1]),
                                       inside(p.z, key[2])};
         std::array<int, 3> first{};
@@ -118,7 +122,14 @@ public:
             ratio[axis] = in[axis] - static_cast<float>(first[axis]);
         }
         Corners out;
-        for (std::size_t k = 0; k < kCorners; ++k) fill_corner(key, first, ratio, k, lookup, out);
+        int const last = blocks_.resolution - 2;
+        bool const in_one_block = first[0] >= 0 && first[0] <= last && first[1] >= 0 &&
+                                  first[1] <= last && first[2] >= 0 && first[2] <= last;
+        for (std::size_t k = 0; k < kCorners; ++k) {
+            std::array<int, 3> at = corner(first, k);
+            std::int32_t const owner = in_one_block ? block : lookup.find(wrap(key, at));
+            if (owner != BlockLookup::kNone) fill_corner(voxel_of(owner, at), ratio, k, out);
+        }
         return out;
     }
 
@@ -152,26 +163,34 @@ private:
         return voxel_of(block, {place(p.x, key[0]), place(p.y, key[1]), place(p.z, key[2])});
     }
 
-    void fill_corner(BlockKey key, std::array<int, 3> const& first,
-                     std::array<float, 3> const& ratio, std::size_t k, CachedLookup& lookup,
+    static std::array<int, 3> corner(std::array<int, 3> const& first, std::size_t k) noexcept {
+        int const i = static_cast<int>(k);
+        return {first[0] + (i & 1), first[1] + (i >> 1 & 1), first[2] + (i >> 2 & 1)};
+    }
+
+    /// The block of a voxel that may lie outside of block `key`. Moves `at` into that block.
+    BlockKey wrap(BlockKey key, std::array<int, 3>& at) const noexcept {
+        int const r = blocks_.resolution;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            int const beyond = at[axis] < 0 ? -1 : at[axis] >= r ? 1 : 0;
+            // Wraps at the ends of int32: no block is there.
+            key[axis] = static_cast<std::int32_t>(static_cast<std::uint32_t>(key[axis]) +
+                                                  static_cast<std::uint32_t>(beyond));
+            at[axis] -= beyond * r;
+        }
+        return key;
+    }
+
+    void fill_corner(std::size_t voxel, std::array<float, 3> const& ratio, std::size_t k,
                      Corners& out) const noexcept {
-        std::array<int, 3> at{};
+        if (!(blocks_.weight[voxel] > 0)) return;
         std::array<float, 3> part{};
         std::array<float, 3> sign{};
         for (std::size_t axis = 0; axis < 3; ++axis) {
-            int const side = k >> axis & 1;
-            at[axis] = first[axis] + side;
+            bool const side = (k >> axis & 1) != 0;
             part[axis] = side ? ratio[axis] : 1 - ratio[axis];
             sign[axis] = side ? 1.0f : -1.0f;
-            int const r = blocks_.resolution;
-            int const beyond = at[axis] < 0 ? -1 : at[axis] >= r ? 1 : 0;
-            key[axis] += beyond;
-            at[axis] -= beyond * r;
         }
-        std::int32_t const block = lookup.find(key);
-        if (block == BlockLookup::kNone) return;
-        std::size_t const voxel = voxel_of(block, at);
-        if (!(blocks_.weight[voxel] > 0)) return;
         out.mask[k] = true;
         out.index[k] = static_cast<std::int64_t>(voxel);
         out.share[k] = part[0] * part[1] * part[2];
@@ -356,17 +375,16 @@ std::vector<Rendering> ray_cast(VoxelBlockGrid const& grid, Tensor const& blocks
     auto const squares = static_cast<std::size_t>(ranges.shape()[1]);
     auto const* const bounds = static_cast<float const*>(ranges.data());
     Vec3 const origin = back.translation();
-    std::size_t const pixels = width * static_cast<std::size_t>(view.height);
-    runtime::for_ranges(pixels, 1024, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) {
-            std::size_t const x = i % width;
-            std::size_t const y = i / width;
-            float const* const bound = bounds + 2 * (y / step * squares + x / step);
+    // One task per row of pixels, for few divisions.
+    runtime::run_tasks(static_cast<std::size_t>(view.height), [&](std::size_t y) {
+        float const* const row = bounds + 2 * (y / step * squares);
+        for (std::size_t x = 0; x < width; ++x) {
+            float const* const bound = row + 2 * (x / step);
             Vec3 const p =
                 back.apply(pinhole.unproject({static_cast<float>(x), static_cast<float>(y)}));
             Vec3 const direction{p.x - origin.x, p.y - origin.y, p.z - origin.z};
             auto const hit = caster.cast(origin, direction, bound[0], bound[1]);
-            if (hit) writer.write(i, *hit);
+            if (hit) writer.write(y * width + x, *hit);
         }
     });
     images.insert(images.begin(), {"range", ranges});
