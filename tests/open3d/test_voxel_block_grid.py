@@ -7,7 +7,6 @@ pytest.importorskip("open3d")
 
 import open3d as o3d
 import tsdf_scene
-from scipy.spatial import cKDTree
 
 import tensorhash.core as our_core
 from tensorhash import geometry
@@ -134,8 +133,9 @@ def test_a_colour_camera_of_its_own():
 def same_sets(ours, theirs, distance):
     """Rows of two arrays match one to one: returns the row of `theirs` of each of `ours`."""
     assert len(ours) == len(theirs)
-    gaps, match = cKDTree(theirs).query(ours)
-    assert gaps.max(initial=0) <= distance
+    nearest = geometry.knn_search(theirs, ours, 1)
+    match = nearest.indices
+    assert nearest.distances.max(initial=0) <= distance
     assert len(np.unique(match)) == len(match)
     return match
 

@@ -2,6 +2,7 @@
 #include "coords/neighbours/kd_tree.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -129,20 +130,20 @@ double KdTree::squared_to_box(double const* query, std::size_t node) const noexc
     double const* const high = low + axes_;
     double sum = 0;
     for (std::size_t axis = 0; axis < axes_; ++axis) {
-        double const x = query[axis];
-        double const difference = x < low[axis]    ? low[axis] - x
-                                  : x > high[axis] ? x - high[axis]
-                                                   : 0.0;
+        // Positive on one side of the box, negative on the other and inside.
+        double const beyond = std::max(low[axis] - query[axis], query[axis] - high[axis]);
+        double const difference = std::max(beyond, 0.0);
         sum += difference * difference;
     }
     return sum;
 }
 
-void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
+void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count, double bound,
                        std::vector<Candidate>& best) const {
     for (std::uint32_t i = leaf.begin; i < leaf.end; ++i) {
         Candidate const candidate{squared_distance(query, points_.data() + i * axes_, axes_),
                                   order_[i]};
+        if (candidate.squared > bound) continue;
         if (best.size() < count) {
             best.push_back(candidate);
             std::push_heap(best.begin(), best.end());
@@ -154,21 +155,36 @@ void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
     }
 }
 
+double KdTree::bound_of(double const* query, std::uint32_t root, std::size_t count,
+                        Search const& search) const noexcept {
+    if (search.root != root || search.best.size() < count) {
+        return std::numeric_limits<double>::infinity();
+    }
+    double bound = 0;
+    for (Candidate const& one : search.best) {
+        bound = std::max(bound, squared_distance(query, source_.row(one.row), axes_));
+    }
+    return bound;
+}
+
 void KdTree::nearest(double const* query, std::uint32_t root, std::size_t count,
-                     std::vector<Candidate>& best) const {
+                     Search& search) const {
+    double const bound = bound_of(query, root, count, search);
+    auto& [best, last_root, open] = search;
+    last_root = root;
     best.clear();
-    std::vector<PendingNode> open;
-    open.reserve(64);
+    open.clear();
     open.push_back({0.0, root});
     while (!open.empty()) {
         PendingNode const next = open.back();
         open.pop_back();
+        if (next.squared > bound) continue;
         Node const& node = nodes_[next.node];
         if (best.size() == count && best.front() < Candidate{next.squared, node.lowest_row}) {
             continue;  // no point of the box is nearer, or equally near with a lower row
         }
         if (node.children == 0) {
-            scan_leaf(query, node, count, best);
+            scan_leaf(query, node, count, bound, best);
             continue;
         }
         PendingNode left{squared_to_box(query, node.children), node.children};

@@ -21,10 +21,12 @@ public:
     std::vector<std::uint32_t> roots_of(SearchCloud const& queries) const;
     /// Points below a root.
     std::size_t available(std::uint32_t root) const noexcept;
-    /// The `count` nearest points, sorted; 0 < count <= available(root). Many threads may call
-    /// this at once.
-    void nearest(double const* query, std::uint32_t root, std::size_t count,
-                 std::vector<Candidate>& best) const;
+    /// What one thread keeps from query to query.
+    struct Search;
+    /// Finds the `count` nearest points, sorted, in `search.best`; 0 < count <= available(root).
+    /// Starts from the answer of the last query, so near queries should follow each other. Many
+    /// threads may call this at once, each with its own `search`.
+    void nearest(double const* query, std::uint32_t root, std::size_t count, Search& search) const;
 
 private:
     struct Node {
@@ -44,7 +46,10 @@ private:
     void split(Node const& node, std::size_t axis);
     std::size_t widest_axis(std::size_t node) const noexcept;
     double squared_to_box(double const* query, std::size_t node) const noexcept;
-    void scan_leaf(double const* query, Node const& leaf, std::size_t count,
+    /// No answer is farther away than this square: the last query's points are there.
+    double bound_of(double const* query, std::uint32_t root, std::size_t count,
+                    Search const& search) const noexcept;
+    void scan_leaf(double const* query, Node const& leaf, std::size_t count, double bound,
                    std::vector<Candidate>& best) const;
 
     Points source_;  // in the order of the rows
@@ -54,6 +59,12 @@ private:
     std::vector<Node> nodes_;             // roots first
     std::vector<double> boxes_;           // lower corner, upper corner of each node
     std::vector<double> points_;          // in the order of `order_`
+};
+
+struct KdTree::Search {
+    std::vector<Candidate> best;  // the answer of the last query
+    std::uint32_t root = KeyGroups::kNoGroup;
+    std::vector<PendingNode> open;
 };
 
 }  // namespace tensorhash::coords
