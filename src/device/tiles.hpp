@@ -52,24 +52,25 @@ struct ByTile {
     }
 };
 
-/// The first `Words` words of a bucket, spread over the lanes: word i is with lane i / kEach. The
-/// others are tickets and stay 0: other threads write 4 of their bytes at a time, and by the rules
-/// of PTX a load of 8 bytes races with that.
+/// The words of a bucket, spread over the lanes: word i is with lane i / kEach. `Words` of them are
+/// slots, the others tickets. If other threads write, tickets are not loaded and stay 0: they are
+/// written 4 bytes at a time, and by the rules of PTX a load of 8 bytes races with that.
 template <std::uint32_t N, class Access, std::uint32_t Words>
 class TileWords {
 public:
     static_assert(N == 4 || N == 8);
     static constexpr std::uint32_t kEach = 8 / N;
+    static constexpr std::uint32_t kLoaded = Access::kShared ? Words : 8;
     using Lanes = Tile<N>;
 
     TH_STEP explicit TileWords(void const* bucket) {
         std::uint32_t const first = Lanes::rank() * kEach;
         auto const* const words = static_cast<std::uint64_t const*>(bucket) + first;
-        if (kEach == 2 && first + 1 < Words) {
+        if (kEach == 2 && first + 1 < kLoaded) {
             step::WordPair const pair = Access::load_pair(words);
             words_[0] = pair.first;
             words_[kEach - 1] = pair.second;
-        } else if (first < Words) {
+        } else if (first < kLoaded) {
             words_[0] = Access::load(words);
         }
     }
