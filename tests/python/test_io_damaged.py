@@ -111,7 +111,9 @@ def test_faces_that_are_no_triangles_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"1 2\n", "line 1: expected at least 3 numbers, got 2"),
+        (b"1 2\n", "line 1: expected 3 to 1000 columns, got 2"),
+        (b"\n" + b"1 " * 1001, "line 2: expected 3 to 1000 columns, got 1001"),
+        (b"x y z " + b"a" * 9 + b" w" * 1001 + b"\n", "expected 3 to 1000 columns, got 1005"),
         (b"1 2 3\n# c\n4 5\n", "line 3: expected 3 numbers, got 2: '4 5'"),
         (b"1 2 3\n4 five 6\n", "line 2: expected 3 numbers, got '4 five 6'"),
         (b"1 2 3\n" * 999 + b"1 2 0x3\n", "line 1000: expected 3 numbers"),
