@@ -7,6 +7,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from in_full import only_in_full
 
 from tensorhash import cli, io
 from tensorhash.cli import demo
@@ -113,6 +114,7 @@ def test_the_embedding_learns(monkeypatch):
     assert (np.diff(learned.ids) >= 0).all() and learned.ids[-1] > 2 * learned.ids[0]
 
 
+@only_in_full
 def test_the_demo_writes_pictures_and_a_report(tmp_path, street, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(embedding, "BATCHES", 10)
