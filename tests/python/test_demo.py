@@ -101,6 +101,8 @@ def test_steps_agree_with_numpy(street):
     assert stages.distinct_points(street)[0] == len(np.unique(street.points, axis=0))
     columns, _ = stages.group(street)
     assert columns.counts.sum() == len(street.points) and set(columns.scans) == {1, 2, 3}
+    surface, timing = stages.fuse(street)
+    assert len(surface.triangles) > 100 and timing.numpy is None
     found, _ = stages.kernel_map(street)
     assert found.pairs == found.neighbours.sum() and found.neighbours.min() >= 1
     with pytest.raises(RuntimeError, match="the demo failed"):
