@@ -91,7 +91,8 @@ public:
     /// free indices are repeated or not below `top`.
     virtual void from_cpu(TableImage const& image) = 0;
 
-    virtual TableSizes sizes() const noexcept = 0;
+    /// On a device this waits, and throws what an earlier call failed with.
+    virtual TableSizes sizes() const = 0;
     virtual MemoryUsage memory_usage() const noexcept = 0;
     /// Throws CorruptTable unless the table is valid, as HashMap::validate() says.
     virtual void validate() const = 0;

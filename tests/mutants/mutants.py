@@ -23,7 +23,18 @@ class Mutant(NamedTuple):
 
 
 # Steps that notice bugs, and the CMake preset that each builds.
-STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
+STEPS = {
+    "test-cpp": "release",
+    "test-asan": "asan",
+    "test-tsan": "tsan",
+    "test-device": "release",
+    "test-ptx": "release",
+}
+# The test program of a step, unless it is tensorhash_tests.
+PROGRAMS = {"test-device": "tensorhash_device_tests", "test-ptx": "tensorhash_ptx_tests"}
+# What a planted bug makes necessary to build again, unless it is the program. The program of
+# test-ptx reads the device code when it starts.
+REBUILT = {"test-ptx": "tensorhash_bodies_ptx"}
 
 
 INSERT = "include/tensorhash/step/insert.hpp"

@@ -63,24 +63,28 @@ void Arena::release(void* p) {
 }
 
 void Arena::write(void* to, void const* from, std::size_t bytes) {
+    if (bytes == 0) return;
     check_write(to_address(to), bytes, "copy from the host");
     std::memcpy(to, from, bytes);
     mark_written(to_address(to), bytes);
 }
 
 void Arena::fill(void* to, int byte, std::size_t bytes) {
+    if (bytes == 0) return;
     check_write(to_address(to), bytes, "fill");
     std::memset(to, byte, bytes);
     mark_written(to_address(to), bytes);
 }
 
 void Arena::read(void* to, void const* from, std::size_t bytes) const {
+    if (bytes == 0) return;
     check_read(to_address(from), bytes, "copy to the host");
     std::memcpy(to, from, bytes);
 }
 
 /// Bytes that were never written may be copied, but stay unwritten.
 void Arena::copy(void* to, void const* from, std::size_t bytes) {
+    if (bytes == 0) return;
     check_write(to_address(from), bytes, "copy within the device");
     check_write(to_address(to), bytes, "copy within the device");
     std::memmove(to, from, bytes);

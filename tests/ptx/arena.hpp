@@ -21,7 +21,7 @@ public:
     void* allocate(std::size_t bytes);
     void release(void* p);
 
-    // What the host does to the device's memory. Reads and writes are checked too.
+    // What the host does to the device's memory. It is checked too; zero bytes may be anywhere.
     void write(void* to, void const* from, std::size_t bytes);
     void fill(void* to, int byte, std::size_t bytes);
     void read(void* to, void const* from, std::size_t bytes) const;

@@ -17,6 +17,9 @@ namespace th_ptx {
 /// The program in a file that the build has compiled, parsed once per process.
 Program const& program_of_file(std::string const& path);
 
+/// The kernels that any Interpreter of this process has run.
+std::set<std::string> const& kernels_that_ran();
+
 /// "ns::Body<int>" for typeid(ns::Body<int>).
 std::string name_of(std::type_info const& type);
 

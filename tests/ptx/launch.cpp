@@ -57,7 +57,7 @@ std::unique_ptr<Block> Launch::make_block() {
 }
 
 std::uint64_t Launch::run() {
-    if (races_ != nullptr) races_->begin(grid_.blocks, grid_.block_size);
+    if (races_ != nullptr) races_->begin(kernel_.name, grid_.blocks, grid_.block_size);
     std::vector<std::unique_ptr<Block>> resident;
     while (next_block_ < grid_.blocks && resident.size() < options_.resident_blocks) {
         resident.push_back(make_block());

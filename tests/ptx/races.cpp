@@ -16,7 +16,8 @@ bool releases(Instruction const& in) {
 
 }  // namespace
 
-void Races::begin(std::uint32_t blocks, std::uint32_t block_size) {
+void Races::begin(std::string const& kernel, std::uint32_t blocks, std::uint32_t block_size) {
+    kernel_ = kernel;
     std::uint32_t const threads = blocks * block_size;
     ++launch_;
     block_size_ = block_size;
@@ -37,23 +38,16 @@ Races::Byte& Races::byte(std::size_t at) {
     Byte& byte = at < bytes_ ? pages_[at / kPage][at % kPage] : shared_[at];
     if (byte.launch != launch_) {
         byte.launch = launch_;
-        byte.written = {};
-        byte.readers.clear();
+        byte.accesses.clear();
     }
     return byte;
 }
 
-Races::Epoch Races::epoch(Access const& access) const {
-    return {access.thread, clocks_[access.thread][access.thread], access.instruction, access.at,
-            access.bytes};
-}
-
 bool Races::happened_before(Epoch const& earlier, std::uint32_t thread) const {
-    return earlier.time == 0 || earlier.thread == thread ||
-           earlier.time <= clocks_[thread][earlier.thread];
+    return earlier.thread == thread || earlier.time <= clocks_[thread][earlier.thread];
 }
 
-bool Races::morally_strong(Epoch const& earlier, Access const& later) const {
+bool Races::morally_strong(Epoch const& earlier, Epoch const& later) const {
     Instruction const& a = *earlier.instruction;
     Instruction const& b = *later.instruction;
     bool const within_a_block = a.scope == Scope::Block || b.scope == Scope::Block;
@@ -62,37 +56,36 @@ bool Races::morally_strong(Epoch const& earlier, Access const& later) const {
            earlier.bytes == later.bytes;
 }
 
-void Races::judge(Epoch const& earlier, Access const& later) {
-    if (happened_before(earlier, later.thread) || morally_strong(earlier, later)) return;
-    found_.insert(earlier.instruction->where() + " and " + later.instruction->where());
+bool Races::races(Epoch const& earlier, Epoch const& later) const {
+    return (earlier.is_write || later.is_write) && !morally_strong(earlier, later) &&
+           !happened_before(earlier, later.thread);
 }
 
-void Races::read(Access const& access) {
-    Epoch const now = epoch(access);
+/// Does whatever races with `earlier` from now on also race with `later`?
+bool Races::replaces(Epoch const& later, Epoch const& earlier) const {
+    Instruction const& a = *earlier.instruction;
+    Instruction const& b = *later.instruction;
+    bool const is_as_weak =
+        !is_strong(b) || (is_strong(a) && a.scope == b.scope && earlier.at == later.at &&
+                          earlier.bytes == later.bytes);
+    return is_as_weak && (later.is_write || !earlier.is_write) &&
+           happened_before(earlier, later.thread);
+}
+
+void Races::look_at(Access const& access, bool is_write) {
+    Epoch const now{access.thread,      clocks_[access.thread][access.thread],
+                    access.instruction, access.at,
+                    access.bytes,       is_write};
     for (std::size_t at = access.at; at < access.at + access.bytes; ++at) {
-        Byte& b = byte(at);
-        judge(b.written, access);
-        auto const same = [&](Epoch const& e) {
-            return e.thread == now.thread && e.at == now.at && e.bytes == now.bytes &&
-                   is_strong(*e.instruction) == is_strong(*now.instruction) &&
-                   e.instruction->scope == now.instruction->scope;
-        };
-        auto const known = std::find_if(b.readers.begin(), b.readers.end(), same);
-        if (known != b.readers.end()) {
-            *known = now;
-        } else {
-            b.readers.push_back(now);
+        auto& accesses = byte(at).accesses;
+        for (Epoch const& earlier : accesses) {
+            if (races(earlier, now)) {
+                found_.insert(kernel_ + ": " + earlier.instruction->where() + " and " +
+                              now.instruction->where());
+            }
         }
-    }
-}
-
-void Races::write(Access const& access) {
-    for (std::size_t at = access.at; at < access.at + access.bytes; ++at) {
-        Byte& b = byte(at);
-        judge(b.written, access);
-        for (Epoch const& reader : b.readers) judge(reader, access);
-        b.readers.clear();
-        b.written = epoch(access);
+        std::erase_if(accesses, [&](Epoch const& earlier) { return replaces(now, earlier); });
+        accesses.push_back(now);
     }
 }
 

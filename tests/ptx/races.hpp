@@ -22,7 +22,7 @@ public:
     explicit Races(std::size_t bytes) : bytes_(bytes), pages_(bytes / kPage + 1) {}
 
     /// A launch begins. Everything before it has happened.
-    void begin(std::uint32_t blocks, std::uint32_t block_size);
+    void begin(std::string const& kernel, std::uint32_t blocks, std::uint32_t block_size);
 
     /// One scalar access. A vector is several of them.
     struct Access {
@@ -31,8 +31,8 @@ public:
         std::uint8_t bytes;
         Instruction const* instruction;
     };
-    void read(Access const& access);
-    void write(Access const& access);
+    void read(Access const& access) { look_at(access, false); }
+    void write(Access const& access) { look_at(access, true); }
 
     // Synchronisation, by the order and scope of the instruction. Call before read() or write().
     void synchronize_read(Access const& access);
@@ -56,16 +56,16 @@ private:
 
     /// One access, as a byte remembers it.
     struct Epoch {
-        std::uint32_t thread = 0;
-        std::uint32_t time = 0;  // 0: no access
-        Instruction const* instruction = nullptr;
-        std::size_t at = 0;  // first byte of the access
-        std::uint8_t bytes = 0;
+        std::uint32_t thread;
+        std::uint32_t time;
+        Instruction const* instruction;
+        std::size_t at;  // first byte of the access
+        std::uint8_t bytes;
+        bool is_write;
     };
     struct Byte {
         std::uint32_t launch = 0;
-        Epoch written;
-        std::vector<Epoch> readers;  // since the last write, one per thread and strength
+        std::vector<Epoch> accesses;  // without those that a later one replaces
     };
     /// What a later acquire of this word learns.
     struct Released {
@@ -75,11 +75,12 @@ private:
     static constexpr std::uint32_t kAnyBlock = 0xffffffffu;
 
     Byte& byte(std::size_t at);
-    Epoch epoch(Access const& access) const;
+    void look_at(Access const& access, bool is_write);
     std::uint32_t block_of(std::uint32_t thread) const { return thread / block_size_; }
     bool happened_before(Epoch const& earlier, std::uint32_t thread) const;
-    bool morally_strong(Epoch const& earlier, Access const& later) const;
-    void judge(Epoch const& earlier, Access const& later);
+    bool morally_strong(Epoch const& earlier, Epoch const& later) const;
+    bool races(Epoch const& earlier, Epoch const& later) const;
+    bool replaces(Epoch const& later, Epoch const& earlier) const;
     void publish(Access const& access, Clock const& clock, bool is_atomic);
     static void join(Clock& to, Clock const& from);
 
@@ -90,6 +91,7 @@ private:
     std::vector<Clock> fenced_;    // its clock at its last fence
     std::vector<Clock> observed_;  // what its next fence will make it know
     std::unordered_map<std::size_t, Released> released_;
+    std::string kernel_;
     std::uint32_t launch_ = 0;
     std::uint32_t block_size_ = 1;
     std::set<std::string> found_;

@@ -47,6 +47,14 @@ TEST(PtxArena, RefusesAccessOutsideOfAllocations) {
               std::string::npos);
 }
 
+TEST(PtxArena, ZeroBytesMayBeAnywhere) {
+    Arena arena;
+    arena.write(nullptr, nullptr, 0);
+    arena.fill(nullptr, 0, 0);
+    arena.read(nullptr, nullptr, 0);
+    arena.copy(nullptr, nullptr, 0);
+}
+
 TEST(PtxArena, RefusesReadsOfUnwrittenBytes) {
     Arena arena;
     char* const p = static_cast<char*>(arena.allocate(8));

@@ -15,8 +15,9 @@ std::string const kSecondGoesToB = "setp.ne.u32 %p1, %r1, 0; @%p1 bra B;\n";
 TEST(PtxRaces, TwoPlainWritesRace) {
     auto const races = races_of("st.global.u32 [%rd1], %r1; ret;", kOneBlock);
     ASSERT_EQ(races.size(), 1u);
-    EXPECT_EQ(*races.begin(),
-              "line 19: [st.global.u32 [%rd1], %r1] and line 19: [st.global.u32 [%rd1], %r1]");
+    EXPECT_EQ(
+        *races.begin(),
+        "small: line 19: [st.global.u32 [%rd1], %r1] and line 19: [st.global.u32 [%rd1], %r1]");
 }
 
 TEST(PtxRaces, APlainReadRacesWithAWrite) {
@@ -105,6 +106,30 @@ TEST(PtxRaces, ABarrierOrdersItsOwnBlockOnly) {
     EXPECT_FALSE(
         races_of("st.global.u32 [%rd1], 1; bar.sync 0; ld.global.u32 %r5, [%rd1]; ret;", kTwoBlocks)
             .empty());
+}
+
+/// Lane 0 writes plainly, lane 1 writes atomically after a barrier with it. Lane 2 spins until it
+/// sees that, without a barrier: it races with lane 0, although the last write was atomic.
+TEST(PtxRaces, AnAtomicWriteDoesNotHideAnEarlierPlainOne) {
+    auto const races = races_of(R"(setp.eq.u32 %p1, %r1, 2;
+                                   @%p1 bra SPIN;
+                                   setp.ne.u32 %p1, %r1, 0;
+                                   @%p1 bra SECOND;
+                                   st.global.u32 [%rd1], 1;
+                                   bar.warp.sync 3;
+                                   ret;
+                                   SECOND: bar.warp.sync 3;
+                                   st.relaxed.gpu.global.u32 [%rd1], 2;
+                                   st.relaxed.gpu.global.u32 [%rd2], 1;
+                                   ret;
+                                   SPIN: ld.relaxed.gpu.global.u32 %r5, [%rd2];
+                                   setp.eq.u32 %p2, %r5, 0;
+                                   @%p2 bra SPIN;
+                                   ld.relaxed.gpu.global.u32 %r5, [%rd1];
+                                   ret;)",
+                                {1, 3});
+    ASSERT_EQ(races.size(), 1u);
+    EXPECT_NE(races.begin()->find("[st.global.u32 [%rd1], 1] and "), std::string::npos);
 }
 
 TEST(PtxRaces, SharedMemoryRacesWithinABlockOnly) {

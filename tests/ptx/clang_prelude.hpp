@@ -21,4 +21,7 @@
 #define __nv_atomic_fetch_min __scoped_atomic_fetch_min
 #define __nv_atomic_fetch_max __scoped_atomic_fetch_max
 
+// clang's wrapper of <new> calls malloc and free, which NVIDIA's headers would declare for devices.
+#include <stdlib.h>
+
 static __device__ __forceinline__ int __ffs(int bits) { return __builtin_ffs(bits); }
