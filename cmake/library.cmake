@@ -100,6 +100,7 @@ set(_core_sources
     src/table/values.cpp
     src/tensor/allocators.cpp
     src/tensor/copy.cpp
+    src/tensor/cpu_allocator.cpp
     src/tensor/device.cpp
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp

@@ -1,6 +1,7 @@
 // Device: where memory lives. This build supports the CPU; "cuda:i" needs a CUDA back end.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,9 @@ struct Device {
     bool is_cuda() const noexcept { return type == Type::Cuda; }
     friend bool operator==(Device const&, Device const&) = default;
 };
+
+/// One more than the largest Device::Type: the length of tables that it indexes.
+inline constexpr std::size_t kDeviceTypes = 3;
 
 /// For example "cpu:0".
 TH_API std::string to_string(Device device);

@@ -11,9 +11,9 @@ namespace tensorhash::backend {
 /// `argument`.
 DeviceBackend& backend_for(Device device, std::string_view argument);
 
-/// The CPU's back end, which is always there. src/table/ defines it.
-DeviceBackend& cpu_backend() noexcept;
-/// The CPU's coordinate operations. src/coords/ defines them.
-CoordsBackend const& cpu_coords();
+/// Makes `backend` the back end of these devices, and its memory() their allocator. Every back end
+/// registers when it loads. The CPU's loads with the library, before constructors of global
+/// variables run: a table may be a global variable. Null removes a back end.
+void register_backend(Device::Type type, DeviceBackend* backend) noexcept;
 
 }  // namespace tensorhash::backend

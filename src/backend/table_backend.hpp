@@ -91,6 +91,7 @@ public:
     /// free indices are repeated or not below `top`.
     virtual void from_cpu(TableImage const& image) = 0;
 
+    virtual Device device() const noexcept = 0;
     virtual TableSizes sizes() const noexcept = 0;
     virtual MemoryUsage memory_usage() const noexcept = 0;
     /// Throws CorruptTable unless the table is valid, as HashMap::validate() says.

@@ -34,7 +34,7 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
     }
     Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows), seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
-                                   table::Ledger(eviction));
+                                   table::Ledger(eviction), device);
 }
 
 BoundedHashMap::BoundedHashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -212,7 +212,7 @@ Tensor BoundedHashMap::compact() {
 BoundedHashMap BoundedHashMap::clone() const {
     Reading const guard(impl_->lock);
     return BoundedHashMap(std::make_unique<Impl>(impl_->key, impl_->values, Table(impl_->table),
-                                                 impl_->ledger.copy()));
+                                                 impl_->ledger.copy(), impl_->device));
 }
 
 std::int64_t BoundedHashMap::size() const {
@@ -234,7 +234,7 @@ Element const& BoundedHashMap::key_element() const noexcept { return impl_->key;
 std::vector<Element> const& BoundedHashMap::value_elements() const noexcept {
     return impl_->values;
 }
-Device BoundedHashMap::device() const noexcept { return {}; }
+Device BoundedHashMap::device() const noexcept { return impl_->device; }
 
 MemoryUsage BoundedHashMap::memory_usage() const {
     Reading const guard(impl_->lock);

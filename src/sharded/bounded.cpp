@@ -79,7 +79,8 @@ ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> va
     for (std::size_t i = 0; i < shards; ++i) {
         tables.push_back(std::make_unique<table::CpuTable>(
             table::Table(key, columns, share(static_cast<std::uint64_t>(rows), shards, i),
-                         sharded::seed_of_shard(seed, i))));
+                         sharded::seed_of_shard(seed, i)),
+            devices[i]));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),

@@ -2,9 +2,11 @@
 #include "backend/device_backend.hpp"
 #include "backend/loader.hpp"
 #include "runtime/memory.hpp"
+#include "table/cpu_coords.hpp"
 #include "table/cpu_table.hpp"
 #include "table/route.hpp"
 #include "table/unique.hpp"
+#include "tensor/cpu_allocator.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -17,7 +19,7 @@ using backend::TableSpec;
 
 class CpuBackend final : public backend::DeviceBackend {
 public:
-    Allocator& memory() noexcept override { return *find_allocator(Device::Type::Cpu); }
+    Allocator& memory() noexcept override { return cpu_allocator(); }
     void copy(void* to, Device, void const* from, Device, std::size_t bytes) override {
         runtime::copy_bytes(to, from, bytes);
     }
@@ -26,8 +28,10 @@ public:
     void wait(Stream, Event const&) override {}
     void synchronize(Stream) override {}
 
-    std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec, Device) override {
-        return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed));
+    std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec,
+                                                      Device device) override {
+        return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed),
+                                          device);
     }
     backend::CoordsBackend const& coords() override { return backend::cpu_coords(); }
     std::uint64_t memory_for(TableSpec const& spec) const override {
@@ -50,11 +54,10 @@ public:
 
 constinit CpuBackend the_backend;
 
+// Runs before constructors of global variables without a priority, also in a static build.
+[[gnu::constructor(101)]] void register_cpu() noexcept {
+    backend::register_backend(Device::Type::Cpu, &the_backend);
+}
+
 }  // namespace
 }  // namespace tensorhash::table
-
-namespace tensorhash::backend {
-
-DeviceBackend& cpu_backend() noexcept { return table::the_backend; }
-
-}  // namespace tensorhash::backend

@@ -36,18 +36,20 @@ protected:
     ~Allocator() = default;
 };
 
-/// The table, indexed by Device::Type minus 1. It always has the CPU's entry.
-extern std::array<std::atomic<Allocator*>, 2> allocators;
+/// The table, indexed by Device::Type. Each back end fills its entry when it loads; the CPU's loads
+/// with the library.
+using AllocatorTable = std::array<std::atomic<Allocator*>, kDeviceTypes>;
+extern AllocatorTable allocators;
 
 /// Null if no back end for such devices is loaded.
 inline Allocator* find_allocator(Device::Type type) noexcept {
     // Pairs with set_allocator().
-    return allocators[static_cast<std::size_t>(type) - 1].load(std::memory_order_acquire);
+    return allocators[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
 }
-/// A device back end calls this when it loads. Null removes its allocator.
+/// register_backend() calls this. Null removes the allocator.
 inline void set_allocator(Device::Type type, Allocator* allocator) noexcept {
     // Pairs with find_allocator().
-    allocators[static_cast<std::size_t>(type) - 1].store(allocator, std::memory_order_release);
+    allocators[static_cast<std::size_t>(type)].store(allocator, std::memory_order_release);
 }
 
 /// Throws DeviceError that names `argument`: no back end for such devices is loaded.
