@@ -20,5 +20,6 @@ void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
 void bind_threads(nb::module_& m);
+void bind_devices(nb::module_& m);
 
 }  // namespace tensorhash::bindings

@@ -21,4 +21,5 @@ NB_MODULE(_core, m) {
     bind_bounded_map(m);
     bind_sharded_map(m);
     bind_threads(m);
+    bind_devices(m);
 }

@@ -35,6 +35,17 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+    @property
+    def device(self) -> str: ...
+
+    def to(self, device: str) -> Tensor:
+        """The tensor on a device; itself if it is there already."""
+
+    def cpu(self) -> Tensor: ...
+
+    def __array__(self, dtype: object | None = None, copy: object | None = None) -> object:
+        """Raises: NumPy calls this only for memory that is not on the CPU."""
+
 def to_numpy(tensor: Tensor) -> object:
     """A NumPy array over the tensor, or None if np.asarray must make it."""
 
@@ -479,4 +490,15 @@ def instruction_set() -> str:
     """The instruction-set level of the CPU back end."""
 
 def parse_device(text: str, argument: str) -> str:
-    """The device's canonical name. Raises if this build has no tables there."""
+    """
+    The device's canonical name. Raises if this process cannot use the device.
+    """
+
+def device_count(kind: str) -> int:
+    """The number of devices of a kind: "cpu", "cuda" or "emu"."""
+
+def device_status(kind: str) -> str:
+    """The devices of a kind or, if there are none, why."""
+
+def add_plugin_folder(folder: str) -> None:
+    """Looks for plugins in this folder too."""

@@ -13,19 +13,21 @@ constinit std::array<std::atomic<DeviceBackend*>, kDeviceTypes> backends{};
 }  // namespace
 
 DeviceBackend& backend_for(Device device, std::string_view argument) {
-    // Pairs with register_backend().
-    auto* const found =
-        backends[static_cast<std::size_t>(device.type)].load(std::memory_order_acquire);
-    if (found == nullptr) {
-        fail_no_backend(device, argument);
+    if (!device.is_cpu()) {
+        require_usable(device, argument);
     }
-    return *found;
+    return *find_backend(device.type);
+}
+
+DeviceBackend* find_backend(Device::Type type) noexcept {
+    // Pairs with register_backend().
+    return backends[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
 }
 
 void register_backend(Device::Type type, DeviceBackend* backend) noexcept {
-    // Pairs with backend_for().
+    // Pairs with find_backend().
     backends[static_cast<std::size_t>(type)].store(backend, std::memory_order_release);
-    set_allocator(type, backend != nullptr ? &backend->memory() : nullptr);
+    set_allocator(type, backend);
 }
 
 }  // namespace tensorhash::backend

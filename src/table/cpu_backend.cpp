@@ -6,27 +6,42 @@
 #include "table/cpu_table.hpp"
 #include "table/route.hpp"
 #include "table/unique.hpp"
-#include "tensor/cpu_allocator.hpp"
+#include "tensor/copy.hpp"
 
 namespace tensorhash::table {
 namespace {
 
-using backend::Event;
 using backend::KeyRows;
 using backend::Routed;
-using backend::Stream;
 using backend::TableSpec;
 
 class CpuBackend final : public backend::DeviceBackend {
 public:
-    Allocator& memory() noexcept override { return cpu_allocator(); }
-    void copy(void* to, Device, void const* from, Device, std::size_t bytes) override {
+    Allocation allocate(std::size_t bytes, Device) override {
+        auto block = runtime::make_shared_block(bytes, runtime::Fill::None);
+        void* const data = block->data();
+        return {data, std::move(block)};
+    }
+    void zero(void* data, std::size_t bytes, Device) override { runtime::zero_bytes(data, bytes); }
+    void copy(void* to, void const* from, std::size_t bytes, Device) override {
+        runtime::copy_bytes(to, from, bytes);
+    }
+    void copy_strided(void* to, void const* from, Shape const& shape, Shape const& byte_strides,
+                      std::size_t element_bytes, Device) override {
+        gather_strided(to, from, shape, byte_strides, element_bytes);
+    }
+    void copy_between(void* to, Device, void const* from, Device, std::size_t bytes) override {
         runtime::copy_bytes(to, from, bytes);
     }
 
     Event record(Stream) override { return {}; }
     void wait(Stream, Event const&) override {}
     void synchronize(Stream) override {}
+
+    Device::Type type() const noexcept override { return Device::Type::Cpu; }
+    int device_count() noexcept override { return 1; }
+    std::string why_no_device() override { return {}; }
+    void check(Device) override {}
 
     std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec,
                                                       Device device) override {

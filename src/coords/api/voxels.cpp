@@ -5,6 +5,7 @@
 #include <string>
 
 #include "coords/api/arguments.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -57,7 +58,7 @@ Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t v
     if (values.rank() == 0) {
         throw ValueError("features: expected shape (N, ...), one row per point, got ()");
     }
-    require_usable(values.device(), "features");
+    require_host(values.device(), "features");
     std::int64_t const rows = values.shape()[0];
     if (inverse.dtype() != Dtype::Int64 || inverse.shape() != Shape{rows}) {
         throw ValueError("inverse: expected int64 (" + std::to_string(rows) +

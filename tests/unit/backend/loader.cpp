@@ -2,6 +2,7 @@
 #include "backend/loader.hpp"
 
 #include "backend/table_backend.hpp"
+#include "support/emulated.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
@@ -24,18 +25,40 @@ TEST(Loader, has_the_cpu_before_global_variables_are_made) {
 TEST(Loader, gives_every_cpu_device_the_same_back_end) {
     auto& first = backend::backend_for({Device::Type::Cpu, 0}, "device");
     EXPECT_EQ(&first, &backend::backend_for({Device::Type::Cpu, 3}, "device"));
-    EXPECT_EQ(&first.memory(), tensorhash::find_allocator(Device::Type::Cpu));
+    EXPECT_EQ(&first, tensorhash::find_allocator(Device::Type::Cpu));
 }
 
 TEST(Loader, names_the_argument_if_a_device_has_no_back_end) {
-    try {
-        backend::backend_for({Device::Type::Cuda, 1}, "devices");
-        FAIL();
-    } catch (tensorhash::DeviceError const& error) {
-        EXPECT_STREQ(error.what(),
-                     "devices: this build of tensorhash has no CUDA back end, got \"cuda:1\"; use "
-                     "\"cpu\"");
-    }
+    EXPECT_EQ(message_of<tensorhash::DeviceError>(
+                  [] { backend::backend_for({Device::Type::Cuda, 1}, "devices"); }),
+              "devices: CUDA needs the package tensorhash-cu13, which is not installed, got "
+              "\"cuda:1\"; install it or "
+              "use \"cpu\"");
+    EXPECT_EQ(device_status(Device::Type::Cuda),
+              "CUDA needs the package tensorhash-cu13, which is not installed");
+    EXPECT_EQ(device_count(Device::Type::Cuda), 0);
+}
+
+TEST(Loader, names_the_devices_that_are_there) {
+    EXPECT_EQ(message_of<tensorhash::DeviceError>(
+                  [] { tensorhash::require_usable({Device::Type::Cpu, 1}, "device"); }),
+              "device: expected \"cpu:0\", got \"cpu:1\": there is no such device");
+    EXPECT_EQ(
+        message_of<tensorhash::DeviceError>([] { tensorhash::require_usable(emu(2), "device"); }),
+        "device: expected \"emu:0\" to \"emu:1\", got \"emu:2\": there is no such device");
+    EXPECT_EQ(device_status(Device::Type::Emulated), "\"emu:0\" to \"emu:1\"");
+}
+
+TEST(Loader, parses_the_devices_of_a_loaded_plugin) {
+    EXPECT_EQ(Device::parse("emu:1"), emu(1));
+    EXPECT_EQ(to_string(emu(1)), "emu:1");
+    EXPECT_THROW((void)Device::parse("emulated:0"), tensorhash::ValueError);
+}
+
+TEST(Loader, a_plugin_without_tables_says_so) {
+    EXPECT_EQ(message_of<tensorhash::DeviceError>(
+                  [] { HashMap(Capacity{0}, {Dtype::Int64, {}}, {}, emu(0)); }),
+              "device: this plugin has no tables on \"emu:0\"; use \"cpu\"");
 }
 
 /// The CPU's back end under the name of another device, until the end of the scope.
@@ -47,7 +70,7 @@ struct AsCuda {
 };
 
 TEST(Loader, a_registered_back_end_serves_its_devices_until_it_is_removed) {
-    Device const device{Device::Type::Cuda, 1};
+    Device const device{Device::Type::Cuda, 0};
     {
         AsCuda const loaded;
         EXPECT_EQ(&backend::backend_for(device, "device"),
@@ -60,7 +83,7 @@ TEST(Loader, a_registered_back_end_serves_its_devices_until_it_is_removed) {
 
 TEST(Loader, tables_name_the_device_that_they_were_made_on) {
     AsCuda const loaded;
-    Device const device{Device::Type::Cuda, 2};
+    Device const device{Device::Type::Cuda, 0};
     HashMap const map(Capacity{0}, {Dtype::Int64, {}}, {}, device);
     EXPECT_EQ(map.device(), device);
     EXPECT_EQ(map.clone().device(), device);

@@ -22,12 +22,12 @@ TEST(CpuBackend, copies_are_done_when_the_call_returns) {
     auto& cpu = cpu_backend();
     std::vector<int> const from{1, 2, 3};
     std::vector<int> to(3);
-    cpu.copy(to.data(), Device{}, from.data(), Device{}, sizeof(int) * 3);
+    cpu.copy_between(to.data(), Device{}, from.data(), Device{}, sizeof(int) * 3);
     EXPECT_EQ(to, from);
-    backend::Event const event = cpu.record({});
+    tensorhash::Event const event = cpu.record({});
     cpu.wait({}, event);
     cpu.synchronize({});
-    auto const memory = cpu.memory().allocate(100, Device{});
+    auto const memory = cpu.allocate(100, Device{});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 64, 0u);
 }
 
