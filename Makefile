@@ -14,6 +14,7 @@ test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-
 # The further steps of `make test-release`.
 release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
                  test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
+                 test-demo \
                  bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
@@ -21,10 +22,10 @@ release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-i
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
-demo:  ## voxelise a point cloud with the Python package
-	@tools/setup package
+demo:  ## real LiDAR scans: times beside NumPy's, eight pictures and a report in build/demo; under 90 s
+	@tools/setup package demo
 	@tools/install-package
-	@$(python) examples/01_voxelize.py
+	@$(python) -m tensorhash demo --output build/demo
 
 check:  ## between two edits: release build, C++ tests, Python tests without torch and JAX
 	@tools/setup cpp check
@@ -156,13 +157,13 @@ test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/test-wheel --isolated
 
 test-python:  ## Python tests
-	@tools/setup package test
+	@tools/setup package test demo
 	@tools/install-package --strict
 	$(call step,"Python tests")
 	@tools/test-python $(python) tests/python
 
 test-python-in-full:  ## Python tests with full loops, and those that need gigabytes
-	@tools/setup package test
+	@tools/setup package test demo
 	@tools/install-package --strict
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-python $(python) tests/python
 
@@ -172,7 +173,12 @@ test-tensorflow:  ## tests of the TensorFlow tables, in .venv-tensorflow
 	$(call step,"TensorFlow tests")
 	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 tools/test-python .venv-tensorflow/bin/python tests/tensorflow
 
-test-examples:  ## run the demo and all other examples
+test-demo:  ## the demo with the real scans and with the synthetic street
+	@tools/setup package demo
+	@tools/install-package --strict
+	@tools/test-demo
+
+test-examples:  ## run all examples
 	@tools/setup package
 	@tools/install-package --strict
 	$(call step,"examples")

@@ -42,6 +42,7 @@ _LAZY: dict[str, str | None] = {
     "coords": None,
     "core": None,
     "distributed": "torch",
+    "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
 }
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tensorhash import coords as coords
     from tensorhash import core as core
     from tensorhash import distributed as distributed
+    from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
 else:
