@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "tensorhash/stream.hpp"
 
 namespace tensorhash::bindings {
 namespace {
@@ -33,6 +34,10 @@ void bind_devices(nb::module_& m) {
     m.def(
         "device_status", [](std::string const& kind) { return device_status(type_of(kind)); },
         nb::arg("kind"), "The devices of a kind or, if there are none, why.");
+    m.def(
+        "synchronize",
+        [](std::string const& device) { without_gil([&] { synchronize(Device::parse(device)); }); },
+        nb::arg("device"), "Waits for the work on the thread's stream of a device.");
     m.def("add_plugin_folder", &add_plugin_folder, nb::arg("folder"),
           "Looks for plugins in this folder too.");
 }

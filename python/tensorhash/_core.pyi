@@ -500,5 +500,8 @@ def device_count(kind: str) -> int:
 def device_status(kind: str) -> str:
     """The devices of a kind or, if there are none, why."""
 
+def synchronize(device: str) -> None:
+    """Waits for the work on the thread's stream of a device."""
+
 def add_plugin_folder(folder: str) -> None:
     """Looks for plugins in this folder too."""

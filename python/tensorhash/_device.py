@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-import importlib.util
+import os
+import sys
 from typing import Any, ClassVar
 
 from tensorhash import _core
@@ -129,10 +130,11 @@ def device_report() -> dict[str, str]:
 
 
 def _add_plugin_package() -> None:
-    """The package tensorhash-cu13 installs its plugin as the folder `tensorhash_cuda`."""
-    package = importlib.util.find_spec("tensorhash_cuda")
-    for folder in (package and package.submodule_search_locations) or ():
-        _core.add_plugin_folder(folder)
+    """The package tensorhash-cu13 installs its plugin in a folder of `sys.path`."""
+    for place in sys.path:
+        folder = os.path.join(place, "tensorhash_cuda")
+        if os.path.isdir(folder):
+            _core.add_plugin_folder(folder)
 
 
 _add_plugin_package()

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tensor/allocators.hpp"
+
 namespace tensorhash {
 namespace {
 
@@ -16,6 +18,8 @@ Stream current_stream(Device device) noexcept {
                                     [&](Stream const& stream) { return stream.device == device; });
     return found == scopes.rend() ? Stream{device} : *found;
 }
+
+void synchronize(Device device) { memory_of(device, "device").synchronize(current_stream(device)); }
 
 StreamScope::StreamScope(Stream stream) { scopes.push_back(stream); }
 StreamScope::~StreamScope() { scopes.pop_back(); }

@@ -62,6 +62,11 @@ def test_with_the_package_but_no_driver_the_error_and_show_config_say_so(run_pro
 def test_with_a_driver_the_error_names_the_devices_that_are_there(run_program):
     said = run_program(
         ASK.format(device="cuda:7"),
+        """
+        from tensorhash.core import cuda
+        cuda.synchronize()
+        print(cuda.is_available(), [device.get_id() for device in cuda.get_available_devices()])
+        """,
         PYTHONPATH=python_path(PRETENDED),
         PRETENDED_CUDA_DEVICES="2",
     )
@@ -69,6 +74,7 @@ def test_with_a_driver_the_error_names_the_devices_that_are_there(run_program):
         said,
         'device: expected "cuda:0" to "cuda:1", got "cuda:7": there is no such device',
     )
+    assert said.endswith("True [0, 1]\n")
     assert 'devices      cpu:0, cuda:0, cuda:1\ncuda         "cuda:0" to "cuda:1"\n' in said
 
 
@@ -169,6 +175,11 @@ def test_tensors_go_to_a_device_and_back(run_emulated):
             assert back.device == "cpu:0"
             np.testing.assert_array_equal(np.asarray(back), numbers[:, ::2])
         assert there.to("emu:0").device == "emu:0"
+        before = devices.emulated_pending(0)
+        last = on_device([1])
+        assert devices.emulated_pending(0) > before
+        _core.synchronize("emu:0")
+        assert devices.emulated_pending(0) == 0
     """)
 
 
