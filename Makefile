@@ -9,13 +9,12 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
-              test-examples test-asan test-tsan test-workflow
+test_steps := test-setup test-lint test-cpp test-cuda-compile test-ptx test-install test-wheel test-python \
+              test-tensorflow test-examples test-asan test-tsan test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
-                 test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
-                 test-demo \
-                 bench-regress
+release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full test-python-in-full \
+                 test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers \
+                 test-arm test-demo mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
 
@@ -141,6 +140,15 @@ test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present
 	@tools/setup
 	$(call step,"CUDA: the engine's steps compile for sm_80 and sm_90")
 	@tools/test-cuda-compile
+
+test-ptx:  ## device code as PTX (clang 22), interpreted with a race detector
+	@tools/setup ptx
+	$(call step,"PTX: device code, interpreted with a race detector")
+	@tools/test-ptx
+
+test-ptx-in-full:  ## the same with 50 seeds
+	@tools/setup ptx
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-ptx
 
 test-install:  ## cmake --install, then a C++ and a C project that use it
 	@tools/setup cpp
