@@ -30,8 +30,8 @@ using Event = std::shared_ptr<void>;
 /// The stream that calls of this thread use on `device`.
 TH_API Stream current_stream(Device device) noexcept;
 
-/// Returns when the work on the current stream of `device` is done. Throws DeviceError if some of it
-/// failed, or if this process cannot use the device.
+/// Returns when the work on the current stream of `device` is done. Throws DeviceError if some of
+/// it failed, or if this process cannot use the device.
 TH_API void synchronize(Device device);
 
 /// Until the end of the scope, calls of this thread use `stream` on its device. Scopes nest.
