@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 set(_core_sources
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
+    src/backend/plugins.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
@@ -132,6 +133,7 @@ set(_core_sources
     src/tensor/device.cpp
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp
+    src/tensor/stream.cpp
     src/tensor/tensor.cpp)
 
 # Without errno a square root is one instruction instead of a call. The result is the same.
@@ -153,7 +155,7 @@ function(_tensorhash_add_objects target)
     target_compile_definitions(${target} PRIVATE TENSORHASH_BUILDING)
     target_include_directories(${target} PUBLIC
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
-    target_link_libraries(${target} PUBLIC Threads::Threads)
+    target_link_libraries(${target} PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
     tensorhash_sanitize(${target} LIBRARY)
     tensorhash_enable_warnings(${target})
 endfunction()
@@ -229,7 +231,7 @@ target_compile_features(tensorhash INTERFACE cxx_std_20)
 target_include_directories(tensorhash INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
     "$<INSTALL_INTERFACE:include>")
-target_link_libraries(tensorhash PRIVATE Threads::Threads)
+target_link_libraries(tensorhash PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 if(TENSORHASH_IS_SHARED AND NOT APPLE)
     target_link_options(tensorhash PRIVATE -Wl,--no-undefined -Wl,--as-needed)
 endif()

@@ -5,7 +5,7 @@
 
 extern "C" {
 
-enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
+enum DLDeviceType : std::int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLExtDev = 12 };
 
 struct DLDevice {
     DLDeviceType device_type;

@@ -10,13 +10,16 @@
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/export.hpp"
+#include "tensorhash/stream.hpp"
 
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
 namespace tensorhash {
 
-/// A handle: copies share the memory. Strides are in bytes and may be zero or negative.
+/// A handle: copies share the memory. Strides are in bytes and may be zero or negative. On a device
+/// besides the CPU, work on a tensor is queued on this thread's current_stream(), after the work
+/// that wrote the tensor.
 class TH_API Tensor {
 public:
     /// Undefined dtype, zero rows, no memory.
@@ -54,7 +57,8 @@ public:
 
     void* data() noexcept { return data_; }
     void const* data() const noexcept { return data_; }
-    /// The elements of a contiguous tensor of dtype T. Throws TypeError or ValueError otherwise.
+    /// The elements of a contiguous tensor of dtype T on the CPU. Throws TypeError, ValueError or
+    /// DeviceError otherwise.
     /// The span is valid as long as the memory. Temporaries are refused: name the result first, as
     /// in `auto const found = map.find(keys);`.
     template <HasDtype T>
@@ -84,6 +88,9 @@ public:
     bool is_contiguous() const;
     std::shared_ptr<void> const& owner() const noexcept { return owner_; }
 
+    /// This tensor if it is on `device`, else a contiguous copy there. A copy on the CPU is done
+    /// when this returns.
+    Tensor to(Device device) const;
     /// This tensor if it is contiguous, else a contiguous copy.
     Tensor contiguous() const;
     /// An independent copy, contiguous and writable.
@@ -93,15 +100,31 @@ public:
     /// The same memory, marked read-only for the frameworks that support this.
     Tensor as_read_only() const;
 
+    /// Says that the work which `stream` has so far writes this tensor. Without it, as on the CPU,
+    /// the memory is ready.
+    void written_by(Stream stream);
+    /// Makes later work of `stream` wait until this tensor is written.
+    void wait_on(Stream stream) const;
+    /// Says that the work which `stream` has so far reads this tensor: if the stream that wrote it
+    /// frees the memory, then after this work.
+    void read_by(Stream stream) const;
+
 private:
     static Tensor from_bytes(void const* data, std::size_t elements, Shape const& shape,
                              Dtype dtype);
     void require_typed(Dtype wanted) const;
 
+    /// The stream that writes a tensor, and an event after its work.
+    struct Work {
+        Stream stream;
+        Event event;
+    };
+
     void* data_ = nullptr;
     Shape shape_{0};
     Shape byte_strides_{0};
     std::shared_ptr<void> owner_;
+    std::shared_ptr<Work const> work_;  // null if the memory is ready
     Device device_;
     Dtype dtype_ = Dtype::Undefined;
     bool read_only_ = false;

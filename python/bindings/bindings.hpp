@@ -23,5 +23,6 @@ void bind_sharded_map(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_threads(nb::module_& m);
 void bind_voxel_block_grid(nb::module_& m);
+void bind_devices(nb::module_& m);
 
 }  // namespace tensorhash::bindings

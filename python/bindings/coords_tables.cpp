@@ -83,6 +83,7 @@ void bind_base(nb::module_& m) {
         .def("num_entries", &without_arguments<&Base::num_entries, Base>)
         .def("num_distinct", &without_arguments<&Base::num_distinct, Base>)
         .def("key_dim", &without_arguments<&Base::key_dim, Base>)
+        .def_prop_ro("device", [](Base const& self) { return to_string(self.device()); })
         .def("use_double_hash", &Base::use_double_hash)
         .def("key", &key_name);
 }
@@ -169,7 +170,8 @@ void bind_torch(nb::module_& m) {
         .def("capacity", &without_arguments<&Table::capacity, Table>)
         .def("num_entries", &without_arguments<&Table::num_entries, Table>)
         .def("num_distinct", &without_arguments<&Table::num_distinct, Table>)
-        .def("key_dim", &without_arguments<&Table::key_dim, Table>);
+        .def("key_dim", &without_arguments<&Table::key_dim, Table>)
+        .def_prop_ro("device", [](Table const& self) { return to_string(self.device()); });
 }
 
 }  // namespace

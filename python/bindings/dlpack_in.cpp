@@ -12,9 +12,6 @@
 namespace tensorhash::bindings {
 namespace {
 
-constexpr long kCpuDevice = 1;
-constexpr long kPinnedHostDevice = 3;  // page-locked host memory of CUDA, which the CPU can read
-
 template <class Managed>
 Tensor consume(PyObject* capsule, char const* name, char const* used_name, char const* argument) {
     auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
@@ -63,65 +60,93 @@ Tensor from_capsule(nb::handle object, char const* argument) {
                    why.c_str());
 }
 
-// The device type of a (type, id) pair of integers; nullopt if `device` is no such pair.
-std::optional<long> device_type(nb::handle device) {
-    if (PySequence_Check(device.ptr()) == 0 || PySequence_Size(device.ptr()) != 2) {
+// An element of a sequence if it is an integer that fits, or nullopt.
+std::optional<long> integer_at(nb::handle sequence, Py_ssize_t at) {
+    nb::object const item = nb::steal(PySequence_GetItem(sequence.ptr(), at));
+    if (!item.is_valid() || PyIndex_Check(item.ptr()) == 0) {
         PyErr_Clear();
         return std::nullopt;
     }
-    nb::object const first = nb::steal(PySequence_GetItem(device.ptr(), 0));
-    if (!first.is_valid() || PyIndex_Check(first.ptr()) == 0) {
-        PyErr_Clear();
-        return std::nullopt;
-    }
-    nb::object const number = nb::steal(PyNumber_Index(first.ptr()));
+    nb::object const number = nb::steal(PyNumber_Index(item.ptr()));
     int overflow = 0;
-    long const type = number.is_valid() ? PyLong_AsLongAndOverflow(number.ptr(), &overflow) : -1;
+    long const value = number.is_valid() ? PyLong_AsLongAndOverflow(number.ptr(), &overflow) : -1;
     if (PyErr_Occurred() != nullptr || overflow != 0) {
         PyErr_Clear();
         return std::nullopt;
     }
-    return type;
+    return value;
 }
 
-void require_host_memory(nb::handle object, char const* argument) {
+struct DeviceNumbers {
+    long type;
+    long id;
+};
+
+// The numbers of a (type, id) pair of integers; nullopt if `device` is no such pair.
+std::optional<DeviceNumbers> device_numbers(nb::handle device) {
+    if (PySequence_Check(device.ptr()) == 0 || PySequence_Size(device.ptr()) != 2) {
+        PyErr_Clear();
+        return std::nullopt;
+    }
+    std::optional<long> const type = integer_at(device, 0);
+    std::optional<long> const id = integer_at(device, 1);
+    if (!type || !id) return std::nullopt;
+    return DeviceNumbers{*type, *id};
+}
+
+// The device of the numbers if tensors can be there; page-locked memory of CUDA is the CPU's.
+std::optional<Device> usable_device(DeviceNumbers numbers) {
+    if (numbers.type == kDLCPU || numbers.type == kDLCUDAHost) return Device{};
+    if (numbers.type != kDLCUDA && numbers.type != kDLExtDev) return std::nullopt;
+    auto const type = static_cast<Device::Type>(numbers.type);
+    if (numbers.id < 0 || numbers.id >= device_count(type)) return std::nullopt;
+    return Device{type, static_cast<int>(numbers.id)};
+}
+
+// The device of an array's memory. Raises unless tensors can be there.
+Device device_of(nb::handle object, char const* argument) {
     nb::object method = nb::getattr(object, "__dlpack_device__", nb::none());
-    if (method.is_none()) return;
+    if (method.is_none()) return {};
     nb::object device;
     try {
         device = method();
     } catch (nb::python_error& error) {
         refuse_for_owner(error, argument, "name its device");
     }
-    std::optional<long> const type = device_type(device);
-    if (!type) {
+    std::optional<DeviceNumbers> const numbers = device_numbers(device);
+    if (!numbers) {
         throw TypeError(std::string(argument) +
                         ": expected __dlpack_device__() to return two integers, the device type "
                         "and id, got " +
                         nb::cast<std::string>(nb::repr(device)));
     }
-    if (*type == kCpuDevice || *type == kPinnedHostDevice) return;
+    if (std::optional<Device> const known = usable_device(*numbers)) return *known;
     nb::object described = nb::getattr(object, "device", device);
     std::string const text = nb::cast<std::string>(nb::str(described));
     throw DeviceError(std::string(argument) + ": expected an array on the CPU, got one on " + text +
                       "; copy it to the CPU first");
 }
 
-nb::object export_capsule(nb::handle object, char const* argument) {
+// Calls __dlpack__. An owner of device memory gets our stream, and makes it wait for the array.
+nb::object export_capsule(nb::handle object, Device device, char const* argument) {
     nb::object method = nb::getattr(object, "__dlpack__", nb::none());
     if (method.is_none()) {
         throw TypeError(std::string(argument) +
                         ": expected a DLPack capsule or an object with __dlpack__, got " +
                         class_name(object));
     }
+    nb::dict wishes;
+    if (!device.is_cpu()) wishes["stream"] = nb::int_(current_stream(device).handle);
+    wishes["max_version"] = nb::make_tuple(1, 0);
     try {
         try {
-            return method(nb::arg("max_version") = nb::make_tuple(1, 0));
+            return method(**wishes);
         } catch (nb::python_error& error) {
             // Producers older than DLPack 1.0 do not accept max_version.
             if (!error.matches(PyExc_TypeError)) throw;
         }
-        return method();
+        nb::del(wishes["max_version"]);
+        return method(**wishes);
     } catch (nb::python_error& error) {
         refuse_for_owner(error, argument, "share the memory");
     }
@@ -130,13 +155,20 @@ nb::object export_capsule(nb::handle object, char const* argument) {
 }  // namespace
 
 Tensor tensor_from_dlpack(nb::handle object, char const* argument) {
-    if (PyCapsule_CheckExact(object.ptr())) return from_capsule(object, argument);
-    require_host_memory(object, argument);
-    nb::object capsule = export_capsule(object, argument);
+    if (PyCapsule_CheckExact(object.ptr())) {
+        Tensor tensor = from_capsule(object, argument);
+        // Its producer did not know our stream, so its work is on the legacy default stream.
+        tensor.written_by({tensor.device(), kLegacyStream});
+        return tensor;
+    }
+    Device const device = device_of(object, argument);
+    nb::object capsule = export_capsule(object, device, argument);
     if (!PyCapsule_CheckExact(capsule.ptr())) {
         throw TypeError(std::string(argument) + ": its __dlpack__() did not return a capsule");
     }
-    return from_capsule(capsule, argument);
+    Tensor tensor = from_capsule(capsule, argument);
+    tensor.written_by(current_stream(tensor.device()));
+    return tensor;
 }
 
 }  // namespace tensorhash::bindings

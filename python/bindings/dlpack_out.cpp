@@ -2,6 +2,9 @@
 // that was not renamed frees the memory.
 #include "dlpack_out.hpp"
 
+#include <optional>
+#include <string>
+
 #include "bindings.hpp"
 #include "tensorhash/dlpack.hpp"
 
@@ -31,6 +34,48 @@ nb::object make_capsule(Managed* managed, char const* name, PyCapsule_Destructor
     return nb::steal(capsule);
 }
 
+/// The stream on which a consumer will read, or nothing if it does not want us to wait.
+std::optional<Stream> consumer_stream(nb::object const& stream, Device device) {
+    std::int64_t const number = stream.is_none() ? 1 : nb::cast<std::int64_t>(nb::int_(stream));
+    if (number == -1) return std::nullopt;
+    if (number < 1) {
+        std::string const text =
+            "stream: expected None, -1 (do not wait), 1 (legacy default), 2 "
+            "(default of the thread) or the handle of a stream, got " +
+            std::to_string(number);
+        throw nb::buffer_error(text.c_str());
+    }
+    return Stream{device, static_cast<std::uintptr_t>(number)};
+}
+
+bool names_cpu(nb::object const& dl_device) {
+    return nb::cast<int>(nb::int_(dl_device[0])) == kDLCPU;
+}
+
+bool names(Device device, nb::object const& dl_device) {
+    return nb::cast<int>(nb::int_(dl_device[0])) == static_cast<int>(device.type) &&
+           nb::cast<int>(nb::int_(dl_device[1])) == device.id;
+}
+
+/// The tensor to export: a copy if the consumer wants one, or wants it on the CPU.
+Tensor to_share(Tensor const& tensor, nb::object const& dl_device, nb::object const& copy) {
+    bool const copied = !copy.is_none() && nb::cast<bool>(copy);
+    if (dl_device.is_none() || names(tensor.device(), dl_device) ||
+        (tensor.device().is_cpu() && names_cpu(dl_device))) {
+        return copied ? without_gil([&] { return tensor.clone(); }) : tensor;
+    }
+    if (!names_cpu(dl_device)) {
+        std::string const text =
+            "dl_device: expected the CPU, (1, 0), or the device of the array, " +
+            to_string(tensor.device());
+        throw nb::buffer_error(text.c_str());
+    }
+    if (!copy.is_none() && !copied) {
+        throw nb::buffer_error("copy: expected None or True, because the array is not on the CPU");
+    }
+    return without_gil([&] { return tensor.to(Device{}); });
+}
+
 bool wants_versioned(nb::object const& max_version) {
     return !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
 }
@@ -43,13 +88,14 @@ nb::object legacy_capsule(Tensor const& tensor) {
 
 nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object max_version,
                            nb::object dl_device, nb::object copy) {
-    if (!stream.is_none()) throw nb::buffer_error("stream: expected None for memory on the CPU");
-    if (!dl_device.is_none() && nb::cast<int>(nb::int_(dl_device[0])) != 1) {
-        throw nb::buffer_error(
-            "dl_device: expected the CPU, (1, 0): this build exports to no other");
+    if (tensor.device().is_cpu() && !stream.is_none()) {
+        throw nb::buffer_error("stream: expected None for memory on the CPU");
     }
-    bool const copied = !copy.is_none() && nb::cast<bool>(copy);
-    Tensor const shared = copied ? without_gil([&] { return tensor.clone(); }) : tensor;
+    Tensor const shared = to_share(tensor, dl_device, copy);
+    if (!shared.device().is_cpu()) {
+        std::optional<Stream> const consumer = consumer_stream(stream, shared.device());
+        if (consumer) without_gil([&] { shared.wait_on(*consumer); });
+    }
     if (wants_versioned(max_version)) {
         return make_capsule(shared.to_dlpack_versioned(), "dltensor_versioned", release_versioned);
     }

@@ -129,8 +129,11 @@ std::optional<Tensor> tensor_from_numpy(nb::handle object) {
 nb::object numpy_from_tensor(nb::handle object) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(object);
     int const number = number_of_dtype(tensor.dtype());
-    // For a null pointer NumPy would allocate memory. The buffer protocol exports empty arrays too.
-    if (!numpy || number < 0 || tensor.data() == nullptr) return nb::none();
+    // For a null pointer NumPy would allocate memory. The buffer protocol exports empty arrays too,
+    // and refuses memory that is not on the CPU.
+    if (!numpy || number < 0 || tensor.data() == nullptr || !tensor.device().is_cpu()) {
+        return nb::none();
+    }
     nb::object array = nb::steal(
         numpy->new_from_descr(numpy->array_type, numpy->descr_from_type(number), tensor.rank(),
                               reinterpret_cast<Py_ssize_t const*>(tensor.shape().data()),

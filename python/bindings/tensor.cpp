@@ -14,6 +14,7 @@
 #include "bindings.hpp"
 #include "dlpack_out.hpp"
 #include "numpy_arrays.hpp"
+#include "tensorhash/error.hpp"
 
 namespace tensorhash::bindings {
 namespace {
@@ -71,6 +72,9 @@ int refuse(Py_buffer* view, char const* why) {
 // The view points at the tensor's shape and strides, which never change during its lifetime.
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
+    if (!tensor.device().is_cpu()) {
+        return refuse(view, "this array is not on the CPU; copy it with cpu()");
+    }
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.read_only()) {
         return refuse(view, "this array is read-only");
     }
@@ -114,6 +118,11 @@ Tensor wrap(nb::handle array, std::string const& argument,
     return to_tensor_as(array, argument.c_str(), dtype_from_name(*dtype));
 }
 
+nb::object refuse_array(Tensor const& self, nb::object const&, nb::object const&) {
+    throw DeviceError("array: NumPy needs memory of the CPU, got memory of \"" +
+                      to_string(self.device()) + "\"; copy it with cpu()");
+}
+
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
@@ -136,7 +145,22 @@ void bind_tensor(nb::module_& m) {
         .def("__dlpack__", &standard_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
              nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
              nb::arg("copy") = nb::none())
-        .def("__dlpack_device__", [](Tensor const&) { return std::pair(1, 0); });
+        .def("__dlpack_device__",
+             [](Tensor const& self) {
+                 return std::pair(static_cast<int>(self.device().type), self.device().id);
+             })
+        .def_prop_ro("device", [](Tensor const& self) { return to_string(self.device()); })
+        .def(
+            "to",
+            [](Tensor const& self, std::string const& device) {
+                return without_gil([&] { return self.to(Device::parse(device)); });
+            },
+            nb::arg("device"), "The tensor on a device; itself if it is there already.")
+        .def("cpu",
+             [](Tensor const& self) { return without_gil([&] { return self.to(Device{}); }); })
+        .def("__array__", &refuse_array, nb::arg("dtype") = nb::none(),
+             nb::arg("copy") = nb::none(),
+             "Raises: NumPy calls this only for memory that is not on the CPU.");
     m.def(
         "to_numpy", [](nb::handle_t<Tensor> tensor) { return numpy_from_tensor(tensor); },
         nb::arg("tensor"), "A NumPy array over the tensor, or None if np.asarray must make it.");

@@ -1,10 +1,9 @@
-// Binds the core's functions on threads, cached memory, devices and the instruction set.
+// Binds the core's functions on threads, cached memory and the instruction set.
 #include "tensorhash/threads.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
-#include "tensorhash/device.hpp"
 #include "tensorhash/memory.hpp"
 #include "tensorhash/version.hpp"
 
@@ -22,15 +21,6 @@ void bind_threads(nb::module_& m) {
         },
         "Returns cached memory to the system; the result is in bytes.");
     m.def("instruction_set", &instruction_set, "The instruction-set level of the CPU back end.");
-    m.def(
-        "parse_device",
-        [](std::string const& text, std::string const& argument) {
-            Device const device = Device::parse(text);
-            require_usable(device, argument);
-            return to_string(device);
-        },
-        nb::arg("text"), nb::arg("argument"),
-        "The device's canonical name. Raises if this build has no tables there.");
 }
 
 }  // namespace tensorhash::bindings

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arguments import integer
+from tensorhash._device import device_report
 
 
 def get_num_threads() -> int:
@@ -40,7 +41,7 @@ def show_config() -> None:
     rows = {
         "tensorhash": _core.version,
         "threads": f"{get_num_threads()} of {os.cpu_count()}",
-        "devices": "cpu:0",
+        **device_report(),
         "machine": f"{platform.system()} {platform.machine()}, {_core.instruction_set()}",
         "python": platform.python_version(),
         "numpy": np.__version__,

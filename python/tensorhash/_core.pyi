@@ -35,6 +35,17 @@ class Tensor:
 
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+    @property
+    def device(self) -> str: ...
+
+    def to(self, device: str) -> Tensor:
+        """The tensor on a device; itself if it is there already."""
+
+    def cpu(self) -> Tensor: ...
+
+    def __array__(self, dtype: object | None = None, copy: object | None = None) -> object:
+        """Raises: NumPy calls this only for memory that is not on the CPU."""
+
 def to_numpy(tensor: Tensor) -> object:
     """A NumPy array over the tensor, or None if np.asarray must make it."""
 
@@ -163,6 +174,9 @@ class CoordTableBase:
 
     def key_dim(self) -> int: ...
 
+    @property
+    def device(self) -> str: ...
+
     def use_double_hash(self) -> bool: ...
 
     def key(self) -> str: ...
@@ -204,6 +218,9 @@ class TorchHashTable:
     def num_distinct(self) -> int: ...
 
     def key_dim(self) -> int: ...
+
+    @property
+    def device(self) -> str: ...
 
 def voxel_coords(points: object, voxel_size: Sequence[float], origin: Sequence[float], batch: object | None, dtype: str) -> Tensor: ...
 
@@ -527,9 +544,6 @@ def release_memory() -> int:
 def instruction_set() -> str:
     """The instruction-set level of the CPU back end."""
 
-def parse_device(text: str, argument: str) -> str:
-    """The device's canonical name. Raises if this build has no tables there."""
-
 class NeighborIndex:
     """Points that are searched many times."""
 
@@ -574,3 +588,20 @@ class BlockGrid:
     def voxel_coordinates(self, voxel_indices: object) -> Tensor: ...
 
     def voxel_coords(self, flattened: object) -> Tensor: ...
+
+def parse_device(text: str, argument: str) -> str:
+    """
+    The device's canonical name. Raises if this process cannot use the device.
+    """
+
+def device_count(kind: str) -> int:
+    """The number of devices of a kind: "cpu", "cuda" or "emu"."""
+
+def device_status(kind: str) -> str:
+    """The devices of a kind or, if there are none, why."""
+
+def synchronize(device: str) -> None:
+    """Waits for the work on the thread's stream of a device."""
+
+def add_plugin_folder(folder: str) -> None:
+    """Looks for plugins in this folder too."""

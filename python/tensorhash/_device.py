@@ -1,8 +1,10 @@
-"""Device names of tables and Tensors. This build supports the CPU only; others have only names."""
+"""Device names of tables and Tensors. Devices besides the CPU come from plugins."""
 
 from __future__ import annotations
 
 import enum
+import os
+import sys
 from typing import Any, ClassVar
 
 from tensorhash import _core
@@ -23,6 +25,7 @@ class Device:
         CPU = 1
         CUDA = 2
         SYCL = 14
+        EMU = 12  # emulated devices, which only tests load
 
     CPU: ClassVar[DeviceType] = DeviceType.CPU
     CUDA: ClassVar[DeviceType] = DeviceType.CUDA
@@ -62,8 +65,9 @@ class Device:
         return self._type is Device.DeviceType.CUDA
 
     def is_available(self) -> bool:
-        """Whether this build and this machine can use the device."""
-        return self.is_cpu() and self._id == 0
+        """Whether this process can use the device."""
+        kind = self._type.name.lower()
+        return kind != "sycl" and self._id < _core.device_count(kind)
 
     def __str__(self) -> str:
         return self.to_string()
@@ -89,6 +93,8 @@ def _parse(name: str, device_id: int | None, argument: str) -> tuple[Device.Devi
         raise ValueError(f"{argument}: {name!r} has a number already, got device_id={device_id}")
     try:
         parsed = Device.DeviceType[kind.upper()], int(number or device_id or 0)
+        if parsed[0] is Device.DeviceType.EMU and not _core.device_count("emu"):
+            raise KeyError(kind)  # a name for tests only
     except (KeyError, ValueError):
         raise ValueError(f"{argument}: expected 'cpu', 'cpu:0' or 'cuda:0', got {name!r}") from None
     if not 0 <= parsed[1] < 2**31:
@@ -106,8 +112,29 @@ def named_device(device: Any, argument: str = "device") -> Device:
 
 
 def usable_device(device: Any, argument: str = "device") -> str:
-    """The canonical name, such as "cpu:0". RuntimeError for a device that this build lacks."""
+    """The canonical name, such as "cpu:0". RuntimeError for a device that cannot be used."""
     named = named_device(device, argument)
     if named.get_type() is Device.DeviceType.SYCL:
         raise RuntimeError(f"{argument}: expected 'cpu', got {named}; this build has no SYCL")
     return _core.parse_device(str(named), argument)
+
+
+def device_report() -> dict[str, str]:
+    """Lines of `show_config`: the devices that this process can use, and why there is no CUDA."""
+    names = [
+        f"{kind}:{number}"
+        for kind in ("cpu", "cuda", "emu")
+        for number in range(_core.device_count(kind))
+    ]
+    return {"devices": ", ".join(names), "cuda": _core.device_status("cuda")}
+
+
+def _add_plugin_package() -> None:
+    """The package tensorhash-cu13 installs its plugin in a folder of `sys.path`."""
+    for place in sys.path:
+        folder = os.path.join(place, "tensorhash_cuda")
+        if os.path.isdir(folder):
+            _core.add_plugin_folder(folder)
+
+
+_add_plugin_package()

@@ -242,7 +242,7 @@ class Table(Generic[ArrayT]):
     @property
     def is_cuda(self) -> bool:
         """Whether the table is on a CUDA device."""
-        return not self.is_cpu
+        return str(self.device).lower().startswith("cuda")
 
     def to(self, device: DeviceLike, copy: bool = False) -> Self:
         """The table on another device; itself if it is already there and `copy` is False."""

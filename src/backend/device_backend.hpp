@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "backend/batch.hpp"
@@ -17,14 +18,6 @@ namespace tensorhash::backend {
 class TableBackend;
 class CoordsBackend;
 
-/// A queue of work on a device. A null handle is the device's default stream. On the CPU a call is
-/// done when it returns, so the CPU has no other stream.
-struct Stream {
-    void* handle = nullptr;
-};
-/// A point in a stream's work.
-using Event = std::shared_ptr<void>;
-
 /// What a table is made of.
 struct TableSpec {
     Element const& key;
@@ -33,21 +26,13 @@ struct TableSpec {
     std::optional<std::uint64_t> seed = {};  // if absent, the table draws one
 };
 
-/// Back ends live as long as the process.
-class DeviceBackend {
+/// Memory, copies, streams and events come from Allocator; Tensor uses the same. Back ends live as
+/// long as the process.
+class DeviceBackend : public Allocator {
 public:
-    /// Allocation and copies within a device; Tensor uses the same.
-    virtual Allocator& memory() noexcept = 0;
-    /// Copies between two devices, one of them this back end's.
-    virtual void copy(void* to, Device to_device, void const* from, Device from_device,
-                      std::size_t bytes) = 0;
-
-    /// Marks the end of the work that `stream` has so far.
-    virtual Event record(Stream stream) = 0;
-    /// Makes later work of `stream` wait for `event`.
-    virtual void wait(Stream stream, Event const& event) = 0;
-    /// Returns when the work of `stream` is done.
-    virtual void synchronize(Stream stream) = 0;
+    virtual Device::Type type() const noexcept = 0;
+    /// Why device_count() is 0, as in "there is no CUDA driver (error 35)"; empty if it is not.
+    virtual std::string why_no_device() = 0;
 
     virtual std::unique_ptr<TableBackend> make_table(TableSpec const& spec, Device device) = 0;
     virtual CoordsBackend const& coords() = 0;

@@ -1,29 +1,33 @@
-// Back ends by device type. Names the CPU's factory, but includes none of its headers.
+// The table of back ends by device type. Back ends register themselves, so it names none.
 #include "backend/loader.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include <array>
+#include <atomic>
 
 namespace tensorhash::backend {
 namespace {
 
-struct Entry {
-    Device::Type type;
-    DeviceBackend& (*factory)() noexcept;
-};
-
-constexpr Entry kBackends[] = {{Device::Type::Cpu, cpu_backend}};
+// Constant-initialised, so that a back end can register before any constructor has run.
+constinit std::array<std::atomic<DeviceBackend*>, kDeviceTypes> backends{};
 
 }  // namespace
 
 DeviceBackend& backend_for(Device device, std::string_view argument) {
-    auto const* const found =
-        std::find_if(std::begin(kBackends), std::end(kBackends),
-                     [&](Entry const& entry) { return entry.type == device.type; });
-    if (found == std::end(kBackends)) {
-        fail_no_backend(device, argument);
+    if (!device.is_cpu()) {
+        require_usable(device, argument);
     }
-    return found->factory();
+    return *find_backend(device.type);
+}
+
+DeviceBackend* find_backend(Device::Type type) noexcept {
+    // Pairs with register_backend().
+    return backends[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
+}
+
+void register_backend(Device::Type type, DeviceBackend* backend) noexcept {
+    // Pairs with find_backend().
+    backends[static_cast<std::size_t>(type)].store(backend, std::memory_order_release);
+    set_allocator(type, backend);
 }
 
 }  // namespace tensorhash::backend

@@ -7,13 +7,16 @@
 
 namespace tensorhash::backend {
 
-/// The back end for devices of this type. If none is loaded, throws a DeviceError that names
-/// `argument`.
+/// The back end for devices of this type. Loads plugins if it is not the CPU's. If there is none,
+/// throws a DeviceError that names `argument`.
 DeviceBackend& backend_for(Device device, std::string_view argument);
 
-/// The CPU's back end, which is always there. src/table/ defines it.
-DeviceBackend& cpu_backend() noexcept;
-/// The CPU's coordinate operations. src/coords/ defines them.
-CoordsBackend const& cpu_coords();
+/// Makes `backend` the back end of these devices, and their allocator. Every back end
+/// registers when it loads. The CPU's loads with the library, before constructors of global
+/// variables run: a table may be a global variable. Null removes a back end.
+void register_backend(Device::Type type, DeviceBackend* backend) noexcept;
+
+/// Null if no back end for such devices is loaded.
+DeviceBackend* find_backend(Device::Type type) noexcept;
 
 }  // namespace tensorhash::backend

@@ -91,6 +91,7 @@ public:
     /// free indices are repeated or not below `top`.
     virtual void from_cpu(TableImage const& image) = 0;
 
+    virtual Device device() const noexcept = 0;
     /// On a device this waits, and throws what an earlier call failed with.
     virtual TableSizes sizes() const = 0;
     virtual MemoryUsage memory_usage() const noexcept = 0;

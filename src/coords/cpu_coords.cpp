@@ -1,6 +1,6 @@
 // The CoordsBackend of the CPU. It forwards each call to a folder of src/coords.
+#include "table/cpu_coords.hpp"
 #include "backend/coords_backend.hpp"
-#include "backend/loader.hpp"
 #include "coords/kernel_map/paths.hpp"
 #include "coords/neighbours/search.hpp"
 #include "coords/rows/expand_rows.hpp"

@@ -2,6 +2,7 @@
 #include "data/values.hpp"
 
 #include "map/arguments.hpp"
+#include "tensor/allocators.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 
@@ -12,7 +13,7 @@ Element element_of_values(Tensor const& values, std::string const& argument) {
 }
 
 Tensor check_values(Tensor const& values, std::size_t rows, std::string const& argument) {
-    require_usable(values.device(), argument);
+    require_host(values.device(), argument);
     if (values.rank() == 0 || values.shape()[0] != static_cast<std::int64_t>(rows)) {
         throw ValueError(argument + ": expected " + std::to_string(rows) +
                          " rows, as many as keys, got shape " + to_string(values.shape()));

@@ -257,8 +257,10 @@ void fill_table(AnyTable& table, Image const& image) {
 template void fill_table(backend::TableBackend&, Image const&);
 template void fill_table(table::Table&, Image const&);
 
-std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows) {
-    auto table = backend::cpu_backend().make_table({image.key, image.values, rows}, Device{});
+std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows,
+                                                   Device device) {
+    auto table =
+        backend::backend_for(device, "device").make_table({image.key, image.values, rows}, device);
     fill_table(*table, image);
     return table;
 }

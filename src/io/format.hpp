@@ -29,9 +29,10 @@ struct Image {
     std::uint64_t free_count = 0;
     unsigned char const* body = nullptr;  // free stack, keys, columns
 
-    /// The bytes of memory that the table takes with this many rows.
+    /// The bytes of host memory that the table takes with this many rows.
     std::uint64_t memory(std::uint64_t rows) const {
-        std::uint64_t const bytes = backend::cpu_backend().memory_for({key, values, rows});
+        std::uint64_t const bytes =
+            backend::backend_for(Device{}, "device").memory_for({key, values, rows});
         std::uint64_t const stack = free_count * sizeof(std::uint32_t);
         return bytes + stack < bytes ? UINT64_MAX : bytes + stack;
     }
@@ -56,6 +57,7 @@ template <class AnyTable>
 void fill_table(AnyTable& table, Image const& image);
 
 /// A table on the CPU with the content of a file and `rows` rows.
-std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows);
+std::unique_ptr<backend::TableBackend> build_table(Image const& image, std::uint64_t rows,
+                                                   Device device);
 
 }  // namespace tensorhash::io

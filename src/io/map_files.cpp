@@ -45,7 +45,7 @@ HashMap HashMap::from_bytes(Tensor const& bytes, std::optional<std::uint64_t> ma
     std::uint64_t const limit = load_limit(count, max_bytes);
     std::uint64_t const rows =
         io::fits_with_capacity({&image, 1}, limit) ? image.capacity : image.top;
-    auto table = io::build_table(image, rows);
+    auto table = io::build_table(image, rows, Device{});
     return HashMap(
         std::make_unique<Impl>(std::move(image.key), std::move(image.values), std::move(table)));
 }
@@ -82,7 +82,8 @@ BoundedHashMap BoundedHashMap::from_bytes(Tensor const& bytes,
     io::require_within(io::memory_of({&image.table, 1}), load_limit(count, max_bytes));
     io::RestoredBounded made = io::build_bounded(std::move(image));
     return BoundedHashMap(std::make_unique<Impl>(std::move(made.key), std::move(made.values),
-                                                 std::move(made.table), std::move(made.ledger)));
+                                                 std::move(made.table), std::move(made.ledger),
+                                                 Device{}));
 }
 
 }  // namespace tensorhash

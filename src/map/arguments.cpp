@@ -5,6 +5,7 @@
 #include <string>
 
 #include "table/limits.hpp"
+#include "tensor/allocators.hpp"
 #include "tensor/bools.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
@@ -48,7 +49,7 @@ CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::stri
     if (tensor.dtype() != element.dtype) {
         fail_dtype(argument, element.dtype, tensor.dtype());
     }
-    require_usable(tensor.device(), argument);
+    require_host(tensor.device(), argument);
     Shape const& shape = tensor.shape();
     if (shape.empty()) {
         fail_shape(argument, element.shape, shape);

@@ -13,14 +13,15 @@ namespace tensorhash {
 
 struct BoundedHashMap::Impl {
     Impl(Element key_element, std::vector<Element> value_elements, table::Table entries,
-         table::Ledger l)
+         table::Ledger l, Device on)
         : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(entries)),
-          ledger(std::move(l)) {}
+          ledger(std::move(l)), device(on) {}
 
     Element const key;
     std::vector<Element> const values;  // the caller's; the table has two more, hidden columns
     table::Table table;
     table::Ledger ledger;
+    Device const device;  // the CPU: other devices have no bounded tables
     mutable runtime::ReadWriteLock lock;
 
     table::BoundedState state() noexcept { return {table, ledger}; }

@@ -30,7 +30,7 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
     std::uint64_t const rows = map::check_capacity(max_capacity, "max_capacity", 1, 1);
     Table made(key, with_hidden(values), rows, seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
-                                   table::Ledger(eviction));
+                                   table::Ledger(eviction), device);
 }
 
 BoundedHashMap::BoundedHashMap(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -213,7 +213,7 @@ Tensor BoundedHashMap::compact() {
 BoundedHashMap BoundedHashMap::clone() const {
     Reading const guard(impl_->lock);
     return BoundedHashMap(std::make_unique<Impl>(impl_->key, impl_->values, Table(impl_->table),
-                                                 impl_->ledger.copy()));
+                                                 impl_->ledger.copy(), impl_->device));
 }
 
 std::int64_t BoundedHashMap::size() const {
@@ -235,7 +235,7 @@ Element const& BoundedHashMap::key_element() const noexcept { return impl_->key;
 std::vector<Element> const& BoundedHashMap::value_elements() const noexcept {
     return impl_->values;
 }
-Device BoundedHashMap::device() const noexcept { return {}; }
+Device BoundedHashMap::device() const noexcept { return impl_->device; }
 
 MemoryUsage BoundedHashMap::memory_usage() const {
     Reading const guard(impl_->lock);

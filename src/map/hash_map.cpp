@@ -170,7 +170,7 @@ std::int64_t HashMap::capacity() const {
 
 Element const& HashMap::key_element() const noexcept { return impl_->key; }
 std::vector<Element> const& HashMap::value_elements() const noexcept { return impl_->values; }
-Device HashMap::device() const noexcept { return {}; }
+Device HashMap::device() const noexcept { return impl_->table->device(); }
 
 MemoryUsage HashMap::memory_usage() const {
     Reading const guard(impl_->lock);
@@ -180,8 +180,8 @@ MemoryUsage HashMap::memory_usage() const {
 std::uint64_t HashMap::memory_for(Capacity capacity, Element const& key,
                                   std::vector<Element> const& values) {
     map::check_elements(key, values);
-    return backend::cpu_backend().memory_for(
-        {key, values, map::check_capacity(capacity, "capacity")});
+    return backend::backend_for(Device{}, "device")
+        .memory_for({key, values, map::check_capacity(capacity, "capacity")});
 }
 
 void HashMap::validate() const {

@@ -72,7 +72,8 @@ ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> va
     sharded::Tables tables;
     for (std::size_t i = 0; i < shards; ++i) {
         tables.push_back(std::make_unique<table::CpuTable>(
-            table::Table(key, columns, share(rows, shards, i), sharded::seed_of_shard(seed, i))));
+            table::Table(key, columns, share(rows, shards, i), sharded::seed_of_shard(seed, i)),
+            devices[i]));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),

@@ -125,8 +125,10 @@ Images read_images(unsigned char const* at, std::size_t count) {
     return images;
 }
 
-/// Builds the tables of a checked file; together they may take `limit` bytes.
-Saved build_shards(Images&& images, std::uint64_t limit) {
+/// Builds the tables of a checked file; together they may take `limit` bytes. They go to `devices`
+/// if there is one for each, otherwise to the CPU: they are read again there.
+Saved build_shards(Images&& images, std::vector<Device> const& devices, std::uint64_t limit) {
+    bool const in_place = devices.size() == images.tables.size();
     bool const bounded = !images.heads.empty();
     if (bounded) {
         io::require_within(io::memory_of(images.tables), limit);
@@ -135,13 +137,16 @@ Saved build_shards(Images&& images, std::uint64_t limit) {
     Saved saved{std::move(images.policy), images.tables[0].key, images.tables[0].values, {}, {}};
     for (std::size_t shard = 0; shard < images.tables.size(); ++shard) {
         io::Image& image = images.tables[shard];
+        Device const device = in_place ? devices[shard] : Device{};
         if (bounded) {
             io::RestoredBounded part = io::build_bounded({images.heads[shard], std::move(image)});
             saved.values = std::move(part.values);  // without the hidden columns
-            saved.shards.push_back(std::make_unique<table::CpuTable>(std::move(part.table)));
+            saved.shards.push_back(
+                std::make_unique<table::CpuTable>(std::move(part.table), device));
             saved.ledgers.push_back(std::move(part.ledger));
         } else {
-            saved.shards.push_back(io::build_table(image, whole ? image.capacity : image.top));
+            saved.shards.push_back(
+                io::build_table(image, whole ? image.capacity : image.top, device));
         }
     }
     return saved;
@@ -201,9 +206,10 @@ ShardedHashMap reroute(Saved const& saved, std::vector<Device> devices, ShardPol
     for (auto const& part : saved.shards) {
         entries += static_cast<std::int64_t>(part->sizes().entries);
     }
-    io::require_within(backend::cpu_backend().memory_for(
-                           {saved.key, saved.values, static_cast<std::uint64_t>(entries)}),
-                       limit);
+    io::require_within(
+        backend::backend_for(devices[0], "devices")
+            .memory_for({saved.key, saved.values, static_cast<std::uint64_t>(entries)}),
+        limit);
     ShardedHashMap made(Capacity{entries}, saved.key, saved.values, std::move(devices),
                         std::move(policy));
     for (auto const& part : saved.shards) {
@@ -251,12 +257,12 @@ ShardedHashMap ShardedHashMap::from_bytes(Tensor const& bytes, std::vector<Devic
     Tensor const file = map::check_bytes(bytes);
     auto const count = static_cast<std::size_t>(file.size());
     std::uint64_t const limit = load_limit(count, max_bytes);
-    Saved saved =
-        build_shards(read_images(static_cast<unsigned char const*>(file.data()), count), limit);
+    Images images = read_images(static_cast<unsigned char const*>(file.data()), count);
     if (devices.empty()) {
-        devices = cpu_devices(saved.shards.size());
+        devices = cpu_devices(images.tables.size());
     }
     sharded::check_devices(devices);
+    Saved saved = build_shards(std::move(images), devices, limit);
     if (!policy) {
         if (saved.policy != "hash" && saved.policy != "mod") {
             throw ValueError("policy: the table was saved with a custom policy, \"" + saved.policy +

@@ -33,7 +33,7 @@ void sharded::check_devices(std::vector<Device> const& devices) {
     }
     std::set<int> seen;
     for (Device const device : devices) {
-        if (device.is_cuda()) {
+        if (!device.is_cpu()) {
             require_usable(device, "devices");
         }
         if (device.id < 0 || device.id >= static_cast<int>(runtime::kMaxDevices)) {

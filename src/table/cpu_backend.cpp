@@ -2,23 +2,35 @@
 #include "backend/device_backend.hpp"
 #include "backend/loader.hpp"
 #include "runtime/memory.hpp"
+#include "table/cpu_coords.hpp"
 #include "table/cpu_table.hpp"
 #include "table/route.hpp"
 #include "table/unique.hpp"
+#include "tensor/copy.hpp"
 
 namespace tensorhash::table {
 namespace {
 
-using backend::Event;
 using backend::KeyRows;
 using backend::Routed;
-using backend::Stream;
 using backend::TableSpec;
 
 class CpuBackend final : public backend::DeviceBackend {
 public:
-    Allocator& memory() noexcept override { return *find_allocator(Device::Type::Cpu); }
-    void copy(void* to, Device, void const* from, Device, std::size_t bytes) override {
+    Allocation allocate(std::size_t bytes, Device) override {
+        auto block = runtime::make_shared_block(bytes, runtime::Fill::None);
+        void* const data = block->data();
+        return {data, std::move(block)};
+    }
+    void zero(void* data, std::size_t bytes, Device) override { runtime::zero_bytes(data, bytes); }
+    void copy(void* to, void const* from, std::size_t bytes, Device) override {
+        runtime::copy_bytes(to, from, bytes);
+    }
+    void copy_strided(void* to, void const* from, Shape const& shape, Shape const& byte_strides,
+                      std::size_t element_bytes, Device) override {
+        gather_strided(to, from, shape, byte_strides, element_bytes);
+    }
+    void copy_between(void* to, Device, void const* from, Device, std::size_t bytes) override {
         runtime::copy_bytes(to, from, bytes);
     }
 
@@ -26,8 +38,15 @@ public:
     void wait(Stream, Event const&) override {}
     void synchronize(Stream) override {}
 
-    std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec, Device) override {
-        return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed));
+    Device::Type type() const noexcept override { return Device::Type::Cpu; }
+    int device_count() noexcept override { return 1; }
+    std::string why_no_device() override { return {}; }
+    void check(Device) override {}
+
+    std::unique_ptr<backend::TableBackend> make_table(TableSpec const& spec,
+                                                      Device device) override {
+        return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed),
+                                          device);
     }
     backend::CoordsBackend const& coords() override { return backend::cpu_coords(); }
     std::uint64_t memory_for(TableSpec const& spec) const override {
@@ -50,11 +69,10 @@ public:
 
 constinit CpuBackend the_backend;
 
+// Runs before constructors of global variables without a priority, also in a static build.
+[[gnu::constructor(101)]] void register_cpu() noexcept {
+    backend::register_backend(Device::Type::Cpu, &the_backend);
+}
+
 }  // namespace
 }  // namespace tensorhash::table
-
-namespace tensorhash::backend {
-
-DeviceBackend& cpu_backend() noexcept { return table::the_backend; }
-
-}  // namespace tensorhash::backend

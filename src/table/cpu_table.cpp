@@ -159,12 +159,13 @@ void CpuTable::compact(backend::Compact const& request) { table_.compact(request
 void CpuTable::clear() noexcept { table_.clear(); }
 
 std::unique_ptr<backend::TableBackend> CpuTable::clone() const {
-    return std::make_unique<CpuTable>(Table(table_));
+    return std::make_unique<CpuTable>(Table(table_), device_);
 }
 
 std::unique_ptr<backend::TableBackend> CpuTable::make_empty() const {
     return std::make_unique<CpuTable>(
-        Table(table_.key_element(), table_.value_elements(), table_.capacity(), table_.seed()));
+        Table(table_.key_element(), table_.value_elements(), table_.capacity(), table_.seed()),
+        device_);
 }
 
 backend::TableImage CpuTable::to_cpu() const { return table_.to_cpu(); }

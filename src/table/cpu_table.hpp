@@ -10,7 +10,7 @@ namespace tensorhash::table {
 
 class CpuTable final : public backend::TableBackend {
 public:
-    explicit CpuTable(Table table) : table_(std::move(table)) {}
+    CpuTable(Table table, Device device) : table_(std::move(table)), device_(device) {}
 
     Table& table() noexcept { return table_; }
 
@@ -43,12 +43,14 @@ public:
     backend::TableImage to_cpu() const override;
     void from_cpu(backend::TableImage const& image) override;
 
+    Device device() const noexcept override { return device_; }
     backend::TableSizes sizes() const noexcept override;
     MemoryUsage memory_usage() const noexcept override;
     void validate() const override;
 
 private:
     Table table_;
+    Device device_;
 };
 
 /// The Table behind a TableBackend that must be on the CPU. Bounded tables and user-written steps

@@ -9,6 +9,7 @@
 
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
+#include "tensorhash/stream.hpp"
 
 namespace tensorhash {
 
@@ -18,8 +19,8 @@ struct Allocation {
     std::shared_ptr<void> owner;
 };
 
-/// Memory of one device type. On return, the work is done or queued on the caller's stream.
-/// Allocators live as long as the process.
+/// Memory and streams of one type of device. On return, the work is done or queued on
+/// current_stream(device). Allocators live as long as the process.
 class Allocator {
 public:
     /// Uninitialised memory, aligned to 64 bytes. Throws std::bad_alloc.
@@ -31,26 +32,54 @@ public:
     virtual void copy_strided(void* to, void const* from, Shape const& shape,
                               Shape const& byte_strides, std::size_t element_bytes,
                               Device device) = 0;
+    /// Copies between two devices of this type, or one of them and the CPU. Memory of the CPU may
+    /// be changed or read as soon as this returns.
+    virtual void copy_between(void* to, Device to_device, void const* from, Device from_device,
+                              std::size_t bytes) = 0;
+
+    /// Marks the end of the work that `stream` has so far.
+    virtual Event record(Stream stream) = 0;
+    /// Makes later work of `stream` wait for `event`.
+    virtual void wait(Stream stream, Event const& event) = 0;
+    /// Returns when the work of `stream` is done. Throws DeviceError if some of it failed.
+    virtual void synchronize(Stream stream) = 0;
+
+    /// The number of devices, with ids from 0 on. 0 if the machine has none or no driver for them.
+    virtual int device_count() noexcept = 0;
+    /// Throws DeviceError if work on `device` failed earlier: its memory has no known content.
+    virtual void check(Device device) = 0;
 
 protected:
     ~Allocator() = default;
 };
 
-/// The table, indexed by Device::Type minus 1. It always has the CPU's entry.
-extern std::array<std::atomic<Allocator*>, 2> allocators;
+/// The table, indexed by Device::Type. Each back end fills its entry when it loads; the CPU's loads
+/// with the library.
+using AllocatorTable = std::array<std::atomic<Allocator*>, kDeviceTypes>;
+extern AllocatorTable allocators;
 
 /// Null if no back end for such devices is loaded.
 inline Allocator* find_allocator(Device::Type type) noexcept {
     // Pairs with set_allocator().
-    return allocators[static_cast<std::size_t>(type) - 1].load(std::memory_order_acquire);
+    return allocators[static_cast<std::size_t>(type)].load(std::memory_order_acquire);
 }
-/// A device back end calls this when it loads. Null removes its allocator.
+/// register_backend() calls this. Null removes the allocator.
 inline void set_allocator(Device::Type type, Allocator* allocator) noexcept {
     // Pairs with find_allocator().
-    allocators[static_cast<std::size_t>(type) - 1].store(allocator, std::memory_order_release);
+    allocators[static_cast<std::size_t>(type)].store(allocator, std::memory_order_release);
 }
 
-/// Throws DeviceError that names `argument`: no back end for such devices is loaded.
-[[noreturn]] void fail_no_backend(Device device, std::string_view argument);
+/// The allocator of a usable device. Throws DeviceError as require_usable() does.
+Allocator& memory_of(Device device, std::string_view argument);
+
+// Devices besides the CPU come from plugins. src/backend/ defines these two.
+
+/// Loads the plugins that were found and not tried yet.
+void load_plugins();
+/// Throws a DeviceError that names `argument` and says why there is no such device.
+[[noreturn]] void fail_no_device(Device device, std::string_view argument);
+
+/// Throws a DeviceError that names `argument` unless arrays of `device` are in host memory.
+void require_host(Device device, std::string_view argument);
 
 }  // namespace tensorhash

@@ -1,23 +1,63 @@
-// Device names, and which of them this build can use.
+// Device names, and which devices this process can use.
 #include "tensorhash/device.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 
 #include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
+namespace {
+
+struct Name {
+    std::string_view text;
+    Device::Type type;
+};
+constexpr Name kNames[] = {
+    {"cpu", Device::Type::Cpu}, {"cuda", Device::Type::Cuda}, {"emu", Device::Type::Emulated}};
+
+/// Is this a type that users know, or one that a plugin has?
+bool is_known(Device::Type type) {
+    if (type != Device::Type::Emulated) {
+        return true;
+    }
+    load_plugins();
+    return find_allocator(type) != nullptr;
+}
+
+/// The first process that uses a device is the only one: in its forked children, drivers fail in
+/// ways that are hard to read.
+void require_same_process(Device device, std::string_view argument) {
+    static constinit std::atomic<pid_t> user = 0;
+    pid_t first = 0;
+    pid_t const mine = getpid();
+    if (!user.compare_exchange_strong(first, mine, std::memory_order_relaxed,
+                                      std::memory_order_relaxed) &&
+        first != mine) {
+        throw DeviceError(std::string(argument) + ": \"" + to_string(device) +
+                          "\" belongs to the process that this one was forked from; start "
+                          "processes with \"spawn\" instead of \"fork\", or use \"cpu\"");
+    }
+}
+
+}  // namespace
 
 Device Device::parse(std::string_view text) {
     std::string lower(text);
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     std::size_t const colon = lower.find(':');
-    std::string const kind = lower.substr(0, colon);
+    std::string_view const kind = std::string_view(lower).substr(0, colon);
+    auto const* const name = std::find_if(std::begin(kNames), std::end(kNames),
+                                          [&](Name const& one) { return one.text == kind; });
     int id = 0;
-    bool good = kind == "cpu" || kind == "cuda";
+    bool good = name != std::end(kNames) && is_known(name->type);
     if (colon != std::string::npos) {
         char const* const first = lower.data() + colon + 1;
         char const* const last = lower.data() + lower.size();
@@ -28,26 +68,42 @@ Device Device::parse(std::string_view text) {
         throw ValueError("device: expected \"cpu\", \"cpu:0\" or \"cuda:i\", got \"" +
                          std::string(text) + "\"");
     }
-    return {kind == "cpu" ? Type::Cpu : Type::Cuda, id};
+    return {name->type, id};
 }
 
 std::string to_string(Device device) {
-    return (device.is_cpu() ? "cpu:" : "cuda:") + std::to_string(device.id);
+    auto const* const name = std::find_if(std::begin(kNames), std::end(kNames),
+                                          [&](Name const& one) { return one.type == device.type; });
+    return std::string(name->text) + ":" + std::to_string(device.id);
 }
 
-void fail_no_backend(Device device, std::string_view argument) {
-    throw DeviceError(std::string(argument) +
-                      ": this build of tensorhash has no CUDA back end, got \"" +
-                      to_string(device) + "\"; use \"cpu\"");
-}
-
-void require_usable(Device device, std::string_view argument) {
-    if (find_allocator(device.type) == nullptr) {
-        fail_no_backend(device, argument);
+int device_count(Device::Type type) {
+    if (type != Device::Type::Cpu) {
+        load_plugins();
     }
-    if (device.is_cpu() && device.id != 0) {
-        throw DeviceError(std::string(argument) + ": the only CPU device is \"cpu:0\", got \"" +
-                          to_string(device) + "\"");
+    Allocator* const memory = find_allocator(type);
+    return memory != nullptr ? memory->device_count() : 0;
+}
+
+Allocator& memory_of(Device device, std::string_view argument) {
+    if (device == Device{}) {
+        return *find_allocator(Device::Type::Cpu);
+    }
+    if (device.id < 0 || device.id >= device_count(device.type)) {
+        fail_no_device(device, argument);
+    }
+    Allocator& memory = *find_allocator(device.type);
+    require_same_process(device, argument);
+    memory.check(device);
+    return memory;
+}
+
+void require_usable(Device device, std::string_view argument) { memory_of(device, argument); }
+
+void require_host(Device device, std::string_view argument) {
+    if (!device.is_cpu()) {
+        throw DeviceError(std::string(argument) + ": expected memory of the CPU, got memory of \"" +
+                          to_string(device) + "\"; copy it with to(Device{}), in Python cpu()");
     }
 }
 

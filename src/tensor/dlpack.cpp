@@ -56,6 +56,11 @@ Device from_dlpack_device(DLDevice device) {
             return {Device::Type::Cpu, 0};
         case kDLCUDA:
             return {Device::Type::Cuda, device.device_id};
+        case kDLExtDev:  // an emulated device, if a plugin has one
+            if (device_count(Device::Type::Emulated) > 0) {
+                return {Device::Type::Emulated, device.device_id};
+            }
+            break;
     }
     throw DeviceError("dlpack: expected CPU or CUDA memory, got device type " +
                       std::to_string(device.device_type));
@@ -141,7 +146,7 @@ Managed* make_export(Tensor const& tensor) {
     }
     DLTensor& dl = exported->managed.dl_tensor;
     dl.data = const_cast<void*>(tensor.data());
-    dl.device = {tensor.device().is_cpu() ? kDLCPU : kDLCUDA, tensor.device().id};
+    dl.device = {static_cast<DLDeviceType>(tensor.device().type), tensor.device().id};
     dl.ndim = tensor.rank();
     dl.dtype = to_dlpack_dtype(tensor.dtype());
     dl.shape = const_cast<std::int64_t*>(exported->tensor.shape().data());

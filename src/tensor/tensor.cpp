@@ -32,15 +32,16 @@ void require_addressable(Shape const& shape, Dtype dtype) {
 }  // namespace
 
 Tensor Tensor::empty(Shape shape, Dtype dtype, Device device) {
-    require_usable(device, "device");
+    Allocator& allocator = memory_of(device, "device");
     auto const bytes = static_cast<std::size_t>(num_elements(shape)) * byte_size(dtype);
-    Allocation memory = find_allocator(device.type)->allocate(bytes, device);
+    Allocation memory = allocator.allocate(bytes, device);
     return borrow(memory.data, std::move(shape), dtype, std::move(memory.owner), device);
 }
 
 Tensor Tensor::zeros(Shape shape, Dtype dtype, Device device) {
     Tensor tensor = empty(std::move(shape), dtype, device);
-    find_allocator(device.type)->zero(tensor.data(), tensor.bytes(), device);
+    memory_of(device, "device").zero(tensor.data(), tensor.bytes(), device);
+    tensor.written_by(current_stream(device));
     return tensor;
 }
 
@@ -117,13 +118,56 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
     Tensor copy = empty(shape_, dtype_, device_);
-    Allocator& memory = *find_allocator(device_.type);
+    Allocator& memory = memory_of(device_, "device");
+    Stream const stream = current_stream(device_);
+    wait_on(stream);
     if (is_contiguous()) {
         memory.copy(copy.data(), data_, bytes(), device_);
     } else {
         memory.copy_strided(copy.data(), data_, shape_, byte_strides_, byte_size(dtype_), device_);
     }
+    read_by(stream);
+    copy.written_by(stream);
     return copy;
+}
+
+Tensor Tensor::to(Device device) const {
+    if (device == device_) {
+        return *this;
+    }
+    if (device.type != device_.type && !device.is_cpu() && !device_.is_cpu()) {
+        return to(Device{}).to(device);
+    }
+    Tensor const from = contiguous();
+    Tensor copy = empty(shape_, dtype_, device);
+    // The copy runs on a stream of the device besides the CPU; of two, on the target's.
+    Device const runs_on = device.is_cpu() ? device_ : device;
+    Stream const stream = current_stream(runs_on);
+    from.wait_on(stream);
+    memory_of(runs_on, "device").copy_between(copy.data(), device, from.data_, device_, bytes());
+    from.read_by(stream);
+    copy.written_by(current_stream(device));
+    return copy;
+}
+
+void Tensor::written_by(Stream stream) {
+    if (!device_.is_cpu()) {
+        Event event = memory_of(device_, "device").record(stream);
+        work_ = std::make_shared<Work const>(stream, std::move(event));
+    }
+}
+
+void Tensor::wait_on(Stream stream) const {
+    if (work_ != nullptr && work_->stream != stream) {
+        memory_of(device_, "device").wait(stream, work_->event);
+    }
+}
+
+void Tensor::read_by(Stream stream) const {
+    if (work_ != nullptr && work_->stream != stream) {
+        Allocator& memory = memory_of(device_, "device");
+        memory.wait(work_->stream, memory.record(stream));
+    }
 }
 
 Tensor Tensor::reshape(Shape shape) const {
@@ -147,6 +191,7 @@ Tensor Tensor::as_read_only() const {
 }
 
 void Tensor::require_typed(Dtype wanted) const {
+    require_host(device_, "tensor");
     if (dtype_ != wanted) {
         throw TypeError("tensor: expected elements of " + std::string(name(wanted)) + ", got " +
                         std::string(name(dtype_)));

@@ -53,6 +53,24 @@ def thread_count_is_restored():
     tensorhash.set_num_threads(before)
 
 
+def with_default(function, **defaults):
+    """The function's positional defaults, with others for the named parameters."""
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    old = dict(zip(names[::-1], function.__defaults__[::-1], strict=False))
+    assert defaults.keys() <= old.keys()
+    return tuple({**old, **defaults}[name] for name in names[-len(old) :])
+
+
+@pytest.fixture(autouse=True)
+def contract_tables_are_on_the_test_device(request, monkeypatch):
+    """TENSORHASH_TEST_DEVICE is the default device of the contract tests' tables."""
+    device = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0")
+    if request.module.__name__.startswith("test_contract_rule"):
+        for table in (tensorhash.HashMap, tensorhash.HashSet):
+            defaults = with_default(table.__init__, device=device)
+            monkeypatch.setattr(table.__init__, "__defaults__", defaults)
+
+
 @pytest.fixture
 def run_program(tmp_path):
     """Runs a program in a new process; fails with its output if it exits with an error."""

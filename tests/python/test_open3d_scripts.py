@@ -134,7 +134,7 @@ def test_cuda_without_cuda_is_a_clear_error_on_use_only():
         lambda: o3c.HashSet(1, o3c.int64, (1,)).cuda(0),
         lambda: o3c.HashSet(1, o3c.int64, (1,)).to(device),
     ):
-        with pytest.raises(RuntimeError, match="no CUDA"):
+        with pytest.raises(RuntimeError, match="CUDA"):
             use()
     assert o3c.cuda.device_count() == 0
     assert o3c.sycl.get_available_devices() == []

@@ -61,7 +61,7 @@ public:
     std::int64_t num_distinct() const;
     /// The number of columns; 0 until the first batch, which may be empty, sets it.
     int key_dim() const;
-    Device device() const noexcept { return {}; }
+    Device device() const noexcept;
     bool use_double_hash() const noexcept;
     CoordKey key() const;
 

@@ -58,7 +58,7 @@ class RowTable:
     @property
     def device(self) -> str | torch.device:
         """The table's device: "cpu:0", or a torch.device if its results are torch tensors."""
-        return device_in(self._framework)
+        return device_in(self._framework, self._table.device)
 
     def __len__(self) -> int:
         return self.num_entries

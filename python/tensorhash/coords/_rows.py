@@ -46,12 +46,14 @@ def home_of(device: DeviceLike) -> Framework:
     return framework("torch") if type(device).__module__ == "torch" else NUMPY
 
 
-def device_in(home: Framework) -> str | torch.device:
-    """The CPU in a framework's terms: a torch.device for torch, else "cpu:0"."""
+def device_in(home: Framework, name: str = "cpu:0") -> str | torch.device:
+    """A device in a framework's terms: a torch.device for torch, else its name."""
     if home.name != "torch":
-        return "cpu:0"
-    cpu: torch.device = importlib.import_module("torch").device("cpu")
-    return cpu
+        return name
+    device: torch.device = importlib.import_module("torch").device(
+        "cpu" if name == "cpu:0" else name
+    )
+    return device
 
 
 def as_numpy(rows: Any) -> NumPyArray:

@@ -1,28 +1,32 @@
-"""Open3D's `core.cuda`: this build has no CUDA back end, so there are no devices."""
+"""Open3D's `core.cuda`: the CUDA devices of the plugin, none without it."""
 
 from __future__ import annotations
 
+from tensorhash import _core
 from tensorhash._device import Device
 
 
 def device_count() -> int:
-    """The number of CUDA devices for tables: 0."""
-    return 0
+    """The number of CUDA devices for tables; 0 without the plugin or without a driver."""
+    return _core.device_count("cuda")
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device for tables: False."""
-    return False
+    """Whether there is a CUDA device for tables."""
+    return device_count() > 0
 
 
 def get_available_devices() -> list[Device]:
-    """The CUDA devices for tables: none."""
-    return []
+    """The CUDA devices for tables."""
+    return [Device(Device.DeviceType.CUDA, number) for number in range(device_count())]
 
 
 def synchronize(device: Device | None = None) -> None:
-    """Waits for a device. Does nothing, because there is none."""
+    """Waits for a device, or for all."""
+    for one in get_available_devices() if device is None else [device]:
+        if not one.is_cpu():
+            _core.synchronize(str(one))
 
 
 def release_cache() -> None:
-    """Frees cached device memory. Does nothing, because there is none."""
+    """Frees cached device memory. Does nothing: the driver keeps what it caches."""

@@ -6,6 +6,7 @@
 
 #include "backend/loader.hpp"
 #include "map/arguments.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -50,7 +51,7 @@ backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, C
         throw TypeError(std::string(argument) + ": expected int32 or int64, got " +
                         std::string(name(tensor.dtype())));
     }
-    require_usable(tensor.device(), argument);
+    require_host(tensor.device(), argument);
     Shape const& shape = tensor.shape();
     if (shape.size() == 1 && shape[0] == 0) {
         return {tensor.reshape({0, static_cast<std::int64_t>(columns.least)}), 0, columns.least};
@@ -76,7 +77,7 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
 }
 
 void check_points(Tensor const& points, std::string const& argument) {
-    require_usable(points.device(), argument);
+    require_host(points.device(), argument);
     Shape const& shape = points.shape();
     if (shape.size() != 2 || shape[1] < 1) {
         throw ValueError(argument + ": expected shape (N, D), one row per point, got " +
@@ -92,7 +93,7 @@ void check_points(Tensor const& points, std::string const& argument) {
 }
 
 void check_batch_of(Tensor const& batch, std::int64_t rows, std::string const& argument) {
-    require_usable(batch.device(), argument);
+    require_host(batch.device(), argument);
     if (batch.shape() != Shape{rows}) {
         throw ValueError(argument + ": expected shape (" + std::to_string(rows) +
                          ",), the batch of each row, got " + to_string(batch.shape()));

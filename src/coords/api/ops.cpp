@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coords/api/arguments.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kChunkRows = std::size_t{1} << 17;
 
 backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {
-    require_usable(coords.device(), "coords");
+    require_host(coords.device(), "coords");
     Shape const& shape = coords.shape();
     if (coords.dtype() != Dtype::Int32 && coords.dtype() != Dtype::Int64) {
         throw TypeError("coords: expected int32 or int64, got " +

@@ -54,7 +54,7 @@ CoordTableBase::~CoordTableBase() = default;
 CoordTableBase::CoordTableBase(Device device, backend::CoordStoreRules const& rules,
                                std::uint32_t columns) {
     require_usable(device, "device");
-    impl_ = std::make_unique<Impl>(coords_backend(device).make_store(rules, columns),
+    impl_ = std::make_unique<Impl>(coords_backend(device).make_store(rules, columns), device,
                                    rules.double_hash);
 }
 
@@ -138,6 +138,7 @@ std::int64_t CoordTableBase::num_distinct() const {
     return static_cast<std::int64_t>(impl_->info().distinct);
 }
 int CoordTableBase::key_dim() const { return static_cast<int>(impl_->info().columns); }
+Device CoordTableBase::device() const noexcept { return impl_->device; }
 bool CoordTableBase::use_double_hash() const noexcept { return impl_->double_hash; }
 CoordKey CoordTableBase::key() const { return impl_->info().key; }
 

@@ -15,8 +15,8 @@ using Reading = std::shared_lock<runtime::ReadWriteLock>;
 using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 struct CoordTableBase::Impl {
-    Impl(std::unique_ptr<backend::CoordStore> new_store, bool use_double_hash)
-        : store(std::move(new_store)), double_hash(use_double_hash) {}
+    Impl(std::unique_ptr<backend::CoordStore> new_store, Device on, bool use_double_hash)
+        : store(std::move(new_store)), device(on), double_hash(use_double_hash) {}
 
     backend::CoordStoreInfo info() const {
         Reading const guard(lock);
@@ -24,6 +24,7 @@ struct CoordTableBase::Impl {
     }
 
     std::unique_ptr<backend::CoordStore> store;
+    Device const device;
     bool double_hash;
     mutable runtime::ReadWriteLock lock;
 };

@@ -6,6 +6,7 @@
 
 #include "coords/api/arguments.hpp"
 #include "coords/voxels/voxels.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -68,7 +69,7 @@ Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t v
     if (values.rank() == 0) {
         throw ValueError("features: expected shape (N, ...), one row per point, got ()");
     }
-    require_usable(values.device(), "features");
+    require_host(values.device(), "features");
     check_inverse(inverse, values.shape()[0]);
     return coords_backend(values.device()).reduce_voxels(values, inverse, voxels, reduce);
 }
@@ -95,7 +96,7 @@ Tensor mode_rows(Tensor const& labels, std::optional<std::int64_t> ignore_label,
     if (labels.rank() == 0) {
         throw ValueError("features: expected shape (N,), one label per point, got ()");
     }
-    require_usable(labels.device(), "features");
+    require_host(labels.device(), "features");
     check_inverse(inverse, labels.shape()[0]);
     return rows_of_modes(labels, ignore_label, inverse, voxels);
 }

@@ -1,4 +1,4 @@
-// The loader picks the back end of a device, and a change in two steps equals the change in one.
+// The CPU's back end: memory, and a change in two steps equals the change in one.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -16,39 +16,24 @@ using tensorhash::Device;
 Element const int_key{Dtype::Int64, {}};
 std::vector<Element> const one_column{{Dtype::Float32, {}}};
 
-TEST(Loader, gives_every_cpu_device_the_same_back_end) {
-    auto& first = backend::backend_for({Device::Type::Cpu, 0}, "device");
-    EXPECT_EQ(&first, &backend::backend_for({Device::Type::Cpu, 3}, "device"));
-    EXPECT_EQ(&first, &backend::cpu_backend());
-}
-
-TEST(Loader, names_the_argument_if_a_device_has_no_back_end) {
-    try {
-        backend::backend_for({Device::Type::Cuda, 1}, "devices");
-        FAIL();
-    } catch (tensorhash::DeviceError const& error) {
-        EXPECT_STREQ(error.what(),
-                     "devices: this build of tensorhash has no CUDA back end, got \"cuda:1\"; use "
-                     "\"cpu\"");
-    }
-}
+backend::DeviceBackend& cpu_backend() { return backend::backend_for(Device{}, "device"); }
 
 TEST(CpuBackend, copies_are_done_when_the_call_returns) {
-    auto& cpu = backend::cpu_backend();
+    auto& cpu = cpu_backend();
     std::vector<int> const from{1, 2, 3};
     std::vector<int> to(3);
-    cpu.copy(to.data(), Device{}, from.data(), Device{}, sizeof(int) * 3);
+    cpu.copy_between(to.data(), Device{}, from.data(), Device{}, sizeof(int) * 3);
     EXPECT_EQ(to, from);
-    backend::Event const event = cpu.record({});
+    tensorhash::Event const event = cpu.record({});
     cpu.wait({}, event);
     cpu.synchronize({});
-    auto const memory = cpu.memory().allocate(100, Device{});
+    auto const memory = cpu.allocate(100, Device{});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 64, 0u);
 }
 
 /// A table with some entries, and a batch that partly hits them.
 struct Shard {
-    Shard() : table(backend::cpu_backend().make_table({int_key, one_column, 4}, Device{})) {
+    Shard() : table(cpu_backend().make_table({int_key, one_column, 4}, Device{})) {
         std::iota(keys.begin(), keys.end(), 0);
         for (std::size_t i = 0; i < keys.size(); ++i) {
             keys[i] %= 700;
@@ -154,7 +139,7 @@ TEST(TableBackend, a_cancelled_change_leaves_the_table_as_it_was) {
 TEST(TableBackend, an_image_gives_the_same_table) {
     Shard shard;
     backend::TableImage const image = shard.table->to_cpu();
-    auto copy = backend::cpu_backend().make_table({int_key, one_column, image.capacity}, Device{});
+    auto copy = cpu_backend().make_table({int_key, one_column, image.capacity}, Device{});
     copy->from_cpu(image);
     copy->validate();
     std::string const before = shard.image();

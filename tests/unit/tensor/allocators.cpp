@@ -34,6 +34,15 @@ public:
         calls.push_back("copy_strided");
         tensorhash::gather_strided(to, from, shape, strides, element_bytes);
     }
+    void copy_between(void* to, Device, void const* from, Device, std::size_t bytes) override {
+        calls.push_back("copy_between");
+        std::memcpy(to, from, bytes);
+    }
+    tensorhash::Event record(tensorhash::Stream) override { return {}; }
+    void wait(tensorhash::Stream, tensorhash::Event const&) override {}
+    void synchronize(tensorhash::Stream) override {}
+    int device_count() noexcept override { return 2; }
+    void check(Device) override {}
 
     std::vector<std::string> calls;
 };

@@ -1,0 +1,193 @@
+// Tensors on a device whose memory the host cannot touch and whose work runs only when awaited.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <numeric>
+
+#include "support/emulated.hpp"
+#include "support/fixtures.hpp"
+#include "tensor/allocators.hpp"
+#include "tensorhash/dlpack.hpp"
+
+namespace th_test {
+namespace {
+
+using tensorhash::Device;
+using tensorhash::DeviceError;
+using tensorhash::Stream;
+using tensorhash::StreamScope;
+
+constexpr int kSeeds = 20;
+
+Tensor counting(std::int64_t rows, std::int64_t columns) {
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(rows * columns));
+    std::iota(numbers.begin(), numbers.end(), 1);
+    return Tensor::from(numbers, {rows, columns});
+}
+
+std::vector<std::int32_t> numbers_of(Tensor const& tensor) {
+    Tensor const here = tensor.to(Device{}).contiguous();
+    auto const span = here.as<std::int32_t>();
+    return {span.begin(), span.end()};
+}
+
+Stream new_stream(Device device) { return {device, emulated_devices().make_stream(device.id)}; }
+
+TEST(DeviceTensor, goes_to_a_device_and_back) {
+    Device const device = emu(0);
+    Tensor const host = counting(3, 4);
+    Tensor const there = host.to(device);
+    EXPECT_EQ(there.device(), device);
+    EXPECT_EQ(there.shape(), host.shape());
+    EXPECT_EQ(there.dtype(), Dtype::Int32);
+    EXPECT_EQ(numbers_of(there), numbers_of(host));
+    EXPECT_EQ(there.to(device).data(), there.data());
+    EXPECT_EQ(host.to(Device{}).data(), host.data());
+}
+
+TEST(DeviceTensor, the_host_array_may_change_as_soon_as_it_was_copied) {
+    Tensor host = counting(2, 2);
+    Tensor const there = host.to(emu(0));
+    host.as_mutable<std::int32_t>()[0] = 99;
+    EXPECT_EQ(numbers_of(there)[0], 1);
+}
+
+TEST(DeviceTensor, zeros_clone_and_contiguous_run_on_the_device_without_waiting) {
+    Device const device = emu(0);
+    Tensor const there = counting(3, 4).to(device);
+    std::size_t const before = emulated_devices().pending(0);
+    Tensor const zeros = Tensor::zeros({5}, Dtype::Int32, device);
+    Tensor const columns = Tensor::borrow_strided(const_cast<void*>(there.data()), {4, 3}, {4, 16},
+                                                  Dtype::Int32, true, there.owner(), device);
+    Tensor const turned = columns.contiguous();
+    Tensor const copy = there.clone();
+    EXPECT_GT(emulated_devices().pending(0), before);
+    EXPECT_TRUE(turned.is_contiguous());
+    EXPECT_EQ(numbers_of(zeros), std::vector<std::int32_t>(5, 0));
+    EXPECT_EQ(numbers_of(turned),
+              (std::vector<std::int32_t>{1, 5, 9, 2, 6, 10, 3, 7, 11, 4, 8, 12}));
+    EXPECT_EQ(numbers_of(columns), numbers_of(turned));
+    EXPECT_EQ(numbers_of(copy), numbers_of(there));
+}
+
+TEST(DeviceTensor, empty_arrays_are_ordinary) {
+    Tensor const none = Tensor::zeros({0, 3}, Dtype::Float32, emu(1));
+    EXPECT_EQ(none.clone().to(emu(0)).to(Device{}).shape(), (Shape{0, 3}));
+}
+
+TEST(DeviceTensor, host_access_is_refused_with_a_sentence) {
+    Tensor const there = counting(1, 2).to(emu(0));
+    try {
+        (void)there.as<std::int32_t>();
+        FAIL();
+    } catch (DeviceError const& error) {
+        EXPECT_STREQ(error.what(),
+                     "tensor: expected memory of the CPU, got memory of \"emu:0\"; copy it with "
+                     "to(Device{}), in Python cpu()");
+    }
+    HashMap map = int64_map();
+    Tensor const keys = Tensor::zeros({2, 1}, Dtype::Int64, emu(0));
+    std::string const text = message_of<DeviceError>([&] { (void)map.find(keys); });
+    EXPECT_TRUE(text.starts_with("keys: expected memory of the CPU")) << text;
+}
+
+TEST(DeviceTensor, copies_between_two_devices_wait_for_both_streams) {
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor there;
+        {
+            Tensor const first = counting(8, 8).to(emu(0));
+            there = first.clone().to(emu(1));  // the clone is freed before the copy has run
+        }
+        EXPECT_EQ(there.device(), emu(1));
+        EXPECT_EQ(numbers_of(there), numbers_of(counting(8, 8)));
+    }
+}
+
+TEST(DeviceTensor, work_on_another_stream_waits_for_the_tensor) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Stream const first = new_stream(device);
+        Stream const second = new_stream(device);
+        Tensor made;
+        {
+            StreamScope const scope(first);
+            made = counting(4, 4).to(device);
+        }
+        StreamScope const scope(second);
+        Tensor const copy = made.clone();
+        made = Tensor();  // freed on the first stream, but not before the second has read it
+        EXPECT_EQ(numbers_of(copy), numbers_of(counting(4, 4)));
+    }
+}
+
+TEST(StreamScope, nests_by_device) {
+    Device const zero = emu(0);
+    Stream const own{zero};
+    EXPECT_EQ(current_stream(zero), own);
+    {
+        StreamScope const outer({zero, 40});
+        StreamScope const other({emu(1), 41});
+        EXPECT_EQ(current_stream(zero).handle, 40u);
+        StreamScope const inner({zero, 42});
+        EXPECT_EQ(current_stream(zero).handle, 42u);
+        EXPECT_EQ(current_stream(emu(1)).handle, 41u);
+    }
+    EXPECT_EQ(current_stream(zero), own);
+}
+
+TEST(DeviceTensor, memory_is_freed_when_the_last_tensor_is_gone) {
+    Device const device = emu(1);
+    auto& memory = tensorhash::memory_of(device, "device");
+    memory.synchronize(current_stream(device));
+    std::size_t const before = emulated_devices().live(1);
+    {
+        Tensor const one = Tensor::zeros({100}, Dtype::Int8, device);
+        Tensor const same = one;
+        EXPECT_EQ(emulated_devices().live(1), before + 1);
+    }
+    memory.synchronize(current_stream(device));
+    EXPECT_EQ(emulated_devices().live(1), before);
+}
+
+TEST(DeviceTensor, dlpack_carries_the_device_and_the_owner) {
+    Device const device = emu(1);
+    Tensor const there = counting(2, 3).to(device);
+    auto* const managed = there.to_dlpack_versioned();
+    EXPECT_EQ(managed->dl_tensor.device.device_type, kDLExtDev);
+    EXPECT_EQ(managed->dl_tensor.device.device_id, 1);
+    Tensor const again = Tensor::from_dlpack(managed);
+    EXPECT_EQ(again.device(), device);
+    EXPECT_EQ(again.data(), there.data());
+    EXPECT_EQ(numbers_of(again), numbers_of(there));
+}
+
+TEST(DeviceTensor, a_forked_child_gets_an_error_and_no_hang) {
+    Device const device = emu(0);
+    Tensor const there = counting(2, 2).to(device);
+    pid_t const child = fork();
+    if (child == 0) {
+        int refused = 0;
+        auto const expect_refusal = [&](auto&& call) {
+            try {
+                call();
+            } catch (DeviceError const& error) {
+                refused += std::string(error.what()).find("forked") != std::string::npos ? 1 : 0;
+            }
+        };
+        expect_refusal([&] { (void)there.to(Device{}); });
+        expect_refusal([&] { (void)there.clone(); });
+        expect_refusal([&] { (void)Tensor::zeros({1}, Dtype::Int8, device); });
+        _exit(refused);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 3);
+    EXPECT_EQ(numbers_of(there)[3], 4);
+}
+
+}  // namespace
+}  // namespace th_test
