@@ -21,5 +21,7 @@ NB_MODULE(_core, m) {
     bind_bounded_map(m);
     bind_sharded_map(m);
     bind_data(m);
+    bind_arrow(m);
+    bind_strings(m);
     bind_threads(m);
 }

@@ -62,11 +62,11 @@ Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
                                     std::vector<Reduce> const& reduce, Tensor const& scores) {
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     std::size_t const rows = batch.keys.rows;
-    map::check_reduce(reduce, impl_->values.size());
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
     std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledger.eviction, rows, true);
     std::vector<Element> const elements = with_hidden(impl_->values);
-    std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
+    std::vector<Reduce> const reduces = table::with_hidden(plain, impl_->values.size());
     Located located = map::make_located(rows);
     Writing const guard(impl_->lock);
     std::vector<table::Bytes> columns = map::detach_from(impl_->table, batch);

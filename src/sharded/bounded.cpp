@@ -106,8 +106,8 @@ Admitted ShardedHashMap::admit(Tensor const& keys, std::vector<Tensor> const& va
     impl_->require_bounded("admit");
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     std::size_t const count = batch.keys.rows;
-    map::check_reduce(reduce, impl_->values.size());
-    std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
+    std::vector<Reduce> const reduces = table::with_hidden(plain, impl_->values.size());
     std::optional<CheckedBatch> const given =
         map::check_scores(scores, impl_->ledgers[0].eviction, count, true);
     batch.keys = impl_->own(std::move(batch.keys));

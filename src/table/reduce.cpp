@@ -1,5 +1,6 @@
-// Sum, min, max and last. Integers wrap, bool sums are "or", half floats add in float and round at
-// every step. A NaN on either side gives NaN, as in NumPy's minimum and maximum.
+// Sum, prod, min, max and last. Integers wrap, bool sums are "or" and products "and", half floats
+// are computed in float and round at every step. A NaN on either side gives NaN, as in NumPy's
+// minimum and maximum.
 #include "table/reduce.hpp"
 
 #include <cstring>
@@ -20,6 +21,20 @@ struct Sum {
             return static_cast<T>(static_cast<U>(static_cast<U>(stored) + static_cast<U>(row)));
         } else {
             return stored + row;
+        }
+    }
+};
+struct Prod {
+    template <class T>
+    static T join(T stored, T row) {
+        if constexpr (std::is_same_v<T, bool>) {
+            return stored && row;
+        } else if constexpr (std::is_integral_v<T>) {
+            // In 64 bits: a product of 16-bit numbers would be computed as signed int.
+            return static_cast<T>(static_cast<std::uint64_t>(stored) *
+                                  static_cast<std::uint64_t>(row));
+        } else {
+            return stored * row;
         }
     }
 };
@@ -109,6 +124,13 @@ Join::Join(Element const& element, Reduce reduce)
             break;
         case Reduce::Max:
             function_ = for_dtype<Max>(element.dtype);
+            break;
+        case Reduce::Prod:
+            function_ = for_dtype<Prod>(element.dtype);
+            break;
+        case Reduce::Any:  // the map resolves these
+        case Reduce::All:
+        case Reduce::Count:
             break;
     }
 }
