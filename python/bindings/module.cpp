@@ -24,4 +24,6 @@ NB_MODULE(_core, m) {
     bind_arrow(m);
     bind_strings(m);
     bind_threads(m);
+    bind_neighbor_index(m);
+    bind_voxel_block_grid(m);
 }
