@@ -110,6 +110,10 @@ set(_core_sources
     src/sharded/route.cpp
     src/sharded/sharded_map.cpp
     src/sharded/update.cpp
+    src/strings/offset_source.cpp
+    src/strings/string_files.cpp
+    src/strings/string_index.cpp
+    src/strings/string_table.cpp
     src/table/bounded_batch.cpp
     src/table/cpu_backend.cpp
     src/table/cpu_table.cpp

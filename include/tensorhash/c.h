@@ -65,7 +65,17 @@ typedef struct th_element {
 } th_element;
 
 /* As in tensorhash/reduce.hpp. */
-typedef enum th_reduce { TH_FIRST = 0, TH_LAST = 1, TH_SUM = 2, TH_MIN = 3, TH_MAX = 4 } th_reduce;
+typedef enum th_reduce {
+    TH_FIRST = 0,
+    TH_LAST = 1,
+    TH_SUM = 2,
+    TH_MIN = 3,
+    TH_MAX = 4,
+    TH_PROD = 5,
+    TH_ANY = 6,  /* bool columns */
+    TH_ALL = 7,  /* bool columns */
+    TH_COUNT = 8 /* integer columns: adds 1 per row, ignores the values */
+} th_reduce;
 
 typedef struct th_map th_map;
 

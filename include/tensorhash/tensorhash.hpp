@@ -19,6 +19,7 @@
 #include "tensorhash/sharded/multi_device_hash_table.hpp"
 #include "tensorhash/sharded/nvidia_hash_table.hpp"
 #include "tensorhash/sharded/sharded_map.hpp"
+#include "tensorhash/strings.hpp"
 #include "tensorhash/tensor.hpp"
 #include "tensorhash/threads.hpp"
 #include "tensorhash/version.hpp"

@@ -21,6 +21,8 @@ void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
 void bind_data(nb::module_& m);
+void bind_arrow(nb::module_& m);
+void bind_strings(nb::module_& m);
 void bind_threads(nb::module_& m);
 void bind_voxel_block_grid(nb::module_& m);
 void bind_devices(nb::module_& m);

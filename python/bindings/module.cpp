@@ -21,6 +21,8 @@ NB_MODULE(_core, m) {
     bind_bounded_map(m);
     bind_sharded_map(m);
     bind_data(m);
+    bind_arrow(m);
+    bind_strings(m);
     bind_threads(m);
     bind_neighbor_index(m);
     bind_voxel_block_grid(m);

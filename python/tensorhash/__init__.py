@@ -15,7 +15,16 @@ from tensorhash import data, optim
 from tensorhash._config import get_num_threads, release_memory, set_num_threads, show_config
 from tensorhash._core import version as __version__
 from tensorhash.bounded import BoundedHashMap, Evicted
-from tensorhash.data import GroupBy, JoinIndex, factorize, group_by, index_of, isin, join
+from tensorhash.data import (
+    GroupBy,
+    JoinIndex,
+    StringIndex,
+    factorize,
+    group_by,
+    index_of,
+    isin,
+    join,
+)
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
 from tensorhash.sharded import ShardedHashMap
@@ -31,6 +40,7 @@ __all__ = [
     "JoinIndex",
     "ShardedBoundedHashMap",
     "ShardedHashMap",
+    "StringIndex",
     "__version__",
     "data",
     "factorize",

@@ -120,10 +120,11 @@ class HashMap(MapTable[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """Combines each row with the stored value by "sum", "min", "max", "first" or "last".
+        """Combines each row with the stored value by "sum", "prod", "min", "max", "first" or "last".
 
-        `reduce` is one word for all columns, or one per column. New keys start with their first
-        row; float sums add in row order. Returns as `insert`.
+        Bool columns also take "any" and "all", and integer columns "count", which adds 1 per row
+        and ignores the values. `reduce` is one word for all columns, or one per column. New keys
+        start with their first row; float sums add in row order. Returns as `insert`.
 
         >>> m = HashMap(10, "int64", (), "int64", ())
         >>> _ = m.accumulate([7, 8, 7], [1, 1, 1])

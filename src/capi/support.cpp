@@ -92,7 +92,7 @@ std::vector<Reduce> to_reduces(th_reduce const* reduce, std::size_t columns) {
     std::vector<Reduce> reduces;
     for (std::size_t i = 0; i < columns; ++i) {
         require(reduce, "reduce");
-        require_choice(reduce[i], TH_MAX, "reduce");
+        require_choice(reduce[i], TH_COUNT, "reduce");
         reduces.push_back(static_cast<Reduce>(reduce[i]));
     }
     return reduces;

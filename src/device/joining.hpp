@@ -10,6 +10,12 @@
 
 namespace tensorhash::device {
 
+/// Does a device join rows this way?
+inline bool has_join(Reduce reduce) {
+    return reduce == Reduce::First || reduce == Reduce::Last || reduce == Reduce::Sum ||
+           reduce == Reduce::Min || reduce == Reduce::Max;
+}
+
 /// Does the order of the rows show in the result? Then they must be sorted by entry.
 inline bool needs_order(Dtype dtype, Reduce reduce) {
     bool const joins = reduce == Reduce::Sum || reduce == Reduce::Min || reduce == Reduce::Max;
@@ -115,8 +121,7 @@ void join(Queue& queue, JoinRequest const& request, Dtype dtype, Reduce reduce,
             return join_with<JoinMin>(queue, request, dtype, sorted);
         case Reduce::Max:
             return join_with<JoinMax>(queue, request, dtype, sorted);
-        case Reduce::First:
-        case Reduce::Last:
+        default:  // first and last join nothing; has_join() refuses the others
             return;
     }
 }

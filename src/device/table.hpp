@@ -134,6 +134,7 @@ public:
     void from_cpu(backend::TableImage const& image) override;
     void validate() const override;
 
+    Device device() const noexcept override { return device_; }
     backend::TableSizes sizes() const override {
         auto const turn = order_.read(*queue_);
         State const now = core_.read_state();
@@ -177,6 +178,13 @@ private:
         });
     }
     void prepare(Work& pending, backend::Accumulate const& batch) {
+        for (Reduce const how : batch.reduce) {
+            if (!has_join(how)) {
+                throw DeviceError("reduce: expected first, last, sum, min or max on " +
+                                  device_.to_string() +
+                                  ", got another reduction; accumulate in table.cpu()");
+            }
+        }
         prepare_insert(pending, batch.keys, batch.out, [&](std::uint64_t capacity) {
             for (std::size_t i = 0; i < columns_.size(); ++i) {
                 Reduce const how = batch.reduce[batch.reduce.size() == 1 ? 0 : i];

@@ -183,17 +183,68 @@ std::uint64_t check_capacity(Capacity capacity, std::string_view argument, std::
     return rows;
 }
 
+namespace {
+
 void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
     for (Reduce const one : reduce) {
-        if (one > Reduce::Max) {
-            throw ValueError("reduce: expected First, Last, Sum, Min or Max, got " +
-                             std::to_string(static_cast<int>(one)));
+        if (one > Reduce::Count) {
+            throw ValueError(
+                "reduce: expected First, Last, Sum, Min, Max, Prod, Any, All or "
+                "Count, got " +
+                std::to_string(static_cast<int>(one)));
         }
     }
     if (reduce.size() != 1 && reduce.size() != columns) {
         throw ValueError("reduce: expected one, or one for each of " + std::to_string(columns) +
                          " columns, got " + std::to_string(reduce.size()));
     }
+}
+
+bool is_integer(Dtype dtype) { return dtype >= Dtype::Int8 && dtype <= Dtype::UInt64; }
+
+[[noreturn]] void fail_reduce(char const* word, char const* expected, Element const& element,
+                              std::size_t column) {
+    throw TypeError("reduce: " + std::string(word) + " expects " + expected + ", got " +
+                    text(name(element.dtype)) + " in value column " + std::to_string(column));
+}
+
+/// Rows of ones of an integer type.
+Tensor ones(Element const& element, std::size_t rows) {
+    Tensor out = Tensor::zeros(with_rows(rows, element.shape), element.dtype);
+    auto* const bytes = static_cast<unsigned char*>(out.data());
+    // Little-endian, like the whole library.
+    for (std::size_t at = 0; at < out.bytes(); at += byte_size(element.dtype)) bytes[at] = 1;
+    return out;
+}
+
+}  // namespace
+
+std::vector<Reduce> resolve_reduce(std::vector<Reduce> const& reduce,
+                                   std::vector<Element> const& elements, KeysAndValues& batch) {
+    check_reduce(reduce, elements.size());
+    bool const is_plain =
+        std::all_of(reduce.begin(), reduce.end(), [](Reduce one) { return one <= Reduce::Prod; });
+    if (is_plain) return reduce;
+    std::vector<Reduce> plain;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        plain.push_back(reduce.size() == 1 ? reduce[0] : reduce[i]);
+        Reduce& one = plain.back();
+        bool const is_logic = one == Reduce::Any || one == Reduce::All;
+        if (is_logic && elements[i].dtype != Dtype::Bool) {
+            fail_reduce(one == Reduce::Any ? "any" : "all", "a bool column", elements[i], i);
+        }
+        if (one == Reduce::Count && !is_integer(elements[i].dtype)) {
+            fail_reduce("count", "an integer column", elements[i], i);
+        }
+    }
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        if (plain[i] == Reduce::Any) plain[i] = Reduce::Max;
+        if (plain[i] == Reduce::All) plain[i] = Reduce::Min;
+        if (plain[i] != Reduce::Count) continue;
+        plain[i] = Reduce::Sum;
+        batch.values[i].tensor = ones(elements[i], batch.keys.rows);
+    }
+    return plain;
 }
 
 void check_column(std::size_t column, std::size_t columns, char const* argument) {

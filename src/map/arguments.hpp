@@ -65,8 +65,11 @@ void check_elements(Element const& key, std::vector<Element> const& values);
 std::uint64_t check_capacity(Capacity capacity, std::string_view argument, std::size_t tables = 1,
                              std::size_t least_per_table = 0);
 
-/// Throws ValueError unless there is one valid reduce for all columns or one per column.
-void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns);
+/// Throws ValueError unless there is one valid reduce for all columns or one per column, TypeError
+/// unless it suits the column. Returns what back ends know: Any is Max and All is Min of bools, and
+/// Count is the Sum of ones, which replace the values of its column.
+std::vector<Reduce> resolve_reduce(std::vector<Reduce> const& reduce,
+                                   std::vector<Element> const& elements, KeysAndValues& batch);
 
 /// Throws IndexError that names `argument` unless the table has this value column.
 void check_column(std::size_t column, std::size_t columns, char const* argument);

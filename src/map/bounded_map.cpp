@@ -53,8 +53,8 @@ Admitted BoundedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor
 Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                     std::vector<Reduce> const& reduce, Tensor const& scores) {
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    map::check_reduce(reduce, impl_->values.size());
-    return impl_->insert(std::move(batch), reduce, scores);
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
+    return impl_->insert(std::move(batch), plain, scores);
 }
 
 Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {

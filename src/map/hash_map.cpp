@@ -60,9 +60,9 @@ Located HashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const&
 Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                             std::vector<Reduce> const& reduce) {
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    map::check_reduce(reduce, impl_->values.size());
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
     return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
-        impl_->table->accumulate({rows, columns, reduce, out});
+        impl_->table->accumulate({rows, columns, plain, out});
     });
 }
 
@@ -197,14 +197,17 @@ HashSet::HashSet(HashMap map) : map_(std::move(map)) {
 }
 
 Reduce reduce_from_name(std::string_view name) {
-    constexpr std::string_view kNames[] = {"first", "last", "sum", "min", "max"};
-    for (std::uint8_t i = 0; i < 5; ++i) {
+    constexpr std::string_view kNames[] = {"first", "last", "sum", "min",  "max",
+                                           "prod",  "any",  "all", "count"};
+    for (std::uint8_t i = 0; i < std::size(kNames); ++i) {
         if (kNames[i] == name) {
             return static_cast<Reduce>(i);
         }
     }
-    throw ValueError("reduce: expected \"sum\", \"min\", \"max\", \"first\" or \"last\", got \"" +
-                     std::string(name) + "\"");
+    throw ValueError(
+        "reduce: expected \"sum\", \"min\", \"max\", \"first\", \"last\", \"prod\", \"any\", "
+        "\"all\" or \"count\", got \"" +
+        std::string(name) + "\"");
 }
 
 }  // namespace tensorhash

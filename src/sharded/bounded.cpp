@@ -113,8 +113,8 @@ Admitted ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> cons
                                     std::vector<Reduce> const& reduce, Tensor const& scores) {
     impl_->require_bounded("accumulate with scores");
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    map::check_reduce(reduce, impl_->values.size());
-    return impl_->insert(std::move(batch), reduce, scores);
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
+    return impl_->insert(std::move(batch), plain, scores);
 }
 
 Admitted ShardedHashMap::activate(Tensor const& keys, Tensor const& scores) {

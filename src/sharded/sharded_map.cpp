@@ -193,9 +193,9 @@ ShardedLocated ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor
                                           std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    map::check_reduce(reduce, impl_->values.size());
+    std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
     return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
-        return backend::Accumulate{rows, columns, reduce, out};
+        return backend::Accumulate{rows, columns, plain, out};
     });
 }
 

@@ -1,4 +1,5 @@
-// Sum, min, max and last, row by row. Half floats add in float and round at every step.
+// Sum, prod, min, max and last, row by row. Half floats are computed in float and round at every
+// step.
 #include "table/reduce.hpp"
 
 #include <cstring>
@@ -82,6 +83,13 @@ Join::Join(Element const& element, Reduce reduce)
             break;
         case Reduce::Max:
             function_ = for_dtype<JoinMax>(element.dtype);
+            break;
+        case Reduce::Prod:
+            function_ = for_dtype<JoinProd>(element.dtype);
+            break;
+        case Reduce::Any:  // the map resolves these
+        case Reduce::All:
+        case Reduce::Count:
             break;
     }
 }

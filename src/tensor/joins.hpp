@@ -1,8 +1,9 @@
-// How accumulate joins a stored number with a row's: sum, min and max. Integers wrap, bool sums are
-// "or". A NaN on either side gives NaN, as in NumPy's minimum and maximum. `constexpr`, so that
+// How accumulate joins a stored number with a row's: sum, prod, min and max. Integers wrap, bool sums
+// are "or" and products "and". A NaN on either side gives NaN, as in NumPy's minimum and maximum. `constexpr`, so that
 // CUDA compilers may call them in device code.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tensorhash {
@@ -17,6 +18,21 @@ struct JoinSum {
             return static_cast<T>(static_cast<U>(static_cast<U>(stored) + static_cast<U>(row)));
         } else {
             return stored + row;
+        }
+    }
+};
+
+struct JoinProd {
+    template <class T>
+    static constexpr T join(T stored, T row) {
+        if constexpr (std::is_same_v<T, bool>) {
+            return stored && row;
+        } else if constexpr (std::is_integral_v<T>) {
+            // In 64 bits: a product of 16-bit numbers would be computed as signed int.
+            return static_cast<T>(static_cast<std::uint64_t>(stored) *
+                                  static_cast<std::uint64_t>(row));
+        } else {
+            return stored * row;
         }
     }
 };

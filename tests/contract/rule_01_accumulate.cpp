@@ -7,8 +7,8 @@
 namespace th_test {
 namespace {
 
-constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum, Reduce::Min,
-                                   Reduce::Max};
+constexpr Reduce every_reduce[] = {Reduce::First, Reduce::Last, Reduce::Sum,
+                                   Reduce::Min,   Reduce::Max,  Reduce::Prod};
 
 /// Under sanitizers: one dtype of each width and one of each way to add.
 std::vector<Dtype> value_dtypes() {
@@ -149,6 +149,8 @@ TEST(Rule01AccumulateColumns, integers_wrap_and_bools_or) {
 }
 
 TEST(Rule01AccumulateColumns, reduce_names_round_trip_and_others_are_refused) {
+    EXPECT_EQ(tensorhash::reduce_from_name("prod"), Reduce::Prod);
+    EXPECT_EQ(tensorhash::reduce_from_name("count"), Reduce::Count);
     EXPECT_EQ(tensorhash::reduce_from_name("sum"), Reduce::Sum);
     EXPECT_EQ(tensorhash::reduce_from_name("min"), Reduce::Min);
     EXPECT_EQ(tensorhash::reduce_from_name("max"), Reduce::Max);
@@ -158,6 +160,35 @@ TEST(Rule01AccumulateColumns, reduce_names_round_trip_and_others_are_refused) {
         message_of<tensorhash::ValueError>([] { tensorhash::reduce_from_name("mean"); });
     EXPECT_NE(text.find("sum"), std::string::npos) << text;
     EXPECT_NE(text.find("mean"), std::string::npos) << text;
+}
+
+TEST(Rule01AccumulateColumns, any_all_and_count_follow_the_rows) {
+    HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}},
+                           {{Dtype::Bool, {}}, {Dtype::Bool, {}}, {Dtype::UInt16, {2}}});
+    Tensor const keys = Tensor::from(std::vector<std::int64_t>{5, 6, 5, 5, 7});
+    Tensor bools = Tensor::zeros({5}, Dtype::Bool);
+    bools.as_mutable<bool>()[2] = true;
+    bools.as_mutable<bool>()[4] = true;
+    Tensor const ignored = Tensor::from(std::vector<std::uint16_t>(10, 900), {5, 2});
+    std::vector<Reduce> const how{Reduce::Any, Reduce::All, Reduce::Count};
+    map.accumulate(keys, {bools, bools, ignored}, how);
+    map.accumulate(Tensor::from(std::vector<std::int64_t>{7}),
+                   {Tensor::zeros({1}, Dtype::Bool), Tensor::zeros({1}, Dtype::Bool),
+                    Tensor::zeros({1, 2}, Dtype::UInt16)},
+                   how);
+    auto const items = map.items();
+    auto const any = items.values[0].as<bool>();
+    auto const all = items.values[1].as<bool>();
+    auto const counts = items.values[2].as<std::uint16_t>();
+    EXPECT_EQ(std::vector<bool>(any.begin(), any.end()), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(std::vector<bool>(all.begin(), all.end()), (std::vector<bool>{false, false, false}));
+    EXPECT_EQ(std::vector<std::uint16_t>(counts.begin(), counts.end()),
+              (std::vector<std::uint16_t>{3, 3, 1, 1, 2, 2}));
+    EXPECT_THROW(map.accumulate(keys, {bools, bools, ignored}, {Reduce::Any}),
+                 tensorhash::TypeError);
+    EXPECT_THROW(map.accumulate(keys, {bools, bools, ignored}, {Reduce::Count}),
+                 tensorhash::TypeError);
+    EXPECT_EQ(map.size(), 3);
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ KEYS = {
 }
 JOIN = {
     "sum": np.add,
+    "prod": np.multiply,
     "min": np.minimum,
     "max": np.maximum,
     "first": lambda old, new: old,
@@ -160,6 +161,23 @@ def check_big_batches_agree_with_one_table(group, folder):
         same(one.get(keys), values)
         assert table.size() == one.size()
     table.validate()
+
+
+def check_counts_any_and_all_agree_with_one_table(group, folder):
+    columns = ["int32", "bool", "bool"]
+    table = DistributedHashMap(group, 0, "int64", (), columns, [()] * 3)
+    one = tensorhash.HashMap(0, "int64", (), columns, [()] * 3)
+    for step in range(2):
+        for rank in range(table.world_size):
+            rng = np.random.default_rng([11, step, rank])
+            keys, bits = rng.integers(0, 40, 300), rng.random((2, 300)) < 0.03
+            values = [np.full(300, 77, np.int32), bits[0], ~bits[1]]
+            one.accumulate(keys, values, ["count", "any", "all"])
+            if rank == table.rank:
+                mine = keys, values
+        table.accumulate(*mine, ["count", "any", "all"])
+    for got, expected in zip(table.get(mine[0]), one.get(mine[0]), strict=True):
+        same(got, expected)
 
 
 def check_float_sums_are_close_and_the_same_every_time(group, folder):

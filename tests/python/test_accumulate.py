@@ -1,4 +1,4 @@
-"""accumulate: sum, min, max, first, last, for one column and for several, for every dtype."""
+"""accumulate: sum, prod, min, max, first, last, any, all, count, for one column and for several, for every dtype."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import tensorhash
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")
-REDUCES = ("sum", "min", "max", "first", "last")
+REDUCES = ("sum", "min", "max", "first", "last", "prod")
 
 
 def join(reduce, stored, row):
@@ -20,11 +20,15 @@ def join(reduce, stored, row):
     if reduce == "last":
         return row
     if stored.dtype == bool:
-        return stored & row if reduce == "min" else stored | row
+        return stored & row if reduce in ("min", "prod") else stored | row
     with np.errstate(over="ignore", invalid="ignore"):
         if reduce == "sum" and stored.dtype == np.float16:
             return (stored.astype(np.float32) + row.astype(np.float32)).astype(np.float16)
-        return {"sum": np.add, "min": np.minimum, "max": np.maximum}[reduce](stored, row)
+        if reduce == "prod" and stored.dtype == np.float16:
+            return (stored.astype(np.float32) * row.astype(np.float32)).astype(np.float16)
+        return {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}[reduce](
+            stored, row
+        )
 
 
 def expected(keys, values, reduce, start=None):
@@ -86,13 +90,13 @@ def test_sum_is_the_default_and_returns_what_insert_returns():
 
 def test_each_column_may_have_its_own_reduce():
     table = tensorhash.HashMap(
-        0, "int64", (), value_dtypes=["int64"] * 5, value_element_shapes=[()] * 5
+        0, "int64", (), value_dtypes=["int64"] * 6, value_element_shapes=[()] * 6
     )
     for values in ([5], [2], [9], [4]):
-        table.accumulate([1], [values] * 5, reduce=list(REDUCES))
-    assert [int(column[0]) for column in table.get([1])] == [20, 2, 9, 5, 4]
-    table.accumulate([1], [[1]] * 5, reduce=("last",))
-    assert [int(column[0]) for column in table.get([1])] == [1, 1, 1, 1, 1]
+        table.accumulate([1], [values] * 6, reduce=list(REDUCES))
+    assert [int(column[0]) for column in table.get([1])] == [20, 2, 9, 5, 4, 360]
+    table.accumulate([1], [[1]] * 6, reduce=("last",))
+    assert [int(column[0]) for column in table.get([1])] == [1, 1, 1, 1, 1, 1]
 
 
 def test_one_reduce_goes_for_all_columns():
@@ -142,16 +146,16 @@ def test_bfloat16_sums_round_after_each_row():
 def test_big_batches_agree_with_numpy(reduce):
     rng = np.random.default_rng(3)
     keys = rng.integers(0, 1000, 150_000)
-    values = rng.integers(-(2**62), 2**62, 150_000)
+    values = rng.integers(-(2**62), 2**62, 150_000) | 1  # odd: products stay odd
     table = tensorhash.HashMap(0, "int64", (), "int64", ())
     table.accumulate(keys, values, reduce=reduce)
-    ufunc = {"sum": np.add, "min": np.minimum, "max": np.maximum}.get(reduce)
+    ufunc = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}.get(reduce)
     stored = np.zeros(1000, dtype=np.int64)
     if ufunc is None:
         order = slice(None) if reduce == "last" else slice(None, None, -1)
         stored[keys[order]] = values[order]
     else:
-        stored[:] = {"sum": 0, "min": 2**63 - 1, "max": -(2**63)}[reduce]
+        stored[:] = {"sum": 0, "prod": 1, "min": 2**63 - 1, "max": -(2**63)}[reduce]
         ufunc.at(stored, keys, values)
     same(table.get(np.arange(1000)), stored)
 
@@ -163,3 +167,31 @@ def test_keys_counted_by_accumulate_agree_with_unique():
     rows, counts = tensorhash.unique(keys, return_counts=True)
     same(table.keys(), rows)
     same(table.items()[1], counts)
+
+
+@pytest.mark.parametrize("make", [tensorhash.HashMap, tensorhash.ShardedHashMap])
+def test_any_all_and_count(make):
+    keys = np.array([5, 6, 5, 5, 7])
+    bits = np.array([0, 0, 1, 0, 1], bool)
+    options = {} if make is tensorhash.HashMap else {"devices": ["cpu:0", "cpu:1"]}
+    table = make(0, "int64", (), ["bool", "bool", "int32"], [(), (), ()], **options)
+    for _ in range(2):
+        table.accumulate(keys, [bits, bits, np.full(5, 99, np.int32)], ["any", "all", "count"])
+    got = table.get(np.array([5, 6, 7]))
+    same(got[0], np.array([True, False, True]))
+    same(got[1], np.array([False, False, True]))
+    same(got[2], np.array([6, 2, 2], np.int32))
+
+
+def test_any_all_and_count_need_their_dtypes():
+    table = tensorhash.HashMap(0, "int64", (), "float32", ())
+    for word, expected in (("any", "bool"), ("all", "bool"), ("count", "integer")):
+        with pytest.raises(TypeError, match=f"{word} expects an? {expected} column, got float32"):
+            table.accumulate([1], np.float32([1]), word)
+    assert len(table) == 0
+
+
+def test_a_bounded_table_counts():
+    table = tensorhash.BoundedHashMap(4, "int64", (), "uint8", ())
+    table.accumulate(np.array([1, 2, 1]), np.zeros(3, np.uint8), "count")
+    assert table.get(np.array([1, 2])).tolist() == [2, 1]

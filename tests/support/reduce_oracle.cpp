@@ -58,22 +58,27 @@ T reduce_element(tensorhash::Reduce how, T stored, T given) {
     if (how == Reduce::Last) return given;
     if constexpr (std::is_floating_point_v<T>) {
         if (how == Reduce::Sum) return stored + given;
+        if (how == Reduce::Prod) return stored * given;
         if (std::isnan(stored)) return stored;
         if (std::isnan(given)) return given;
     } else if (how == Reduce::Sum) {
         using U = std::make_unsigned_t<T>;
         return static_cast<T>(static_cast<U>(static_cast<U>(stored) + static_cast<U>(given)));
+    } else if (how == Reduce::Prod) {
+        __extension__ using Wide = unsigned __int128;
+        return static_cast<T>(static_cast<Wide>(stored) * static_cast<Wide>(given));
     }
     if (how == Reduce::Min) return given < stored ? given : stored;
     return stored < given ? given : stored;
 }
 
-/// Bool as a logic value: sum and max are or, min is and.
+/// Bool as a logic value: sum and max are or, min and prod are and.
 std::uint8_t reduce_bool(tensorhash::Reduce how, std::uint8_t stored, std::uint8_t given) {
     using tensorhash::Reduce;
     if (how == Reduce::First) return stored;
     if (how == Reduce::Last) return given;
-    return how == Reduce::Min ? (stored & given) : (stored | given);
+    bool const is_and = how == Reduce::Min || how == Reduce::Prod;
+    return is_and ? (stored & given) : (stored | given);
 }
 
 template <class T, class Step>

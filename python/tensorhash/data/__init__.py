@@ -17,6 +17,7 @@ from tensorhash.data._join import (
     isin,
     join,
 )
+from tensorhash.data._string_index import StringIndex
 
 __all__ = [
     "Factorized",
@@ -25,6 +26,7 @@ __all__ = [
     "JoinIndex",
     "JoinedRows",
     "Matches",
+    "StringIndex",
     "factorize",
     "group_by",
     "index_of",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tensorhash import _core
-from tensorhash._frameworks import Framework, as_numpy
-from tensorhash._types import Array, ArrayLike
-from tensorhash.data._keys import KeyCodes, Keys, give_columns, read_array, read_keys
+from tensorhash._types import Array, ArrayLike, NumPyArray
+from tensorhash.data._keys import KeyCodes, KeyColumn, Keys, give_keys, read_array, read_keys
+from tensorhash.data._text import Strings
 
 #: What `agg` computes.
 AGGREGATES = (
@@ -50,28 +52,22 @@ class Grouping:
         >>> group_by(np.array([7, 3, 7])).agg(sum=[1, 2, 4])
         {'key': array([7, 3]), 'sum': array([5, 2])}
         >>> price = np.array([1.5, 2.0, 4.5])
-        >>> group_by(np.array([7, 3, 7])).agg(mean=price, best=(price, "argmax"))["best"]
+        >>> group_by(["a", "b", "a"]).agg(mean=price, best=(price, "argmax"))["best"]
         array([2, 1])
         """
         wanted = [_read_aggregate(name, given) for name, given in columns.items()]
         _refuse_clashes(self._keys, wanted)
         arrays = [None if one.values is None else _read_values(one, self._keys) for one in wanted]
         codes = KeyCodes()
-        keys, first_rows, results = _core.group_by(
+        keys, _, results = _core.group_by(
             codes.encode(self._keys),
             [one.aggregate for one in wanted],
             arrays,
             [one.name for one in wanted],
         )
-        source = self._keys.source
-        named = {one.name: source.give(result) for one, result in zip(wanted, results, strict=True)}
-        if self._keys.is_single:
-            return {"key": source.give(keys), **named}
-        rows = as_numpy(first_rows)
-        return {
-            **give_columns(self._keys, [column.array[rows] for column in self._keys.columns]),
-            **named,
-        }
+        give = self._keys.source.give
+        named = {one.name: give(result) for one, result in zip(wanted, results, strict=True)}
+        return {**give_keys(self._keys, codes, keys), **named}
 
     def __repr__(self) -> str:
         return f"Grouping of {len(self._keys)} rows by {', '.join(self._keys.names())}"
@@ -235,14 +231,15 @@ class GroupBy:
         """The keys of all groups, as `read_keys` would give them."""
         assert self._keys is not None
         keys = self._keys
-        arrays = (
-            [as_numpy(rows)]
-            if keys.is_single
-            else [self._codes.decode(rows, at) for at in range(len(keys.columns))]
-        )
         columns = [
-            type(one)(one.label, one.name, array, one.source)
-            for one, array in zip(keys.columns, arrays, strict=True)
+            KeyColumn(
+                one.label,
+                one.name,
+                _as_read(one, self._codes.decode(rows, at, keys.is_single)),
+                one.source,
+                one.dates,
+            )
+            for at, one in enumerate(keys.columns)
         ]
         return Keys(keys.argument, columns, keys.is_single)
 
@@ -257,15 +254,9 @@ class GroupBy:
         if self._core is None or self._keys is None:
             raise ValueError("result: expected at least one batch, got none; call update first")
         keys, _, results = self._core.result()
-        source: Framework = self._keys.source
-        decoded = self._decoded(keys)
-        named = {
-            one.name: source.give(column) for one, column in zip(self._wanted, results, strict=True)
-        }
-        return {
-            **give_columns(decoded, [column.array for column in decoded.columns]),
-            **named,
-        }
+        give = self._keys.source.give
+        named = {one.name: give(column) for one, column in zip(self._wanted, results, strict=True)}
+        return {**give_keys(self._keys, self._codes, keys), **named}
 
     def __len__(self) -> int:
         """The number of groups so far."""
@@ -285,5 +276,19 @@ def _element(array: Any, argument: str) -> tuple[str, tuple[int, ...]]:
 
 def _without_rows(keys: Keys) -> Keys:
     """The names and frameworks of keys, without their memory."""
-    columns = [type(one)(one.label, one.name, None, one.source) for one in keys.columns]
+    columns = [
+        KeyColumn(one.label, one.name, _nothing(one), one.source, one.dates) for one in keys.columns
+    ]
     return Keys(keys.argument, columns, keys.is_single)
+
+
+def _nothing(column: KeyColumn) -> Any:
+    if isinstance(column.rows, Strings):
+        return Strings([], "objects", 0)
+    return np.empty((0, *column.array.shape[1:]), column.array.dtype)
+
+
+def _as_read(column: KeyColumn, values: NumPyArray) -> Any:
+    if isinstance(column.rows, Strings):
+        return Strings(values.tolist(), "objects", len(values))
+    return values

@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple, overload
 
 from tensorhash import _core
 from tensorhash._arguments import require_one_of
-from tensorhash._frameworks import Framework, as_numpy
+from tensorhash._frameworks import Framework
 from tensorhash._types import Array, ArrayLike
-from tensorhash.data._keys import KeyCodes, Keys, read_keys
+from tensorhash.data._keys import KeyCodes, give_keys, read_keys
 
 HOW = ("inner", "left", "full", "semi", "anti")
 
@@ -165,14 +165,7 @@ def factorize(keys: ArrayLike) -> Factorized:
     Factorized(codes=array([0, 1, 0]), uniques=array([30, 10]))
     """
     read = read_keys(keys, "keys")
-    rows, index, inverse = _core.unique(KeyCodes().encode(read), True, True, False)
-    return Factorized(read.source.give(inverse), _uniques(read, rows, index))
-
-
-def _uniques(keys: Keys, rows: _core.Tensor, index: _core.Tensor) -> Array | tuple[Array, ...]:
-    if keys.is_single:
-        return keys.source.give(rows)
-    first = as_numpy(index)
-    return tuple(
-        column.source.give(_core.Tensor.wrap(column.array[first])) for column in keys.columns
-    )
+    codes = KeyCodes()
+    rows, inverse = _core.unique(codes.encode(read), False, True, False)
+    uniques = tuple(give_keys(read, codes, rows).values())
+    return Factorized(read.source.give(inverse), uniques[0] if read.is_single else uniques)

@@ -1,7 +1,7 @@
 """Reads keys of group-by and joins: one array, a tuple of arrays, or a frame.
 
-Each column keeps its own dtype. Columns of one dtype are the rows of one array. Otherwise each
-column is numbered, and the numbers are the rows.
+Each column keeps its own dtype. Columns of one numeric dtype are the rows of one array. Otherwise
+each column is numbered, and the numbers are the rows. Strings are always numbered.
 """
 
 from __future__ import annotations
@@ -16,21 +16,42 @@ from tensorhash._arrays import is_array, take_array
 from tensorhash._frameworks import NUMPY, Framework, as_numpy, framework_of
 from tensorhash._lists import natural_array
 from tensorhash._types import Array, NumPyArray
+from tensorhash.data._arrow import arrow_column, arrow_columns, number_column
+from tensorhash.data._text import Strings, has_arrow, numbers_of_dates, strings_of
 
 
 @dataclass
 class KeyColumn:
-    """One column of keys: what the core reads, the framework of the results, a name."""
+    """One column of keys: numbers for the core, or strings."""
 
     label: str  # in messages
     name: str | None  # the name of a frame's column
     rows: Any
-    source: Framework
+    source: Framework  # of the results
+    dates: np.dtype[Any] | None = None  # the dtype of dates, which are read as integers
 
     @property
     def array(self) -> NumPyArray:
-        """The column as a NumPy array."""
+        """Numbers as a NumPy array."""
         return as_numpy(self.rows)
+
+    @property
+    def kind(self) -> str:
+        """What both sides of a join must share: "strings", or a dtype."""
+        if isinstance(self.rows, Strings):
+            return "strings"
+        return self.array.dtype.name if self.dates is None else self.dates.name
+
+    def __len__(self) -> int:
+        return self.rows.size if isinstance(self.rows, Strings) else len(self.array)
+
+    def give(self, values: NumPyArray) -> Array:
+        """Values of this column as a result: strings are an object array of NumPy."""
+        plain: Any = values if self.dates is None else values.view(self.dates)
+        if isinstance(self.rows, Strings) or self.dates is not None:
+            given: Array = plain
+            return given
+        return self.source.give(_core.Tensor.wrap(np.ascontiguousarray(values)))
 
 
 @dataclass
@@ -47,9 +68,9 @@ class Keys:
         return self.columns[0].source
 
     @property
-    def signature(self) -> list[str]:
-        """The dtype of each column."""
-        return [column.array.dtype.name for column in self.columns]
+    def kinds(self) -> list[str]:
+        """The kind of each column."""
+        return [column.kind for column in self.columns]
 
     def names(self) -> list[str]:
         """The names of the key columns in a result."""
@@ -58,48 +79,105 @@ class Keys:
         return [column.name or f"key_{at}" for at, column in enumerate(self.columns)]
 
     def __len__(self) -> int:
-        return int(self.columns[0].array.shape[0])
+        return len(self.columns[0])
 
 
 def read_array(array: Any, argument: str) -> tuple[Any, Framework]:
-    """(array for the core, framework of the results) of an array or a list."""
-    taken = take_array(array, None, argument)
-    return (natural_array(array, argument), NUMPY) if taken is None else taken
+    """(numbers for the core, framework of the results) of an array, a column or a list."""
+    column = read_column(array, argument, None)
+    if isinstance(column.rows, Strings):
+        raise TypeError(f"{argument}: expected numbers, got strings")
+    return column.rows, column.source
+
+
+def read_column(array: Any, label: str, name: str | None) -> KeyColumn:
+    """One column of numbers, dates or strings."""
+    strings = strings_of(array, label)
+    if strings is not None:
+        return KeyColumn(label, name, strings, NUMPY)
+    if isinstance(array, np.ndarray) and array.dtype.kind in "Mm":
+        return KeyColumn(label, name, numbers_of_dates(array, label), NUMPY, array.dtype)
+    if isinstance(array, _core.ArrowColumn):
+        return _read_arrow(array, label, name)
+    try:
+        taken = take_array(array, None, label)
+    except TypeError as error:
+        # Strings, dates, dictionaries, and columns of libraries that export Arrow data.
+        return _read_exporter(array, label, name, error)
+    rows, source = (natural_array(array, label), NUMPY) if taken is None else taken
+    return KeyColumn(label, name, rows, source)
+
+
+def _read_exporter(array: Any, label: str, name: str | None, error: TypeError) -> KeyColumn:
+    if has_arrow(array):
+        try:
+            return _read_arrow(array, label, name)
+        except ImportError:
+            pass  # pandas exports Arrow data only with pyarrow
+    if framework_of(type(array)) in (None, NUMPY) or not hasattr(array, "__array__"):
+        raise error
+    plain = np.asarray(array)  # an Index of pandas, or pandas without pyarrow
+    if plain.dtype.kind not in "Mm" and strings_of(plain, label) is None:
+        raise error
+    return read_column(plain, label, name)
+
+
+def _read_arrow(array: Any, label: str, name: str | None) -> KeyColumn:
+    column = arrow_column(array, label)
+    if column is None:
+        raise TypeError(f"{label}: expected a column, got {type(array).__name__}")
+    if column.is_text():
+        return KeyColumn(label, name, Strings(column, "arrow", column.rows()), NUMPY)
+    numbers = number_column(column, label)
+    if numbers.dtype.kind in "Mm":
+        return KeyColumn(label, name, numbers.view(np.int64), NUMPY, numbers.dtype)
+    return KeyColumn(label, name, numbers, NUMPY)
 
 
 def read_keys(keys: Any, argument: str) -> Keys:
     """The key columns of an array, a tuple of arrays or a frame."""
-    source = framework_of(type(keys))
-    frame = getattr(source, "columns", None)
-    parts = frame(keys, argument) if frame is not None else None
-    named: list[tuple[str, str | None, Any]]
-    if parts is not None:
-        named = [(f"{argument}[{name!r}]", str(name), column) for name, column in parts]
-        if not named:
-            raise ValueError(f"{argument}: expected columns, got a frame without any")
-    elif isinstance(keys, tuple) and any(map(is_array, keys)):
-        named = [(f"{argument}[{at}]", None, column) for at, column in enumerate(keys)]
-    else:
-        rows, source = read_array(keys, argument)
-        if not _core.Tensor.wrap(rows, argument).shape:
+    named = _named_columns(keys, argument)
+    if named is None:
+        column = read_column(keys, argument, None)
+        if not isinstance(column.rows, Strings) and not column.array.ndim:
             raise ValueError(f"{argument}: expected at least one dimension, the rows, got a number")
-        return Keys(argument, [KeyColumn(argument, None, rows, source)], is_single=True)
-    columns = [KeyColumn(label, name, *read_array(one, label)) for label, name, one in named]
+        return Keys(argument, [column], is_single=True)
+    if not named:
+        raise ValueError(f"{argument}: expected columns, got a frame without any")
+    columns = [read_column(one, label, name) for label, name, one in named]
     _require_columns(columns)
     return Keys(argument, columns, is_single=False)
+
+
+def _named_columns(keys: Any, argument: str) -> list[tuple[str, str | None, Any]] | None:
+    """(label, name, column) of each column of a frame or a tuple; None for one array."""
+    source = framework_of(type(keys))
+    parts: list[tuple[Any, Any]] | None = None
+    if hasattr(source, "columns"):
+        frames: Any = source
+        parts = frames.columns(keys, argument)
+    elif source is None and not isinstance(keys, (list, tuple)) and has_arrow(keys):
+        parts = arrow_columns(keys, argument)
+    if parts is not None:
+        return [(f"{argument}[{name!r}]", str(name), column) for name, column in parts]
+    if isinstance(keys, tuple) and any(map(is_array, keys)):
+        return [(f"{argument}[{at}]", None, column) for at, column in enumerate(keys)]
+    return None
 
 
 def _require_columns(columns: list[KeyColumn]) -> None:
     first = columns[0]
     for column in columns:
-        _core.Tensor.wrap(column.array, column.label)  # a dtype that is not numeric raises
-        shape = column.array.shape
-        if len(shape) != 1:
-            raise ValueError(f"{column.label}: expected a 1-D array, got shape {shape}")
-        if len(column.array) != len(first.array):
+        if not isinstance(column.rows, Strings):
+            _core.Tensor.wrap(column.array, column.label)  # a dtype that is not numeric raises
+            if column.array.ndim != 1:
+                raise ValueError(
+                    f"{column.label}: expected a 1-D array, got shape {column.array.shape}"
+                )
+        if len(column) != len(first):
             raise ValueError(
-                f"{column.label}: expected {len(first.array)} rows as {first.label} has, "
-                f"got {len(column.array)}"
+                f"{column.label}: expected {len(first)} rows as {first.label} has, "
+                f"got {len(column)}"
             )
 
 
@@ -107,57 +185,89 @@ def _require_columns(columns: list[KeyColumn]) -> None:
 class KeyCodes:
     """Turns key columns into one array for the core, the same way for every batch."""
 
-    sets: list[_core.HashMap] = field(default_factory=list)  # one per column that is numbered
-    signature: list[str] | None = None
+    kinds: list[str] | None = None  # of the first keys
+    sets: list[Any] = field(default_factory=list)  # numbers a column; empty: rows are the keys
 
     def encode(self, keys: Keys, insert: bool = True) -> Any:
         """Rows for the core. Without `insert`, a key that is new gets the number -1."""
-        if self.signature is None:
-            self.signature = keys.signature
-            if len(set(self.signature)) > 1:
-                self.sets = [_core.HashMap(0, (one, ()), [], "cpu:0") for one in self.signature]
+        if self.kinds is None:
+            self._start(keys)
         self._require_same(keys)
-        if keys.is_single:
-            return keys.columns[0].rows
         if not self.sets:
+            if keys.is_single:
+                return keys.columns[0].rows
             return np.stack([column.array for column in keys.columns], axis=1)
-        return np.stack(
-            [
-                _numbers(one, column.array, insert)
-                for one, column in zip(self.sets, keys.columns, strict=True)
-            ],
-            axis=1,
-        )
+        pairs = zip(self.sets, keys.columns, strict=True)
+        numbers = [_numbers(one, column, insert) for one, column in pairs]
+        return numbers[0] if keys.is_single else np.stack(numbers, axis=1)
+
+    def _start(self, keys: Keys) -> None:
+        self.kinds = keys.kinds
+        if "strings" in self.kinds or len({_dtype(column) for column in keys.columns}) > 1:
+            self.sets = [
+                _core.StringIndex(None)
+                if isinstance(column.rows, Strings)
+                else _core.HashMap(0, (_dtype(column), ()), [], "cpu:0")
+                for column in keys.columns
+            ]
 
     def _require_same(self, keys: Keys) -> None:
-        expected = self.signature or []
+        expected = self.kinds or []
         if len(expected) != len(keys.columns):
             raise ValueError(
                 f"{keys.argument}: expected {len(expected)} key columns, got {len(keys.columns)}"
             )
-        for column, want, got in zip(keys.columns, expected, keys.signature, strict=True):
+        for column, want, got in zip(keys.columns, expected, keys.kinds, strict=True):
+            if want != got and len(column) == 0 and want == "strings":
+                continue  # an empty list has no type
             if want != got:
-                raise TypeError(
-                    f"{column.label}: expected {want}, got {got}; "
-                    f"cast with {NUMPY.way_to(want, column.rows, column.label)}"
+                way = (
+                    f"; cast with {NUMPY.way_to(want, column.rows, column.label)}"
+                    if "strings" not in (want, got)
+                    else ""
                 )
+                raise TypeError(f"{column.label}: expected {want}, got {got}{way}")
 
-    def decode(self, rows: _core.Tensor, at: int) -> NumPyArray:
+    def decode(self, rows: _core.Tensor, at: int, is_single: bool) -> NumPyArray:
         """Column `at` of the keys that `encode` gave `rows` for."""
-        codes = as_numpy(rows)[:, at]
+        codes = as_numpy(rows) if is_single else as_numpy(rows)[:, at]
         if not self.sets:
             return np.ascontiguousarray(codes)
+        if isinstance(self.sets[at], _core.StringIndex):
+            return decode_strings(self.sets[at], codes)
         return as_numpy(self.sets[at].keys())[codes]
 
 
-def _numbers(table: _core.HashMap, column: NumPyArray, insert: bool) -> NumPyArray:
-    found = table.insert(column, []) if insert else table.find(column)
+def _dtype(column: KeyColumn) -> str:
+    return "strings" if isinstance(column.rows, Strings) else column.array.dtype.name
+
+
+def _numbers(table: Any, column: KeyColumn, insert: bool) -> NumPyArray:
+    if isinstance(table, _core.StringIndex):
+        strings = column.rows if isinstance(column.rows, Strings) else Strings([], "objects", 0)
+        call = table.insert if insert else table.find
+        return as_numpy(call(strings.rows, strings.kind, column.label))
+    found = table.insert(column.array, []) if insert else table.find(column.array)
     return as_numpy(found[0])
 
 
-def give_columns(keys: Keys, arrays: list[NumPyArray]) -> dict[str, Array]:
-    """The key columns of a result, by name, each in the framework of its column."""
+def decode_strings(index: _core.StringIndex, numbers: Any, as_bytes: bool = False) -> NumPyArray:
+    """An object array of str or bytes. Equal numbers share one object."""
+    rows = np.asarray(numbers)
+    if rows.size == 0:
+        return np.empty(rows.shape, object)
+    if rows.dtype.kind not in "iu":
+        raise TypeError(f"numbers: expected integers, got {rows.dtype}")
+    distinct, inverse = np.unique(rows, return_inverse=True)
+    found = np.empty(len(distinct), object)
+    found[:] = index.decode(distinct.astype(np.int64), as_bytes)
+    decoded: NumPyArray = found[inverse.reshape(rows.shape)]
+    return decoded
+
+
+def give_keys(keys: Keys, codes: KeyCodes, rows: _core.Tensor) -> dict[str, Array]:
+    """The key columns of a result, by name."""
     return {
-        name: column.source.give(_core.Tensor.wrap(array))
-        for name, column, array in zip(keys.names(), keys.columns, arrays, strict=True)
+        name: column.give(codes.decode(rows, at, keys.is_single))
+        for at, (name, column) in enumerate(zip(keys.names(), keys.columns, strict=True))
     }

@@ -124,7 +124,7 @@ class DistributedHashMap:
     ) -> tuple[Array, Array]:
         """Combines each row with the stored value, as HashMap.accumulate. Collective.
 
-        `reduce` is "sum", "min", "max", "first" or "last". Each rank combines its own rows before
+        `reduce` is a word of HashMap.accumulate. Each rank combines its own rows before
         it sends them, so float sums may differ from those of a single table by rounding.
         """
         return self._write("accumulate", keys, (values, list_values), reduce)
@@ -358,7 +358,9 @@ class DistributedHashMap:
         prepared, error = attempt(prepare)
         step = verb if verb != "accumulate" else f"accumulate(reduce={reductions!r})"
         (batch, give), arrived = self._calls.deliver(step, prepared, error)
-        extra = (reductions,) if verb == "accumulate" else ()
+        # Each rank has counted its own rows; their owner adds the counts.
+        joined = ["sum" if one == "count" else one for one in reductions]
+        extra = (joined,) if verb == "accumulate" else ()
         apply = getattr(self._local._table, verb)
         places, new = self._calls.add(
             step, batch, arrived, lambda rows: apply(rows, arrived.values, *extra)

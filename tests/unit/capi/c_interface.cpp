@@ -172,7 +172,7 @@ TEST(CInterface, errors_are_codes_with_a_sentence) {
     double first = 1;
     std::int64_t second[] = {1, 2};
     void const* values[] = {&first, second};
-    th_reduce wrong[] = {TH_SUM, static_cast<th_reduce>(5)};
+    th_reduce wrong[] = {TH_SUM, static_cast<th_reduce>(9)};
     EXPECT_EQ(
         th_map_accumulate(c.map, keys, 1, values, wrong, answer.indices.data(), answer.mask.data()),
         TH_VALUE_ERROR);

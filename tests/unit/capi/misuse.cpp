@@ -218,7 +218,7 @@ TEST_F(CInterfaceMisuse, absurd_counts_and_ranks_are_refused) {
 
 TEST_F(CInterfaceMisuse, choices_that_do_not_exist_are_refused) {
     float row = 0;
-    auto const reduce = static_cast<th_reduce>(7);
+    auto const reduce = static_cast<th_reduce>(9);
     expect_named(th_map_accumulate(map, &key, 1, columns, &reduce, nullptr, nullptr), "reduce");
     expect_named(
         th_map_update(map, &key, 1, &row, &sgd, static_cast<th_missing>(3), TH_IN_ORDER, nullptr),

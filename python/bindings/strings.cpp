@@ -1,0 +1,238 @@
+// Binds StringIndex. Strings come from Arrow columns, from NumPy's fixed-width arrays, and from
+// Python objects; only the last have an object per row.
+#include "tensorhash/strings.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data_arrow.hpp"
+#include "table_in.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+/// NumPy's S: rows of bytes of one width, padded with zeros.
+class FixedBytes final : public StringSource {
+public:
+    /// `rows` is uint8 [N, width].
+    explicit FixedBytes(Tensor rows) : rows_(rows.contiguous()) {}
+    std::size_t rows() const noexcept override {
+        return static_cast<std::size_t>(rows_.shape()[0]);
+    }
+    void read(std::size_t begin, std::size_t count, std::string_view* strings,
+              std::string&) const override {
+        auto const width = static_cast<std::size_t>(rows_.shape()[1]);
+        auto const* const data = static_cast<char const*>(rows_.data()) + begin * width;
+        for (std::size_t i = 0; i < count; ++i) {
+            std::string_view const row(data + i * width, width);
+            strings[i] = row.substr(0, row.find_last_not_of('\0') + 1);
+        }
+    }
+
+private:
+    Tensor rows_;
+};
+
+void append_utf8(std::string& out, std::uint32_t code) {
+    auto const put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xc0 | code >> 6);
+        put(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        put(0xe0 | code >> 12);
+        put(0x80 | (code >> 6 & 0x3f));
+        put(0x80 | (code & 0x3f));
+    } else {
+        put(0xf0 | code >> 18);
+        put(0x80 | (code >> 12 & 0x3f));
+        put(0x80 | (code >> 6 & 0x3f));
+        put(0x80 | (code & 0x3f));
+    }
+}
+
+/// NumPy's U: rows of code points of one width, padded with zeros. Read as UTF-8.
+class FixedText final : public StringSource {
+public:
+    /// `rows` is uint32 [N, width].
+    explicit FixedText(Tensor rows) : rows_(rows.contiguous()) {}
+    std::size_t rows() const noexcept override {
+        return static_cast<std::size_t>(rows_.shape()[0]);
+    }
+    void read(std::size_t begin, std::size_t count, std::string_view* strings,
+              std::string& room) const override {
+        auto const width = static_cast<std::size_t>(rows_.shape()[1]);
+        auto const* codes = static_cast<std::uint32_t const*>(rows_.data()) + begin * width;
+        room.reserve(room.size() + count * width * 4);
+        for (std::size_t i = 0; i < count; ++i, codes += width) {
+            std::size_t size = width;
+            while (size > 0 && codes[size - 1] == 0) --size;
+            std::size_t const start = room.size();
+            for (std::size_t at = 0; at < size; ++at) append_utf8(room, codes[at]);
+            strings[i] = {room.data() + start, room.size() - start};
+        }
+    }
+
+private:
+    Tensor rows_;
+};
+
+/// str and bytes objects. Their bytes do not move while `objects` holds them.
+class Objects final : public StringSource {
+public:
+    Objects(nb::sequence const& objects, char const* argument) : held_(objects) {
+        std::size_t const count = nb::len(held_);
+        strings_.reserve(count);
+        for (std::size_t row = 0; row < count; ++row) add(held_[row], row, argument);
+    }
+    std::size_t rows() const noexcept override { return strings_.size(); }
+    void read(std::size_t begin, std::size_t count, std::string_view* strings,
+              std::string&) const override {
+        std::copy_n(strings_.begin() + static_cast<std::ptrdiff_t>(begin), count, strings);
+    }
+
+private:
+    void add(nb::handle object, std::size_t row, char const* argument) {
+        Py_ssize_t size = 0;
+        if (PyUnicode_Check(object.ptr())) {
+            char const* const bytes = PyUnicode_AsUTF8AndSize(object.ptr(), &size);
+            if (bytes == nullptr) {
+                PyErr_Clear();
+                throw ValueError(std::string(argument) + ": row " + std::to_string(row) +
+                                 " is no valid text: it has a lone surrogate");
+            }
+            strings_.emplace_back(bytes, static_cast<std::size_t>(size));
+        } else if (PyBytes_Check(object.ptr())) {
+            strings_.emplace_back(PyBytes_AS_STRING(object.ptr()),
+                                  static_cast<std::size_t>(PyBytes_GET_SIZE(object.ptr())));
+        } else {
+            throw TypeError(std::string(argument) + ": expected str or bytes in every row, got " +
+                            class_name(object) + " in row " + std::to_string(row));
+        }
+    }
+
+    nb::list held_;
+    std::vector<std::string_view> strings_;
+};
+
+/// Calls work(source) without the GIL.
+template <class Work>
+Tensor with_source(nb::handle strings, std::string const& kind, std::string const& argument,
+                   Work&& work) {
+    if (kind == "arrow") {
+        auto const& column = nb::cast<ArrowColumn const&>(strings);
+        return without_gil([&] { return work(column); });
+    }
+    if (kind == "bytes") {
+        FixedBytes const rows(to_tensor(strings, argument.c_str()));
+        return without_gil([&] { return work(rows); });
+    }
+    if (kind == "text") {
+        FixedText const rows(to_tensor(strings, argument.c_str()));
+        return without_gil([&] { return work(rows); });
+    }
+    Objects const rows(nb::cast<nb::sequence>(strings), argument.c_str());
+    return without_gil([&] { return work(rows); });
+}
+
+Tensor insert(StringIndex& self, nb::handle strings, std::string const& kind,
+              std::string const& argument) {
+    return with_source(strings, kind, argument,
+                       [&](StringSource const& rows) { return self.insert(rows); });
+}
+
+Tensor find(StringIndex const& self, nb::handle strings, std::string const& kind,
+            std::string const& argument) {
+    return with_source(strings, kind, argument,
+                       [&](StringSource const& rows) { return self.find(rows); });
+}
+
+/// str or bytes objects, one per string.
+nb::typed<nb::list, nb::object> to_list(StringRows const& rows, bool as_bytes) {
+    std::span<std::int64_t const> const offsets = rows.offsets.as<std::int64_t>();
+    auto const* const bytes = static_cast<char const*>(rows.bytes.data());
+    nb::typed<nb::list, nb::object> out;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        char const* const at = bytes + offsets[i];
+        auto const size = static_cast<Py_ssize_t>(offsets[i + 1] - offsets[i]);
+        PyObject* const made = as_bytes ? PyBytes_FromStringAndSize(at, size)
+                                        : PyUnicode_DecodeUTF8(at, size, nullptr);
+        if (made == nullptr) {
+            PyErr_Clear();
+            throw ValueError("numbers: string " + std::to_string(i) +
+                             " is not UTF-8; pass as_bytes=True");
+        }
+        out.append(nb::steal(made));
+    }
+    return out;
+}
+
+void bind_string_files(nb::class_<StringIndex>& index) {
+    index
+        .def(
+            "save",
+            [](StringIndex const& self, nb::bytes const& file_name) {
+                std::string const path = path_of(file_name);
+                without_gil([&] { self.save(path); });
+            },
+            nb::arg("file_name"))
+        .def_static(
+            "load",
+            [](nb::bytes const& file_name, std::optional<std::uint64_t> max_bytes) {
+                std::string const path = path_of(file_name);
+                return without_gil([&] { return StringIndex::load(path, max_bytes); });
+            },
+            nb::arg("file_name"), nb::arg("max_bytes").none())
+        .def("to_bytes",
+             [](StringIndex const& self) { return without_gil([&] { return self.to_bytes(); }); })
+        .def_static(
+            "from_bytes",
+            [](nb::handle bytes) {
+                Tensor const file = to_tensor(bytes, "bytes");
+                return without_gil([&] { return StringIndex::from_bytes(file, kNoLimit); });
+            },
+            nb::arg("bytes"));
+}
+
+}  // namespace
+
+void bind_strings(nb::module_& m) {
+    nb::class_<StringIndex> index(m, "StringIndex", "Numbers distinct strings.");
+    index.def(nb::init<std::optional<std::uint64_t>>(), nb::arg("seed").none())
+        .def("insert", &insert, nb::arg("strings"), nb::arg("kind"), nb::arg("argument"))
+        .def("find", &find, nb::arg("strings"), nb::arg("kind"), nb::arg("argument"))
+        .def(
+            "decode",
+            [](StringIndex const& self, nb::handle numbers, bool as_bytes) {
+                Tensor const rows = to_tensor(numbers, "numbers");
+                return to_list(without_gil([&] { return self.decode(rows); }), as_bytes);
+            },
+            nb::arg("numbers"), nb::arg("as_bytes"))
+        .def(
+            "strings",
+            [](StringIndex const& self) {
+                return without_gil([&] {
+                    StringRows rows = self.strings();
+                    return Pair(std::move(rows.offsets), std::move(rows.bytes));
+                });
+            },
+            "(offsets int64 [N + 1], bytes uint8).")
+        .def("size", &StringIndex::size)
+        .def("memory", &StringIndex::memory)
+        .def("clone",
+             [](StringIndex const& self) { return without_gil([&] { return self.clone(); }); });
+    bind_string_files(index);
+}
+
+}  // namespace tensorhash::bindings
