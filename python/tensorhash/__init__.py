@@ -55,6 +55,7 @@ _LAZY: dict[str, str | None] = {
     "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
+    "view": None,
 }
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
+    from tensorhash import view as view
 else:
     # Hidden from type checkers, which would otherwise accept any attribute.
     def __getattr__(name: str) -> Any:
