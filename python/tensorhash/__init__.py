@@ -65,6 +65,7 @@ _LAZY: dict[str, str | None] = {
     "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
+    "view": None,
 }
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
+    from tensorhash import view as view
 else:
     # Hidden from type checkers, which would otherwise accept any attribute.
     def __getattr__(name: str) -> Any:
