@@ -20,6 +20,7 @@ void bind_neighbor_index(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
+void bind_data(nb::module_& m);
 void bind_threads(nb::module_& m);
 void bind_voxel_block_grid(nb::module_& m);
 

@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     bind_update(m);
     bind_bounded_map(m);
     bind_sharded_map(m);
+    bind_data(m);
     bind_threads(m);
     bind_neighbor_index(m);
     bind_voxel_block_grid(m);
