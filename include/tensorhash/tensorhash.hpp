@@ -13,6 +13,8 @@
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/file.hpp"
+#include "tensorhash/geometry/neighbor_index.hpp"
+#include "tensorhash/geometry/voxel_block_grid.hpp"
 #include "tensorhash/hash_map.hpp"
 #include "tensorhash/memory.hpp"
 #include "tensorhash/optimizer.hpp"

@@ -85,7 +85,7 @@ std::vector<std::pair<std::string, Tensor>> ray_cast(
     std::array<double, 3> const& depths, double weight_threshold, double truncation) {
     Tensor const blocks = to_tensor(block_coords, "block_coords");
     Camera const camera = to_camera(intrinsic, extrinsic);
-    geometry::View const view{size[0], size[1], size[2], weight_threshold};
+    geometry::RenderOptions const view{size[0], size[1], size[2], weight_threshold};
     DepthRange const range{depths[0], depths[2], truncation, depths[1]};
     auto images =
         without_gil([&] { return geometry::ray_cast(self, blocks, camera, view, range, names); });

@@ -81,7 +81,7 @@ void widen(float* ranges, std::int64_t width, Footprint const& print, std::int64
 }  // namespace
 
 Tensor depth_ranges(BlockScale scale, Tensor const& blocks, Pinhole const& pinhole,
-                    Rigid const& pose, View const& view, DepthRange const& range) {
+                    Rigid const& pose, RenderOptions const& view, DepthRange const& range) {
     std::int64_t const width = (view.width + view.range_step - 1) / view.range_step;
     std::int64_t const height = (view.height + view.range_step - 1) / view.range_step;
     Projector const projector{scale, pinhole, pose, static_cast<float>(view.range_step),

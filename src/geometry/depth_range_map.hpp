@@ -11,6 +11,6 @@ namespace tensorhash::geometry {
 /// float32 [ceil(height / step), ceil(width / step), 2]: the least and the greatest depth of the
 /// blocks that a square may show. Where it shows none, the first number is the greater one.
 Tensor depth_ranges(BlockScale scale, Tensor const& blocks, Pinhole const& pinhole,
-                    Rigid const& pose, View const& view, DepthRange const& range);
+                    Rigid const& pose, RenderOptions const& view, DepthRange const& range);
 
 }  // namespace tensorhash::geometry

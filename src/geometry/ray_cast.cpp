@@ -146,7 +146,7 @@ Kind const& kind_of(std::string const& name, bool colored) {
     return *found;
 }
 
-void check_view(View const& view) {
+void check_view(RenderOptions const& view) {
     if (view.width < 1 || view.height < 1 || view.width > 65536 || view.height > 65536) {
         throw ValueError("width: expected width and height of 1 to 65536, got " +
                          std::to_string(view.width) + " and " + std::to_string(view.height));
@@ -158,7 +158,7 @@ void check_view(View const& view) {
 }
 
 /// Allocates the images and points `targets` at them. A name that comes twice counts once.
-std::vector<Rendering> make_images(std::vector<std::string> const& names, View const& view,
+std::vector<Rendering> make_images(std::vector<std::string> const& names, RenderOptions const& view,
                                    bool colored, Targets& targets) {
     std::vector<Rendering> images;
     for (std::string const& name : names) {
@@ -176,8 +176,8 @@ std::vector<Rendering> make_images(std::vector<std::string> const& names, View c
 }  // namespace
 
 std::vector<Rendering> ray_cast(VoxelBlockGrid const& grid, Tensor const& blocks,
-                                Camera const& camera, View const& view, DepthRange const& range,
-                                std::vector<std::string> const& names) {
+                                Camera const& camera, RenderOptions const& view,
+                                DepthRange const& range, std::vector<std::string> const& names) {
     check_range(range);
     check_view(view);
     Tensor const keys = check_blocks(blocks);

@@ -97,7 +97,7 @@ TH_API SurfaceMesh extract_mesh(VoxelBlockGrid const& grid, double weight_thresh
 
 /// The size of a rendered view. The range of depths is computed once per square of `range_step`
 /// pixels.
-struct View {
+struct RenderOptions {
     std::int64_t width = 640;
     std::int64_t height = 480;
     std::int64_t range_step = 8;
@@ -113,7 +113,7 @@ struct Rendering {
 /// Renders "range" and the named images: "depth", "vertex", "normal", "color", "index", "mask",
 /// "interp_ratio", and "interp_ratio_dx", "_dy" and "_dz". `blocks` bound the range of depths.
 TH_API std::vector<Rendering> ray_cast(VoxelBlockGrid const& grid, Tensor const& blocks,
-                                       Camera const& camera, View const& view,
+                                       Camera const& camera, RenderOptions const& view,
                                        DepthRange const& range,
                                        std::vector<std::string> const& names);
 
