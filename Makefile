@@ -14,9 +14,9 @@ test_steps := test-setup test-lint test-cpp test-cuda-compile test-ptx test-inst
 # The further steps of `make test-release`.
 release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full test-python-in-full \
                  test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers \
-                 test-arm test-demo mutants bench-regress
+                 test-arm test-demo test-browser wheel mutants bench-regress
 
-.PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
+.PHONY: help demo check test test-release bench bench-quick bench-setup lint format wheel clean $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
@@ -160,6 +160,10 @@ test-wheel:  ## the wheel is small, needs only NumPy and works alone
 	$(call step,"wheel: checked and used in a clean environment")
 	@tools/test-wheel
 
+wheel:  ## source distribution and repaired wheel in dist/, checked and used in a clean environment
+	@tools/setup package wheel
+	@tools/wheel
+
 test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/setup
 	@tools/test-wheel --isolated
@@ -186,6 +190,11 @@ test-demo:  ## the demo with the real scans and with the synthetic street
 	@tools/install-package --strict
 	@tools/test-demo
 
+test-browser:  ## tensorhash view in Chromium; screenshots in build/browser
+	@tools/setup package browser
+	@tools/install-package --strict
+	@$(python) -m pytest -q tests/browser
+
 test-examples:  ## run all examples
 	@tools/setup package
 	@tools/install-package --strict
@@ -193,4 +202,4 @@ test-examples:  ## run all examples
 	@for example in examples/*.py; do echo "--- $$example"; $(python) $$example || exit 1; done
 
 clean:  ## remove all files that these commands made
-	rm -rf build .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis

@@ -57,3 +57,4 @@ need_cpp_peers() {
     done
 }
 need_valgrind() { command -v valgrind >/dev/null || want_packages valgrind; }
+need_chromium() { command -v chromium >/dev/null || want_packages chromium; }

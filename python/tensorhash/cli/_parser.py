@@ -7,9 +7,9 @@ import sys
 from typing import NoReturn
 
 import tensorhash
-from tensorhash.cli import completion, convert, demo, info, inspect, unique, voxelize
+from tensorhash.cli import completion, convert, demo, info, inspect, unique, view, voxelize
 
-COMMANDS = (info, demo, voxelize, unique, inspect, convert, completion)
+COMMANDS = (info, demo, voxelize, unique, convert, view, inspect, completion)
 
 
 class Parser(argparse.ArgumentParser):

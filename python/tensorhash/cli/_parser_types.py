@@ -23,3 +23,10 @@ def names(text: str) -> list[str]:
     if not all(parts):
         raise argparse.ArgumentTypeError(f"expected names with commas between them, got {text!r}")
     return parts
+
+
+def port(text: str) -> int:
+    """A port number, 0 for any free one."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
+    return int(text)
