@@ -8,6 +8,7 @@
 
 namespace tensorhash {
 
+/// Where memory lies and calls run: "cpu:0" to "cpu:63", or a GPU.
 struct Device {
     enum class Type : unsigned char { Cpu = 1, Cuda = 2 };
 
