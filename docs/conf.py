@@ -42,19 +42,20 @@ cpp_id_attributes = ["TH_API"]
 linkcheck_timeout = 5
 linkcheck_retries = 1
 
-# Files outside of docs/ that pages link to: readers of the site get them as downloads.
-suppress_warnings = ["myst.xref_missing_outside"]
 
-
+# Links from pages in docs/ to Markdown files above it. On the site these files are downloads.
+OUTSIDE = re.compile(r"\]\(\.\./(?=\S+\.md\))")
 DECISIONS = "\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
 
 
-def list_pages(app, page, source):
-    """Fills the list of guides in index.md with all pages of docs/ that index.md does not name.
+def adapt_page(app, page, source):
+    """Changes what reads well in the repository, but not on the site.
 
-    So a new page needs no entry. The list of decisions gets a table of contents in the same way:
-    its own links are enough for readers of the repository.
+    The list of guides in index.md gets all pages of docs/ that index.md does not name, so a new
+    page needs no entry. The list of decisions gets a table of contents.
     """
+    if "/" not in page:
+        source[0] = OUTSIDE.sub("](path:../", source[0])
     if page == "index":
         named = set(re.findall(r"^[a-z0-9/-]+$", source[0], re.M))
         pages = {path.stem for path in HERE.glob("*.md")} - named - {"index"}
@@ -72,11 +73,20 @@ def plain_docstring(app, what, name, obj, options, lines):
     for number, line in enumerate(lines):
         example = line.lstrip().startswith(">>>") or (example and line.strip() != "")
         if not example:
-            parts = INLINE_CODE.split(line)
-            parts[::2] = [re.sub(r"([*|])|_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
-            lines[number] = "".join(parts)
+            lines[number] = plain_line(line)
+
+
+def plain_line(line):
+    """One line of a docstring. The rows of a table become lines of their own."""
+    start = ""
+    if line.startswith("|"):
+        cells = (cell.strip("- ") for cell in line.split("|"))
+        start, line = "| ", ": ".join(filter(None, cells))
+    parts = INLINE_CODE.split(line)
+    parts[::2] = [re.sub(r"[*|]|_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
+    return start + "".join(parts)
 
 
 def setup(app):
-    app.connect("source-read", list_pages)
+    app.connect("source-read", adapt_page)
     app.connect("autodoc-process-docstring", plain_docstring)
