@@ -13,7 +13,8 @@ import tensorhash
 NEEDS_TORCH = ("torch", "distributed")
 # The modules with the public names. tests/tensorflow checks tensorhash.tensorflow.
 PUBLIC = ["tensorhash"] + [
-    f"tensorhash.{name}" for name in ("coords", "core", "data", "io", "optim", *NEEDS_TORCH)
+    f"tensorhash.{name}"
+    for name in ("coords", "core", "data", "geometry", "io", "optim", *NEEDS_TORCH)
 ]
 
 
