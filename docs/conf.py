@@ -30,14 +30,16 @@ highlight_language = "text"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "inherited-members": "tuple,int,Enum"}
+autodoc_default_options = {"members": True, "inherited-members": "tuple,int,str,Enum,Module"}
 # In docstrings, `name` is code.
 default_role = "code"
 
 breathe_projects = {"tensorhash": os.environ.get("TENSORHASH_DOXYGEN_XML", "")}
 breathe_default_project = "tensorhash"
 breathe_default_members = ("members",)
-cpp_id_attributes = ["TH_API"]
+breathe_show_include = False
+# Every header opens the namespace again.
+suppress_warnings = ["duplicate_declaration.cpp"]
 
 linkcheck_timeout = 5
 linkcheck_retries = 1
