@@ -15,9 +15,9 @@ test_steps := test-setup test-lint test-cpp test-cuda test-ptx test-install test
 # The further steps of `make test-release`.
 release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full \
                  test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
-                 test-open3d test-compilers test-arm test-demo test-browser wheel mutants bench-regress
+                 test-open3d test-compilers test-arm test-demo test-browser test-docs wheel mutants bench-regress
 
-.PHONY: help demo check test test-release bench bench-quick bench-setup lint format wheel clean $(test_steps) $(release_steps)
+.PHONY: help demo check test test-release bench bench-quick bench-setup docs lint format wheel clean $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
@@ -56,6 +56,8 @@ bench-regress:  ## instruction counts of fixed workloads (callgrind) against a c
 mutants:  ## plant bugs one by one; the tests must notice each (slow: part of test-release)
 	@tools/setup cpp
 	@tests/mutants/run.sh
+
+docs: test-docs  ## the documentation as web pages in build/docs/html
 
 lint: test-lint test-workflow  ## check format (clang-format, ruff), types (mypy) and the CI workflow (actionlint)
 
@@ -208,6 +210,12 @@ test-browser:  ## tensorhash view in Chromium; screenshots in build/browser
 	@tools/setup package browser
 	@tools/install-package --strict
 	@$(python) -m pytest -q tests/browser
+
+test-docs:  ## the documentation builds without warnings, and its links lead somewhere
+	@tools/setup package test docs
+	@tools/install-package --strict
+	$(call step,"documentation")
+	@tools/build-docs
 
 test-examples:  ## run all examples
 	@tools/setup package

@@ -58,5 +58,6 @@ need_cpp_peers() {
         has_header "${peer%% *}" || (want_packages "${peer##* }") || say "the benchmark continues without ${peer##* }"
     done
 }
+need_doxygen() { command -v doxygen >/dev/null || want_packages doxygen; }
 need_valgrind() { command -v valgrind >/dev/null || want_packages valgrind; }
 need_chromium() { command -v chromium >/dev/null || want_packages chromium; }

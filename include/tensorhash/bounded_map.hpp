@@ -12,6 +12,7 @@
 
 namespace tensorhash {
 
+/// What a batch did in a bounded table, and what it evicted.
 struct Admitted {
     Tensor indices;  ///< [N]: buffer index after the batch, -1 if evicted; int64 if sharded
     Tensor mask;     ///< bool [N]: the row added its key

@@ -42,6 +42,7 @@ extern "C" {
  *    TH_KEY_ERROR. */
 #define TH_ABI_VERSION 4
 
+/* The result of a call. th_last_error() has the message. */
 typedef enum th_status {
     TH_OK = 0,
     TH_TYPE_ERROR = 1,
@@ -77,9 +78,12 @@ typedef enum th_reduce {
     TH_COUNT = 8 /* integer columns: adds 1 per row, ignores the values */
 } th_reduce;
 
+/* A HashMap. */
 typedef struct th_map th_map;
 
+/* TH_ABI_VERSION of the loaded library. */
 TH_API int th_abi_version(void);
+/* The version of the loaded library, such as "0.1.0". */
 TH_API char const* th_version(void);
 /* The message of the last call that failed on this thread, or "". */
 TH_API char const* th_last_error(void);
@@ -90,6 +94,7 @@ typedef struct th_memory {
     void* data;
     int64_t bytes; /* at least the bytes requested */
 } th_memory;
+/* Takes memory; give it back with th_memory_give. */
 TH_API th_status th_memory_take(int64_t bytes, th_memory* memory);
 /* Returns memory of th_memory_take, once. Any thread may call this until the process ends. */
 TH_API th_status th_memory_give(th_memory memory);
@@ -100,15 +105,21 @@ TH_API int64_t th_memory_release(void);
  * bits. */
 TH_API th_status th_new_seed(uint64_t* seed);
 
+/* Makes an empty map that grows on demand. values: one element per column. */
 TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
                                int32_t value_count, th_map** map);
 /* `map` may be null. */
 TH_API void th_map_destroy(th_map* map);
 
+/* The number of keys. */
 TH_API th_status th_map_size(th_map const* map, int64_t* size);
+/* The number of keys that fit without growth. */
 TH_API th_status th_map_capacity(th_map const* map, int64_t* capacity);
+/* Makes room for `capacity` keys. Never shrinks, never moves an entry. */
 TH_API th_status th_map_reserve(th_map* map, int64_t capacity);
+/* Removes all keys. */
 TH_API th_status th_map_clear(th_map* map);
+/* TH_CORRUPT_TABLE unless every key is found at its index and every index is live or free. */
 TH_API th_status th_map_validate(th_map const* map);
 
 /* In the calls below, the output arrays `indices` and `mask` may be null. */
@@ -127,10 +138,12 @@ TH_API th_status th_map_activate(th_map* map, void const* keys, int64_t rows, in
 /* Missing keys get index -1 and mask 0. */
 TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, int32_t* indices,
                              uint8_t* mask);
+/* Removes keys. mask: which rows removed one. */
 TH_API th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask);
 
-/* As in tensorhash/optimizer.hpp. Members of other optimizers are ignored. */
+/* As in tensorhash/optimizer.hpp. */
 typedef enum th_optimizer_kind { TH_SGD = 0, TH_ADAGRAD = 1, TH_ADAM = 2 } th_optimizer_kind;
+/* The settings of an optimizer. Members of other optimizers are ignored. */
 typedef struct th_optimizer {
     th_optimizer_kind kind;
     double lr;
@@ -143,7 +156,9 @@ typedef struct th_optimizer {
     double beta2;                     /* Adam */
     int32_t decoupled_weight_decay;   /* Adam, 0 or 1 */
 } th_optimizer;
+/* What an update does with a missing key. */
 typedef enum th_missing { TH_SKIP = 0, TH_INSERT = 1, TH_ERROR = 2 } th_missing;
+/* What an update does with rows of equal keys. */
 typedef enum th_duplicates { TH_IN_ORDER = 0, TH_ADD_UP = 1 } th_duplicates;
 /* Applies one optimizer step per row to the values of its key. Gradients have the dtype and element
  * shape of column 0. With TH_INSERT new keys start with zeros; with TH_ERROR a missing key is
@@ -183,6 +198,7 @@ TH_API th_status th_map_export(th_map const* map, int64_t begin, int64_t limit,
 /* The memory of keys, values, index and bookkeeping. */
 TH_API th_status th_map_memory(th_map const* map, int64_t* bytes);
 
+/* Writes the native file and replaces an old one atomically. */
 TH_API th_status th_map_save(th_map const* map, char const* file_name);
 /* Memory is limited in proportion to the file: see SECURITY.md. C has no max_bytes. */
 TH_API th_status th_map_load(char const* file_name, th_map** map);
@@ -195,6 +211,7 @@ typedef struct th_sharded th_sharded;
  * keys arrive in canonical form: +0 for -0, and one bit pattern for every NaN. */
 typedef int (*th_route)(void* context, void const* keys, int64_t rows, int32_t shards,
                         int32_t* shard);
+/* Which shard a key belongs to. */
 typedef struct th_policy {
     char const* name; /* "hash" or "mod"; with a `route` another name, which files store */
     th_route route;   /* null for "hash" and "mod" */
@@ -210,15 +227,21 @@ TH_API void th_sharded_destroy(th_sharded* map);
 
 /* Of one shard, or of all if `shard` is -1. */
 TH_API th_status th_sharded_size(th_sharded const* map, int32_t shard, int64_t* size);
+/* Of one shard, or of all if `shard` is -1. */
 TH_API th_status th_sharded_capacity(th_sharded const* map, int32_t shard, int64_t* capacity);
+/* Makes room for `capacity` evenly spread keys. */
 TH_API th_status th_sharded_reserve(th_sharded* map, int64_t capacity);
+/* Removes all keys of all shards. */
 TH_API th_status th_sharded_clear(th_sharded* map);
+/* th_map_validate on each shard, and each key is on its own shard. */
 TH_API th_status th_sharded_validate(th_sharded const* map);
+/* The memory of all shards. */
 TH_API th_status th_sharded_memory(th_sharded const* map, int64_t* bytes);
 /* int32 [rows]: the shard of each key, whether the key is in the table or not. */
 TH_API th_status th_sharded_shard_of(th_sharded const* map, void const* keys, int64_t rows,
                                      int32_t* shard);
 
+/* As th_map_accumulate. */
 TH_API th_status th_sharded_accumulate(th_sharded* map, void const* keys, int64_t rows,
                                        void const* const* values, th_reduce const* reduce,
                                        int64_t* indices, uint8_t* mask);
@@ -226,35 +249,44 @@ TH_API th_status th_sharded_accumulate(th_sharded* map, void const* keys, int64_
 TH_API th_status th_sharded_insert_into(th_sharded* map, int32_t shard, void const* keys,
                                         int64_t rows, void const* const* values, int64_t* indices,
                                         uint8_t* mask);
+/* As th_map_activate. */
 TH_API th_status th_sharded_activate(th_sharded* map, void const* keys, int64_t rows,
                                      int64_t* indices, uint8_t* mask);
+/* As th_map_find. */
 TH_API th_status th_sharded_find(th_sharded const* map, void const* keys, int64_t rows,
                                  int64_t* indices, uint8_t* mask);
+/* As th_map_erase. */
 TH_API th_status th_sharded_erase(th_sharded* map, void const* keys, int64_t rows, uint8_t* mask);
 /* Overwrites the values of keys in the table; of equal keys the last row wins. mask: which keys
  * were found. */
 TH_API th_status th_sharded_assign(th_sharded* map, void const* keys, int64_t rows,
                                    void const* const* values, uint8_t* mask);
+/* As th_map_update. */
 TH_API th_status th_sharded_update(th_sharded* map, void const* keys, int64_t rows,
                                    void const* gradients, th_optimizer const* optimizer,
                                    th_missing missing, th_duplicates duplicates, uint8_t* mask);
+/* As th_map_get. */
 TH_API th_status th_sharded_get(th_sharded const* map, void const* keys, int64_t rows,
                                 int32_t column, void const* missing, int32_t per_row, void* values,
                                 uint8_t* mask);
+/* As th_map_replace. */
 TH_API th_status th_sharded_replace(th_sharded* map, void const* keys, int64_t rows,
                                     void const* const* values);
 
+/* th_room with int64 indices. */
 typedef struct th_sharded_room {
     void* keys;
     void* const* values; /* one address per column, or null for none */
     int64_t* indices;
 } th_sharded_room;
+/* Provides memory for `rows` rows, as th_make_room does. */
 typedef int (*th_make_sharded_room)(void* context, int64_t rows, th_sharded_room* room);
 /* Copies up to `limit` live entries with begin <= index < end, ascending, as th_map_export does.
  * Shard s has the indices s << 32 <= index < (s + 1) << 32. */
 TH_API th_status th_sharded_export(th_sharded const* map, int64_t begin, int64_t end, int64_t limit,
                                    th_make_sharded_room make_room, void* context, int64_t* next);
 
+/* Writes one file with all shards. */
 TH_API th_status th_sharded_save(th_sharded const* map, char const* file_name);
 /* The memory limit is that of th_map_load. Without devices (null, 0), saved shard i is on "cpu:i".
  * If the name and the route of `policy` are null, the saved policy applies. */

@@ -9,6 +9,7 @@
 
 namespace tensorhash {
 
+/// Where memory lies and calls run: "cpu:0" to "cpu:63", or a GPU.
 struct Device {
     /// The numbers are DLPack's. Emulated devices exist in tests only.
     enum class Type : unsigned char { Cpu = 1, Cuda = 2, Emulated = 12 };

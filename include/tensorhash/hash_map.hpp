@@ -31,6 +31,7 @@ struct Located {
     Tensor mask;     ///< bool [N]: `insert`: the row added its key; `find`: found
 };
 
+/// Keys and the values of each column, in the same order.
 struct Items {
     Tensor keys;
     std::vector<Tensor> values;

@@ -29,10 +29,12 @@ enum class DuplicateKeys : std::uint8_t {
     Sum = 1,      ///< sums their gradients in row order, then takes one step
 };
 
-/// Both throw a ValueError that lists the valid names.
+/// From "skip", "insert" or "error". Throws a ValueError that lists these names.
 TH_API Missing missing_from_name(std::string_view name);
+/// From "in_order" or "sum". Throws a ValueError that lists these names.
 TH_API DuplicateKeys duplicates_from_name(std::string_view name);
 
+/// What `update` does with missing keys and with equal keys.
 struct UpdateOptions {
     Missing missing = Missing::Skip;
     DuplicateKeys duplicates = DuplicateKeys::InOrder;

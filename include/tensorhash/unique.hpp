@@ -19,6 +19,7 @@ struct UniqueParts {
     bool inverse = true;
     bool counts = true;
 };
+/// The distinct rows of `array`. Float rows compare as keys do: -0.0 is 0.0, all NaNs are equal.
 TH_API Unique unique(Tensor const& array, UniqueParts parts = {});
 
 }  // namespace tensorhash

@@ -13,7 +13,11 @@ from tensorhash._device import device_report
 
 
 def get_num_threads() -> int:
-    """Returns how many threads a call may use, including the calling thread."""
+    """Returns how many threads a call may use, including the calling thread.
+
+    >>> get_num_threads() >= 1
+    True
+    """
     return _core.num_threads()
 
 
@@ -22,6 +26,12 @@ def set_num_threads(n: int) -> None:
 
     The default is the environment variable TENSORHASH_NUM_THREADS, or else as many as the CPU
     affinity and the cgroup allow.
+
+    >>> before = get_num_threads()
+    >>> set_num_threads(1)
+    >>> get_num_threads()
+    1
+    >>> set_num_threads(before)
     """
     _core.set_num_threads(max(-1, min(integer(n, "n", None), 1 << 30)))
 
@@ -32,12 +42,19 @@ def release_memory() -> int:
     Freed tables and results leave blocks of at least 256 KiB in a cache for the next ones. It holds
     at most 1 GiB, and at most a sixteenth of the machine's memory or of the cgroup's limit,
     whichever is lower. Tables and arrays in use are not touched.
+
+    >>> release_memory() >= 0
+    True
     """
     return _core.release_memory()
 
 
 def show_config() -> None:
-    """Prints version, threads, devices and machine, for bug reports."""
+    """Prints version, threads, devices and machine, for bug reports.
+
+    >>> show_config()  # doctest: +ELLIPSIS
+    tensorhash ...
+    """
     rows = {
         "tensorhash": _core.version,
         "threads": f"{get_num_threads()} of {os.cpu_count()}",

@@ -23,7 +23,13 @@ _Result = tuple[_core.Tensor, _core.Tensor, _Rows]  # indices, mask, evicted
 
 
 class Evicted(NamedTuple):
-    """Evicted entries with their last values, in the order of eviction."""
+    """Evicted entries with their last values, in the order of eviction.
+
+    >>> cache = BoundedHashMap(1, "int64", (), "float32", ())
+    >>> indices, inserted, evicted = cache.insert([7, 9], np.float32([0.5, 1.5]))
+    >>> evicted.keys.tolist(), evicted.values.tolist()
+    ([7], [0.5])
+    """
 
     keys: Array
     #: One array, or a tuple with one array per value column.

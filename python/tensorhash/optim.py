@@ -31,7 +31,13 @@ class ValueColumns(TypedDict):
 
 
 class Optimizer:
-    """The base of SGD, Adagrad and Adam. Settings such as `lr` may change between updates."""
+    """The base of SGD, Adagrad and Adam. Settings such as `lr` may change between updates.
+
+    >>> optimizer = SGD(lr=0.1)
+    >>> optimizer.lr = 0.01
+    >>> optimizer.columns("float32", (8,))
+    {'value_dtypes': ['float32'], 'value_element_shapes': [(8,)]}
+    """
 
     def _settings(self) -> tuple[float, ...]:
         raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
@@ -72,6 +78,12 @@ class SGD(Optimizer):
     """Stochastic gradient descent as torch.optim.SGD: plain, with momentum, or Nesterov.
 
     Columns: weights, and with momentum the momentum buffer.
+
+    >>> sgd = SGD(lr=0.5)
+    >>> table = tensorhash.HashMap.from_items([7], np.float32([1]))
+    >>> indices, found = table.update([7], np.float32([1]), sgd)
+    >>> table.get([7])
+    array([0.5], dtype=float32)
     """
 
     def __init__(
@@ -100,7 +112,14 @@ class SGD(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Adagrad as torch.optim.Adagrad. Columns: weights, sum of squared gradients."""
+    """Adagrad as torch.optim.Adagrad. Columns: weights, sum of squared gradients.
+
+    >>> adagrad = Adagrad(lr=0.5)
+    >>> table = tensorhash.HashMap(0, "int64", (), **adagrad.columns("float32", ()))
+    >>> indices, found = table.update([7], np.float32([2]), adagrad, missing="insert")
+    >>> table.get([7])
+    (array([-0.5], dtype=float32), array([4.], dtype=float32))
+    """
 
     def __init__(
         self,
@@ -131,6 +150,13 @@ class Adam(Optimizer):
     """Adam as torch.optim.Adam, with one step count per key; AdamW with `decoupled_weight_decay`.
 
     Columns: weights, first moment, second moment, int64 step count.
+
+    >>> adam = Adam(lr=0.5)
+    >>> table = tensorhash.HashMap(0, "int64", (), **adam.columns("float32", ()))
+    >>> indices, found = table.update([7], np.float32([2]), adam, missing="insert")
+    >>> weights, first, second, steps = table.get([7])
+    >>> weights.round(3), steps
+    (array([-0.5], dtype=float32), array([1]))
     """
 
     def __init__(

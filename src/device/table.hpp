@@ -181,7 +181,7 @@ private:
         for (Reduce const how : batch.reduce) {
             if (!has_join(how)) {
                 throw DeviceError("reduce: expected first, last, sum, min or max on " +
-                                  device_.to_string() +
+                                  to_string(device_) +
                                   ", got another reduction; accumulate in table.cpu()");
             }
         }

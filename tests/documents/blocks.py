@@ -31,7 +31,12 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """README.md and the pages of docs/, without decision records: these quote old code."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    docs = sorted((ROOT / "docs").rglob("*.md"))
+    return [ROOT / "README.md", *(page for page in docs if page.parent.name != "decisions")]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks_of(page: Path, language: str) -> list[Block]:
@@ -40,8 +45,7 @@ def blocks_of(page: Path, language: str) -> list[Block]:
     for match in FENCE.finditer(text):
         line = text.count("\n", 0, match.start("code")) + 1
         where = match["where"] or ""
-        name = str(page.relative_to(ROOT))
-        found.append(Block(name, line, match["language"], where, match["code"]))
+        found.append(Block(name_of(page), line, match["language"], where, match["code"]))
     return [block for block in found if block.language == language]
 
 

@@ -31,7 +31,8 @@ def main() -> None:
     blocks = [block for page in pages() for block in blocks_of(page, "cpp")]
     for block in blocks:
         if not block.where:
-            name = f"{Path(block.page).stem.lower()}_{block.line}.cpp"
+            page = Path(block.page).with_suffix("").as_posix().lower().replace("/", "_")
+            name = f"{page}_{block.line}.cpp"
             (folder / name).write_text(program_of(block))
 
 

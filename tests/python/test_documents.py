@@ -12,7 +12,7 @@ PAGES = [page for page in blocks.pages() if blocks.blocks_of(page, "python")]
 ELSEWHERE = ("tensorflow", "torchrun")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=blocks.name_of)
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}

@@ -28,8 +28,10 @@ TH_API Tensor kernel_offsets_from_size(Kernel const& kernel);
 /// From "blocks", "flat", "hierarchical", "merge" or "warpconvnet". Throws a ValueError that lists
 /// these names.
 TH_API Strategy strategy_from_name(std::string_view name);
+/// The name of a strategy, as strategy_from_name() takes it.
 TH_API std::string_view name(Strategy strategy) noexcept;
 
+/// How to make a kernel map. The defaults suit most networks.
 struct KernelMapOptions {
     Strategy strategy = Strategy::Fastest;
     Duplicates duplicates = Duplicates::Refuse;
@@ -92,6 +94,7 @@ struct KernelMapCsr {
     Tensor out_rows;  ///< int32 [U]: the out rows that have pairs, ascending
     Tensor offsets;   ///< int64 [U + 1]
 };
+/// The same pairs, grouped by out row instead of by offset.
 TH_API KernelMapCsr to_csr(KernelMap const& map);
 
 }  // namespace tensorhash::coords

@@ -11,6 +11,7 @@
 
 namespace tensorhash::data {
 
+/// Which rows a join returns.
 enum class How : std::uint8_t {
     Inner,  ///< all pairs of rows with equal keys
     Left,   ///< and the left rows without a partner

@@ -88,6 +88,7 @@ struct SurfacePoints {
 /// Voxels with a weight above the threshold count.
 TH_API SurfacePoints extract_points(VoxelBlockGrid const& grid, double weight_threshold);
 
+/// A surface of triangles. `vertices` has one row per vertex.
 struct SurfaceMesh {
     SurfacePoints vertices;
     Tensor triangles;  ///< int32 [T, 3]
@@ -123,10 +124,12 @@ TH_API Tensor voxel_indices(std::int64_t resolution, Tensor const& buf_indices);
 /// int64 [3, N]: the coordinates of voxels that are given as by voxel_indices().
 TH_API Tensor voxel_coordinates(VoxelBlockGrid const& grid, Tensor const& indices);
 
+/// Where the voxels of some blocks lie in space and in the value columns.
 struct VoxelPlaces {
     Tensor points;     ///< float32 [N * r^3, 3]
     Tensor flattened;  ///< int64 [N * r^3]: rows of a value column reshaped to [-1, channels]
 };
+/// The places of all voxels of these blocks, in the order of voxel_indices().
 TH_API VoxelPlaces voxel_places(VoxelBlockGrid const& grid, Tensor const& buf_indices);
 
 /// int64 [N]: the flattened indices of all voxels with a weight above the threshold; without a

@@ -25,6 +25,10 @@ class SearchMode(enum.IntEnum):
     """How `search` reads slots. It does not change the result.
 
     A search always probes the table the way it was filled. WARP_COOP reads 16 slots at a time.
+
+    >>> table = PackedHashTable.from_coords([[0, 1, 2, 3]])
+    >>> table.search([[0, 1, 2, 3]], SearchMode.WARP_COOP)
+    array([0], dtype=int32)
     """
 
     LINEAR = 0
@@ -178,6 +182,12 @@ class PackedHashTable(_FromCoords):
     a ValueError names the row, column and value of a number beyond them. A table made with a
     capacity holds that many distinct keys, rounded up to a power of two, and raises RuntimeError on
     the next. `from_coords` without one grows.
+
+    >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6], [0, 1, 2, 3]])
+    >>> table.search([[0, 4, 5, 6], [0, 1, 2, 3], [0, 9, 9, 9]])
+    array([ 1,  0, -1], dtype=int32)
+    >>> table.num_entries, table.unique_index
+    (3, array([0, 1], dtype=int32))
     """
 
     BATCH_MAX: ClassVar[int] = 511
@@ -202,6 +212,10 @@ class CoordTable(_FromCoords):
     Keys have 64 bits while all coordinates are within PackedHashTable's limits, else 128 bits for
     four columns, else they are wide keys. Without `key_dim` the first batch sets the number of
     columns. `seed`, random by default, decides which slots keys get; no result depends on it.
+
+    >>> table = CoordTable.from_coords([[0, 10**9, -5], [0, 7, 7]])
+    >>> table.search([[0, 7, 7], [0, 7, 8]])
+    array([ 1, -1], dtype=int32)
     """
 
     def __init__(
@@ -245,6 +259,11 @@ class PackedHashTable128(CoordTableMethods):
 
     A ValueError names the row, column and value of a number beyond these limits. Rows may repeat,
     as in the other tables. A capacity works as in `PackedHashTable`; `from_keys` without one grows.
+
+    >>> table = PackedHashTable128.from_keys([[0, 1, 2, 3, 4], [0, 1, 2, 3, 5]])
+    >>> table.batched_search([[0, 1, 2, 3, 4]], [[0, 0, 0, 0, 0], [0, 0, 0, 0, 1]])
+    array([[0],
+           [1]], dtype=int32)
     """
 
     DIM: ClassVar[int] = 7

@@ -28,6 +28,10 @@ class TorchHashTable(RowTable):
     Vectors are int32 with any number of columns. For coordinates, `PackedHashTable` and
     `CoordTable` are faster. A capacity works as in `PackedHashTable`; `from_keys` without one
     grows.
+
+    >>> table = TorchHashTable.from_keys([[3, 4], [5, 6], [3, 4]])
+    >>> table.search([[5, 6], [3, 4], [0, 0]])
+    array([ 1,  0, -1], dtype=int32)
     """
 
     _table: _core.TorchHashTable

@@ -19,7 +19,11 @@ from tensorhash.coords.ops import axis_ints, expand_coords, stride_coords
 
 
 class STRIDED_CONV_MODE(str, enum.Enum):
-    """How a stride works: the kernel runs over the input voxels, or over the strided voxels."""
+    """How a stride works: the kernel runs over the input voxels, or over the strided voxels.
+
+    >>> STRIDED_CONV_MODE("reduce_and_stride") is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
+    True
+    """
 
     STRIDE_ONLY = "stride_only"
     REDUCE_AND_STRIDE = "reduce_and_stride"

@@ -38,6 +38,12 @@ class KernelMap:
     `in_maps[offsets[k]:offsets[k + 1]]`, ascending by out row. The arrays use the framework of the
     coordinates. `identity_map_index` is the group that pairs every row with itself, or None; it is
     set only for odd kernels over equal coordinates. `strategy` is the algorithm that made the map.
+
+    >>> pairs = generate_kernel_map([[0, 1, 1], [0, 1, 2]], [[0, 1, 1]], 1, (1, 3))
+    >>> [(ins.tolist(), outs.tolist()) for ins, outs in pairs]
+    [([], []), ([0], [0]), ([1], [0])]
+    >>> pairs.pair_table().tolist()
+    [[-1], [0], [1]]
     """
 
     def __init__(self, made: _core.KernelMap, source: Framework) -> None:
@@ -352,6 +358,11 @@ def kernel_map_from_size_hierarchical(
     a power of two up to 2^30. Kernels must be odd, with three axes and dilation 1. A query with a
     number beyond int32 has no pairs. `identity_map_index` is computed; a given one that differs is
     a ValueError.
+
+    >>> voxels = np.int32([[0, 1, 1, 1], [0, 1, 1, 2]])
+    >>> table = PackedHashTable.from_coords(voxels)
+    >>> len(kernel_map_from_size_hierarchical(table, voxels, (5, 5, 5)).in_maps)
+    4
     """
     if not isinstance(fine_ht, (PackedHashTable, CoordTable)):
         raise TypeError(

@@ -14,7 +14,12 @@ _MOST = 2**63 - 1  # no limit
 
 
 class Neighbors(NamedTuple):
-    """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`; `distances` likewise."""
+    """The neighbours of query q: `indices[offsets[q]:offsets[q + 1]]`; `distances` likewise.
+
+    >>> found = radius_search([[0.0], [1.0], [3.0]], [[0.9], [9.0]], 1.0)
+    >>> found.indices, found.offsets
+    (array([1, 0]), array([0, 2, 2]))
+    """
 
     indices: Array  #: int64 [P]: rows of the points, nearest first; equal distances by row
     distances: Array  #: float64 [P]: Euclidean, in the unit of the points

@@ -9,7 +9,11 @@ import numpy as np
 
 
 class POINT_ORDERING(enum.Enum):
-    """The order of rows inside a batch item. The first letter is the least significant axis."""
+    """The order of rows inside a batch item. The first letter is the least significant axis.
+
+    >>> POINT_ORDERING.MORTON_XYZ.name
+    'MORTON_XYZ'
+    """
 
     RANDOM = 0
     MORTON_XYZ = 1

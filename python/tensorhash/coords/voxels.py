@@ -22,7 +22,12 @@ from tensorhash.coords._points import (
 
 
 class Voxels(NamedTuple):
-    """The voxels of a point cloud in order of first occurrence, and the voxel of each point."""
+    """The voxels of a point cloud in order of first occurrence, and the voxel of each point.
+
+    >>> voxels = voxelize([[0.1], [0.2], [0.9]], 0.5)
+    >>> voxels.coords.tolist(), voxels.inverse.tolist(), voxels.counts.tolist()
+    ([[0], [1]], [0, 0, 1], [2, 1])
+    """
 
     coords: Array  #: [V, D] integers, or [V, 1 + D] with the batch first
     #: [V, ...]: the combined features of each voxel; a list if a list of arrays was given

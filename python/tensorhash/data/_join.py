@@ -14,14 +14,24 @@ HOW = ("inner", "left", "full", "semi", "anti")
 
 
 class JoinedRows(NamedTuple):
-    """Rows that belong together, int64; -1 stands for no row."""
+    """Rows that belong together, int64; -1 stands for no row.
+
+    >>> rows = join([7, 5], [5, 5])
+    >>> rows.left, rows.right
+    (array([1, 1]), array([0, 1]))
+    """
 
     left: Array
     right: Array
 
 
 class Matches(NamedTuple):
-    """The matches of query i are `rows[offsets[i]:offsets[i + 1]]`, ascending; int64."""
+    """The matches of query i are `rows[offsets[i]:offsets[i + 1]]`, ascending; int64.
+
+    >>> matches = index_of([5, 7, 5], [5, 8], all=True)
+    >>> matches.offsets, matches.rows
+    (array([0, 2, 2]), array([0, 2]))
+    """
 
     offsets: Array
     rows: Array
@@ -149,7 +159,12 @@ def isin(elements: ArrayLike, test_elements: ArrayLike) -> Array:
 
 
 class Factorized(NamedTuple):
-    """`uniques[codes]` is the input. With several columns, `uniques` is a tuple of them."""
+    """`uniques[codes]` is the input. With several columns, `uniques` is a tuple of them.
+
+    >>> codes, uniques = factorize([30, 10, 30])
+    >>> uniques[codes]
+    array([30, 10, 30])
+    """
 
     codes: Array
     uniques: Array | tuple[Array, ...]

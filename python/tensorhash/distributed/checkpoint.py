@@ -230,6 +230,16 @@ def load_hash_map(path: str | os.PathLike[str], *, max_bytes: int | None = None)
 
     Untrusted folders are safe: the table takes at most `max_bytes`, by default in proportion to the
     files' size.
+
+    >>> import tempfile, torch.distributed as dist
+    >>> from tensorhash.distributed import DistributedHashMap
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> table, folder = DistributedHashMap(None, 0, "int64", (), "float32", ()), tempfile.mkdtemp()
+    >>> indices, inserted = table.insert(np.array([7, 9]), np.float32([1, 2]))
+    >>> table.save(folder)
+    >>> dist.destroy_process_group()
+    >>> load_hash_map(folder).get([9, 8])
+    array([2., 0.], dtype=float32)
     """
     found = Checkpoint(path, max_bytes)
     dtypes, shapes = [d for d, _ in found.values], [s for _, s in found.values]
@@ -249,6 +259,18 @@ def load_into(table: Any, path: str | os.PathLike[str], *, max_bytes: int | None
     so a damaged file changes nothing, and neither does a checkpoint that does not fit a bounded
     table or one of its shards. The checkpoint's rows take at most `max_bytes`, by default in
     proportion to the files' size.
+
+    >>> import tempfile, torch.distributed as dist
+    >>> from tensorhash.distributed import DistributedHashMap
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> table, folder = DistributedHashMap(None, 0, "int64", (), "float32", ()), tempfile.mkdtemp()
+    >>> indices, inserted = table.insert(np.array([7, 9]), np.float32([1, 2]))
+    >>> table.save(folder)
+    >>> dist.destroy_process_group()
+    >>> cache = HashMap(0, "int64", (), "float32", ())
+    >>> load_into(cache, folder)
+    >>> len(cache)
+    2
     """
     found = Checkpoint(path, max_bytes)
     everything = range(len(found.files))

@@ -45,6 +45,13 @@ class DistributedHashMap:
     An error in one rank's arguments raises on every rank, and changes nothing on any of them. If a
     rank dies, all others raise within the group's timeout; their own entries stay valid and
     readable in `local`.
+
+    >>> import torch.distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> table = DistributedHashMap(None, 0, "int64", (), "float32", ())
+    >>> table.insert(np.array([7, 9, 7]), np.float32([1, 2, 3]))
+    (array([0, 1, 0]), array([ True,  True, False]))
+    >>> dist.destroy_process_group()
     """
 
     def __init__(

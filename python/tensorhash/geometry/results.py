@@ -8,7 +8,11 @@ from tensorhash._types import Array
 
 
 class PointCloud(NamedTuple):
-    """Points on a surface, with normals that point to the outside."""
+    """Points on a surface, with normals that point to the outside.
+
+    >>> PointCloud(np.zeros((2, 3)), np.ones((2, 3)), None).points.shape
+    (2, 3)
+    """
 
     points: Array  #: float32 [N, 3]
     normals: Array  #: float32 [N, 3]
@@ -16,7 +20,12 @@ class PointCloud(NamedTuple):
 
 
 class TriangleMesh(NamedTuple):
-    """A surface made of triangles, counterclockwise for an observer outside."""
+    """A surface made of triangles, counterclockwise for an observer outside.
+
+    >>> mesh = TriangleMesh(np.eye(3), np.int32([[0, 1, 2]]), np.ones((3, 3)), None)
+    >>> mesh.vertices[mesh.triangles].shape  # the corners of each triangle
+    (1, 3, 3)
+    """
 
     vertices: Array  #: float32 [N, 3]
     triangles: Array  #: int32 [T, 3]: rows of the vertices
@@ -25,7 +34,12 @@ class TriangleMesh(NamedTuple):
 
 
 class GridVoxels(NamedTuple):
-    """Voxels of a grid, by buffer index of their block, then x fastest."""
+    """Voxels of a grid, by buffer index of their block, then x fastest.
+
+    >>> voxels = GridVoxels(np.array([[0, 0, 2]]), np.array([[0.0, 0.0, 0.5]]), {"tsdf": np.ones(1)})
+    >>> voxels.attributes["tsdf"].tolist()
+    [1.0]
+    """
 
     coords: Array  #: int64 [N, 3]
     points: Array  #: float32 [N, 3]: coords * voxel_size

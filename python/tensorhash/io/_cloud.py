@@ -19,7 +19,12 @@ MOST_COLUMNS = 1000
 
 
 class PointCloud(NamedTuple):
-    """Points and what is known of each. `write(path, *read(other))` converts a file."""
+    """Points and what is known of each. `write(path, *read(other))` converts a file.
+
+    >>> cloud = PointCloud(np.zeros((2, 3)), {"intensity": np.ones(2)})
+    >>> len(cloud.points), list(cloud.attributes)
+    (2, ['intensity'])
+    """
 
     points: NumPyArray  #: [N, 3], float32 or float64
     #: by name, N rows each: `normals` and `colors` are [N, 3], others from tables of columns [N]
@@ -27,7 +32,12 @@ class PointCloud(NamedTuple):
 
 
 class TriangleMesh(NamedTuple):
-    """A surface: vertices, triangles that join them, and what is known of each vertex."""
+    """A surface: vertices, triangles that join them, and what is known of each vertex.
+
+    >>> mesh = TriangleMesh(np.eye(3), np.int32([[0, 1, 2]]), {})
+    >>> mesh.vertices[mesh.triangles].shape
+    (1, 3, 3)
+    """
 
     vertices: NumPyArray  #: [V, 3], float32 or float64
     triangles: NumPyArray  #: int32 [T, 3]: rows of `vertices`, counterclockwise from outside

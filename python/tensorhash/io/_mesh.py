@@ -55,7 +55,14 @@ def write_mesh(
 
 
 def read_mesh(path: str | os.PathLike[str]) -> TriangleMesh:
-    """Reads the vertices and the triangles of a PLY file. All faces must be triangles."""
+    """Reads the vertices and the triangles of a PLY file. All faces must be triangles.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "mesh.ply")
+    >>> write_mesh(path, [[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    >>> read_mesh(path).triangles.tolist()
+    [[0, 1, 2]]
+    """
     name = path_of(path)
     with open_regular(name) as file:
         size = size_of(file)

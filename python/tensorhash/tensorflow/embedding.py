@@ -39,6 +39,10 @@ class Embedding(keras.layers.Layer):
 
     The layer's last weight is a NumPy record array with the fields "key" and "row", so get_weights
     and set_weights include the rows.
+
+    >>> layer = Embedding(4)
+    >>> layer(tf.constant([[10**15, 7]], tf.int64)).shape.as_list()  # not trained: zeros
+    [1, 2, 4]
     """
 
     def __init__(

@@ -21,6 +21,10 @@ class StaticHashTable(Table):
     `initializer` is one of tf.lookup's (KeyValueTensorInitializer, TextFileInitializer, ...), a
     pair (keys, values) or a dict. Equal keys must have equal values. A SavedModel includes the
     contents.
+
+    >>> table = StaticHashTable({7: 0.5, 9: 1.5}, default_value=-1.0)
+    >>> table.lookup(tf.constant([9, 8])).numpy().tolist()
+    [1.5, -1.0]
     """
 
     def __init__(

@@ -213,6 +213,11 @@ class HashTable(DeviceVerbs, Table):
     same table until the process ends. `capacity` entries fit before the table grows. Each of
     `devices`, such as ["cpu:0", "cpu:1"], holds a shard; `policy`, "hash" or "mod", decides which
     shard a key belongs to. tf.train.Checkpoint and SavedModels save and restore the table.
+
+    >>> table = HashTable(tf.int64, tf.float32, default_value=[0.0, 0.0])
+    >>> table.insert([7, 9], [[1.0, 2.0], [3.0, 4.0]])
+    >>> table.lookup([9, 8]).numpy().tolist(), table.size().numpy().item()
+    ([[3.0, 4.0], [0.0, 0.0]], 2)
     """
 
     # The name of TensorFlow's tables in a checkpoint, so that each kind can restore the other.

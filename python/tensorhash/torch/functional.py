@@ -26,6 +26,12 @@ def sparse_conv(
     `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight, any number of
     times. The sums are in the order of the offsets, so every run gives the same result. Under
     `torch.autocast` both are cast as in torch's own convolutions.
+
+    >>> from tensorhash.coords import generate_kernel_map
+    >>> voxels = torch.tensor([[0, 1, 1, 1], [0, 1, 1, 2]])
+    >>> pairs = generate_kernel_map(voxels, voxels, 1, (1, 1, 3))
+    >>> sparse_conv(torch.tensor([[1.0], [10.0]]), torch.ones(3, 1, 1), pairs).tolist()
+    [[11.0], [11.0]]
     """
     features, weight = _cast(features, "features"), _cast(weight, "weight")
     _require(features, weight, kernel_map)
@@ -41,6 +47,11 @@ def stride_features(
 
     `reduce`, "max", "mean" or "sum", combines the features [N, C] of voxels that fall into the same
     coarse voxel. Differentiable; voxels that share a maximum share its gradient.
+
+    >>> voxels = torch.tensor([[0, 0, 0, 0], [0, 0, 0, 1], [0, 2, 2, 2]])
+    >>> features, coords = stride_features(torch.tensor([[1.0], [5.0], [2.0]]), voxels, 2)
+    >>> features.tolist(), coords.tolist()
+    ([[5.0], [2.0]], [[0, 0, 0, 0], [0, 1, 1, 1]])
     """
     require_reduction(reduce, "reduce")
     require_rows(features, coords)

@@ -44,6 +44,12 @@ class SparseConv3d(nn.Module):
     Conv3d (or ConvTranspose3d) on a dense grid, zero where there is no voxel, with padding
     `(kernel_size // 2) * dilation` for odd kernels; the axes of an even kernel start at offset 0.
     `weight` is [K, in, out], with offsets in the order in which z varies fastest.
+
+    >>> layer = SparseConv3d(16, 32, kernel_size=3, stride=2)
+    >>> voxels = torch.tensor([[0, 0, 0, 0], [0, 0, 0, 1], [0, 2, 2, 2]])
+    >>> features, coords = layer(torch.ones(3, 16), voxels)
+    >>> features.shape, coords.tolist()
+    (torch.Size([2, 32]), [[0, 0, 0, 0], [0, 1, 1, 1]])
     """
 
     def __init__(

@@ -1,0 +1,52 @@
+"""The names that the porting pages offer exist."""
+
+import pathlib
+import re
+
+import pytest
+
+import tensorhash
+from tensorhash import coords
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PORTING = ROOT / "docs/porting"
+HEADERS = ROOT / "include/tensorhash/sharded"
+NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
+
+
+def cells_of(page, column):
+    """The cells of one column in all tables of a page, without heads."""
+    rows = [line for line in (PORTING / page).read_text().splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    return [row[column] for row in cells if row[column] not in ("tensorhash", "C++", "Python")]
+
+
+def is_there(name, homes):
+    for home in homes:
+        found = home
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not None:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("page", "column"),
+    [("warpconvnet.md", 1), ("hierarchicalkv.md", 1), ("multi-gpu-hash-table.md", 2)],
+)
+def test_the_python_names_exist(page, column):
+    pytest.importorskip("torch")
+    homes = (tensorhash, coords, tensorhash.torch)
+    keywords = ("index", "inverse")  # fields of Voxels, in a sentence that says so
+    names = {name for cell in cells_of(page, column) for name in NAME.findall(cell)}
+    names -= {*keywords, "evicted", "tensorhash.tensorflow.HashTable"}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not is_there(name, homes)] == []
+
+
+def test_the_cpp_names_exist():
+    headers = "".join(path.read_text() for path in HEADERS.glob("*.hpp"))
+    names = {name for cell in cells_of("multi-gpu-hash-table.md", 1) for name in NAME.findall(cell)}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", headers)] == []
