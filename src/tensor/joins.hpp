@@ -1,6 +1,6 @@
-// How accumulate joins a stored number with a row's: sum, prod, min and max. Integers wrap, bool sums
-// are "or" and products "and". A NaN on either side gives NaN, as in NumPy's minimum and maximum. `constexpr`, so that
-// CUDA compilers may call them in device code.
+// How accumulate joins a stored number with a row's: sum, prod, min and max. Integers wrap, bool
+// sums are "or" and products "and". A NaN on either side gives NaN, as in NumPy's minimum and
+// maximum. `constexpr`, so that CUDA compilers may call them in device code.
 #pragma once
 
 #include <cstdint>
