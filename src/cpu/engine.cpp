@@ -267,7 +267,8 @@ std::uint64_t probe_buckets(IndexView const& view, BatchView const& batch, std::
         std::uint64_t buckets = 1;
         if (!index.is_side(hash)) {
             Slot const slot = probe(index, hash, index.comparison(batch, row));
-            buckets += (slot.bucket - hash) & index.bucket_mask;
+            std::uint64_t const home = index.home(hash);
+            buckets += slot.bucket - home + (slot.bucket < home ? index.bucket_count : 0);
         }
         total += buckets;
         longest = buckets > longest ? buckets : longest;

@@ -73,16 +73,20 @@ struct IndexLoops {
                                    std::uint64_t& longest);
 };
 
-/// Lanes per bucket and load limits, by key width.
+/// Lanes per bucket, load limits and growth, by key width. The loads are entries per 100 buckets:
+/// docs/decisions/0036-any-number-of-buckets.md has their measurements.
 struct BucketRule {
     std::uint32_t lanes;
-    std::uint32_t entries;   // a table is sized for at most this many live entries per bucket
-    std::uint32_t occupied;  // it is rebuilt before live and erased slots per bucket exceed this
+    std::uint32_t sized;     // of an index that is made for a known number of entries
+    std::uint32_t entries;   // it grows before it holds more than this
+    std::uint32_t occupied;  // it is rebuilt before entries and erased slots exceed this
+    std::uint32_t growth;    // buckets after growth, per 100 before
 };
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
 constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
-    return is_narrow(key_bytes) ? BucketRule{5, 3, 4} : BucketRule{8, 5, 7};
+    return is_narrow(key_bytes) ? BucketRule{5, 250, 325, 375, 140}
+                                : BucketRule{8, 400, 525, 650, 150};
 }
 
 /// Can this machine run the loops of level x86-64-v3?

@@ -253,6 +253,9 @@ Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
         data_ = static_cast<unsigned char*>(warm.data);
         bytes_ = warm.bytes;
         seamed_ = warm.seamed;
+        if (fill != Fill::None) {
+            trim(bytes);  // tables keep their blocks: a quarter more would be a waste
+        }
         if (fill == Fill::Zero) {
             zero_bytes(data_ + kept, bytes_ - kept);
         }
@@ -313,6 +316,14 @@ void Block::shrink(std::size_t bytes) noexcept {
     if (bytes < bytes_) {
         munmap(data_ + bytes, bytes_ - bytes);
         bytes_ = bytes;
+    }
+}
+
+void Block::trim(std::size_t bytes) noexcept {
+    // A block that is not mapped, or that would look like one, stays as it is.
+    std::size_t const least = std::max((bytes + kPages - 1) / kPages * kPages, kMapped);
+    if (bytes_ >= kMapped && bytes < bytes_) {
+        shrink(least);
     }
 }
 

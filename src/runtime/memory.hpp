@@ -37,6 +37,8 @@ public:
     bool grow(std::size_t bytes);
     /// Undoes grow(): `bytes` is what bytes() was before.
     void shrink(std::size_t bytes) noexcept;
+    /// Gives back the pages of a mapped block beyond the first `bytes` bytes. The address stays.
+    void trim(std::size_t bytes) noexcept;
 
     /// The memory without its owner, for code that cannot hold a Block. adopt() makes it a Block
     /// again.

@@ -158,8 +158,9 @@ TEST(Rule03Capacity, indices_stay_when_crowded_buckets_are_spread_over_a_larger_
         // All keys share one home bucket, so their run crosses every boundary between threads. 6000
         // keys overflow the list of deferred entries.
         for (std::size_t rows : {300u, 6000u}) {
+            std::uint32_t const home = rows == 300 ? last_home : inner_home;
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
-            twin.insert(same_home_keys(rows, 24), {});
+            twin.insert(same_home_keys(rows, home), {});
             twin.insert(sequence(20'000), 1);
             twin.insert(int64_keys({static_cast<std::int64_t>(step::unmix(0, test_secret)),
                                     static_cast<std::int64_t>(step::unmix(1, test_secret))}),
@@ -167,7 +168,7 @@ TEST(Rule03Capacity, indices_stay_when_crowded_buckets_are_spread_over_a_larger_
             twin.erase(sequence(5000, 3000));
             twin.reserve(100'000);
             twin.check();
-            twin.find(same_home_keys(rows, 24));
+            twin.find(same_home_keys(rows, home));
             twin.find(sequence(21'000));
             twin.clone().check();
         }
@@ -179,8 +180,9 @@ TEST(Rule03Capacity, indices_stay_when_a_batch_makes_the_index_several_times_lar
         Threads scope(threads);
         for (std::size_t more : {40'000u, 100'000u, 300'000u}) {
             if (more > 100'000 && !runs_in_full()) break;
+            std::uint32_t const home = more == 40'000 ? first_home : last_home;
             Twin twin(30'000, {Dtype::Int64, {1}}, {});
-            twin.insert(same_home_keys(300, 24), {});
+            twin.insert(same_home_keys(300, home), {});
             twin.insert(sequence(25'000), 1);
             twin.insert(int64_keys({static_cast<std::int64_t>(step::unmix(0, test_secret)),
                                     static_cast<std::int64_t>(step::unmix(1, test_secret))}),
@@ -189,7 +191,7 @@ TEST(Rule03Capacity, indices_stay_when_a_batch_makes_the_index_several_times_lar
             // The new index may reuse memory that held an earlier one.
             twin.insert(sequence(more, 20'000), 2);
             twin.table.validate();
-            twin.find(same_home_keys(300, 24));
+            twin.find(same_home_keys(300, home));
             twin.find(sequence(more + 30'000));
         }
     }
