@@ -98,6 +98,8 @@ TH_API void th_map_destroy(th_map* map);
 TH_API th_status th_map_size(th_map const* map, int64_t* size);
 TH_API th_status th_map_capacity(th_map const* map, int64_t* capacity);
 TH_API th_status th_map_reserve(th_map* map, int64_t capacity);
+/* Gives back the memory that growth and erased keys left. Never moves an entry. */
+TH_API th_status th_map_shrink_to_fit(th_map* map);
 TH_API th_status th_map_clear(th_map* map);
 TH_API th_status th_map_validate(th_map const* map);
 
@@ -202,6 +204,7 @@ TH_API void th_sharded_destroy(th_sharded* map);
 TH_API th_status th_sharded_size(th_sharded const* map, int32_t shard, int64_t* size);
 TH_API th_status th_sharded_capacity(th_sharded const* map, int32_t shard, int64_t* capacity);
 TH_API th_status th_sharded_reserve(th_sharded* map, int64_t capacity);
+TH_API th_status th_sharded_shrink_to_fit(th_sharded* map);
 TH_API th_status th_sharded_clear(th_sharded* map);
 TH_API th_status th_sharded_validate(th_sharded const* map);
 TH_API th_status th_sharded_memory(th_sharded const* map, int64_t* bytes);

@@ -85,8 +85,8 @@ struct BucketRule {
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
 constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
-    return is_narrow(key_bytes) ? BucketRule{5, 250, 325, 375, 140}
-                                : BucketRule{8, 400, 525, 650, 150};
+    return is_narrow(key_bytes) ? BucketRule{5, 250, 330, 375, 150}
+                                : BucketRule{8, 400, 525, 650, 165};
 }
 
 /// Can this machine run the loops of level x86-64-v3?

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "index/bucket_index.hpp"
+#include "runtime/streaming.hpp"
 
 namespace tensorhash::index {
 namespace {
@@ -46,10 +47,15 @@ private:
     }
 };
 
-// Growth by a larger factor is left to place(): there are few entries to move then. Counts of
-// kWindow new buckets fit in a word, and the entries of one bucket go to kMostGrowth + 1 of them.
-constexpr std::uint64_t kMostGrowth = 6;
+// Growth by a larger factor is left to place(): there are few entries to move then. Most entries of
+// an old bucket have their new home among the next kWindow buckets, also those that had left their
+// old home by one bucket. Counts of entries have one byte, so the index must not shrink too far.
+constexpr std::uint64_t kMostGrowth = 3;
+constexpr std::uint64_t kMostShrinking = 16;
 constexpr std::uint64_t kWindow = 8;
+
+// From this size on, buckets go to memory with streaming stores.
+constexpr std::uint64_t kStreamedFrom = (std::uint64_t{16} << 20) / sizeof(NarrowBucket);
 
 /// Entries that belong near a boundary between parts. Few, unless keys were crafted to collide.
 class Deferred {
@@ -92,71 +98,75 @@ class Part {
 public:
     Part(Buckets<NarrowBucket const> const& from, Buckets<NarrowBucket> const& to,
          std::uint64_t begin, std::uint64_t end, Deferred& deferred)
-        : from_(from), to_(to), at_(begin), end_(end), first_(to.first_after(from, begin)),
-          last_(to.first_after(from, end)), ahead_(begin * to.count / from.count),
-          rest_(begin * to.count % from.count), base_(first_), cleared_(first_),
-          deferred_(deferred) {}
-
-    void run() noexcept {
-        std::uint64_t const whole = to_.count / from_.count;
-        std::uint64_t const part = to_.count % from_.count;
-        for (; at_ < end_; ++at_) {
-            fill_next();
-            // ahead_ = (at_ + 1) * to_.count / from_.count, without a division
-            rest_ += part;
-            bool const carry = rest_ >= from_.count;
-            rest_ -= carry ? from_.count : 0;
-            ahead_ += whole + (carry ? 1 : 0);
+        : from_(from), to_(to), first_(to.first_after(from, begin)),
+          last_(to.first_after(from, end)), base_(first_), deferred_(deferred) {
+        std::memset(window_.data(), 0, sizeof(window_));
+        std::uint64_t const whole = to.count / from.count;
+        std::uint64_t const part = to.count % from.count;
+        // The words of old bucket i go to new bucket i * to.count / from.count or later.
+        std::uint64_t reached = begin * to.count / from.count;
+        std::uint64_t rest = begin * to.count % from.count;
+        std::uint64_t before = reached;
+        for (std::uint64_t at = begin; at < end; ++at) {
+            write_to(before);
+            fill(from.data[at]);
+            before = reached;
+            rest += part;
+            bool const carry = rest >= from.count;
+            rest -= carry ? from.count : 0;
+            reached += whole + (carry ? 1 : 0);
         }
-        clear_to(last_);
-        base_ = last_;
+        write_to(last_);
         place_late();
         for (std::size_t i = 0; i < late_count_; ++i) {
             deferred_.add(late_[i]);
         }
+        runtime::end_stream();
     }
 
 private:
-    /// Moves the entries of the next old bucket. Fills new buckets in order instead of searching
-    /// for room: no branches on the content, and no stalls on recent stores.
-    void fill_next() noexcept {
-        NarrowBucket const& old = from_.data[at_];
-        advance(std::max(first_, ahead_));
-        clear_to(std::min(base_ + kWindow, last_));
+    /// Moves the entries of an old bucket to the window. Fills buckets in order instead of
+    /// searching for room: there are no branches on the content but for late entries.
+    void fill(NarrowBucket const& old) noexcept {
+        std::uint64_t const room = std::min(kWindow, last_ - base_);
+        std::uint64_t counts = counts_;
         for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
             std::uint64_t const word = old.words[lane];
             bool const is_key = word > NarrowBucket::kErased;
-            // A bucket before base_ gives a large difference too.
+            // A bucket before base_ gives a large difference.
             std::uint64_t const ahead = to_.home(word) - base_;
-            std::uint64_t const shift = ahead < kWindow ? ahead * 8 : 0;
-            std::uint64_t const next = counts_ >> shift & 0xff;
-            bool const fits = is_key && ahead < kWindow && base_ + ahead < last_ &&
-                              next < NarrowBucket::kLanes;
-            NarrowBucket& to = fits ? to_.data[base_ + ahead] : ignored_;
+            bool const is_near = is_key && ahead < room;
+            std::uint64_t const shift = ahead % kWindow * 8;
+            std::uint64_t const next = counts >> shift & 0xff;
+            counts += std::uint64_t{is_near} << shift;
+            bool const fits = is_near && next < NarrowBucket::kLanes;
+            NarrowBucket& to = fits ? window_[(base_ + ahead) % kWindow] : ignored_;
             to.words[fits ? next : 0] = word;
             to.tickets[fits ? next : 0] = old.tickets[lane];
-            counts_ += std::uint64_t{fits} << shift;
             if (is_key && !fits) {
                 add_late({word, old.tickets[lane]});
             }
         }
+        counts_ = counts;
     }
 
-    /// No later old bucket has an entry for the new buckets before `base`, other than late ones.
-    void advance(std::uint64_t base) noexcept {
-        std::uint64_t const steps = base - base_;
-        counts_ = steps < kWindow ? counts_ >> steps * 8 : 0;
-        base_ = base;
-    }
-
-    void clear_to(std::uint64_t end) noexcept {
-        for (; cleared_ < end; ++cleared_) {
-            std::memset(&to_.data[cleared_], 0, sizeof(NarrowBucket));
+    /// Writes the buckets before `end` to memory. From then on only late entries are added to them.
+    void write_to(std::uint64_t end) noexcept {
+        for (; base_ < end; ++base_) {
+            NarrowBucket& done = window_[base_ % kWindow];
+            if (to_.count >= kStreamedFrom) {
+                runtime::stream_bytes(reinterpret_cast<unsigned char*>(&to_.data[base_]),
+                                      reinterpret_cast<unsigned char const*>(&done), sizeof(done));
+            } else {
+                to_.data[base_] = done;
+            }
+            std::memset(&done, 0, sizeof(done));
+            counts_ >>= 8;
         }
     }
 
-    /// An entry that was not in its old home bucket, or that finds its new one full. If the new
-    /// home is in another part, it is deferred.
+    /// An entry that was far from its old home, or that finds its new one full. If the new home is
+    /// in another part, it is deferred.
     void add_late(Entry const& entry) noexcept {
         std::uint64_t const home = to_.home(entry.word);
         if (late_count_ == late_.size()) {
@@ -169,7 +179,7 @@ private:
         }
     }
 
-    /// Places late entries. An entry that reaches a bucket that is not done yet stays.
+    /// Places late entries. An entry that reaches a bucket that is not written yet stays.
     void place_late() noexcept {
         std::size_t left = 0;
         for (std::size_t i = 0; i < late_count_; ++i) {
@@ -180,7 +190,8 @@ private:
         late_count_ = left;
     }
 
-    /// Puts the entry into its home bucket or a later one. False if the next one is not done yet.
+    /// Puts the entry into its home bucket or a later one. False if the next one is not written
+    /// yet.
     bool place(Entry const& entry) noexcept {
         std::uint64_t bucket = to_.home(entry.word);
         while (bucket < base_ && !put(to_, bucket, entry)) {
@@ -191,16 +202,12 @@ private:
 
     Buckets<NarrowBucket const> from_;
     Buckets<NarrowBucket> to_;
-    std::uint64_t at_;  // the next old bucket
-    std::uint64_t end_;
     std::uint64_t first_;
     std::uint64_t last_;
-    std::uint64_t ahead_;    // words that have their home in at_ or later go to this one or later
-    std::uint64_t rest_;     // of the division that gives ahead_
-    std::uint64_t base_;     // new buckets before this are done
-    std::uint64_t cleared_;  // and those before this are cleared
-    std::uint64_t counts_ = 0;  // the entries in bucket base_ + i, in byte i
-    NarrowBucket ignored_;      // takes what is not an entry
+    std::uint64_t base_;                        // new buckets before this are written
+    std::uint64_t counts_ = 0;                  // the entries of bucket base_ + i, in byte i
+    std::array<NarrowBucket, kWindow> window_;  // bucket i is at i % kWindow until it is written
+    NarrowBucket ignored_;                      // takes what does not go to the window
     Deferred& deferred_;
     std::array<Entry, 64> late_;
     std::size_t late_count_ = 0;
@@ -210,7 +217,7 @@ private:
 void spread_range(Buckets<NarrowBucket const> const& from, Buckets<NarrowBucket> const& to,
                   std::uint64_t begin, std::uint64_t end, Deferred& deferred) noexcept {
     runtime::for_ranges(end - begin, runtime::kGrain, [&](std::size_t low, std::size_t high) {
-        Part(from, to, begin + low, begin + high, deferred).run();
+        Part(from, to, begin + low, begin + high, deferred);
     });
 }
 
@@ -278,7 +285,7 @@ void BucketIndex::place(unsigned char const* key_buffer, std::uint64_t const* li
                         std::uint64_t count, BucketIndex const& other) noexcept {
     // Wide slots hold half of a hash, which is not enough to place them.
     if (cpu::is_narrow(format_.bytes) && buckets_ / other.buckets_ < kMostGrowth &&
-        spread(other)) {
+        other.buckets_ / buckets_ < kMostShrinking && spread(other)) {
         entries_ = count;
         erased_ = 0;
         return;

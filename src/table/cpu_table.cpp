@@ -13,7 +13,7 @@ constexpr Reduce kLast = Reduce::Last;
 
 /// A change and the result of its first step.
 struct CpuPrepared final : backend::Prepared {
-    using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted>;
+    using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted, Shrinkage>;
 
     explicit CpuPrepared(backend::Change const& what) : change(what) {}
 
@@ -47,6 +47,7 @@ struct Prepare {
     State operator()(backend::Compact const& request) const {
         return table.prepare_compact(request.old_to_new);
     }
+    State operator()(backend::Shrink const&) const { return table.prepare_shrink(); }
 };
 
 /// The second step of each kind of change.
@@ -77,6 +78,9 @@ struct Finish {
     }
     void operator()(backend::Compact const&) const {
         table.finish_compact(std::get<Compacted>(std::move(state)));
+    }
+    void operator()(backend::Shrink const&) const {
+        table.finish_shrink(std::get<Shrinkage>(std::move(state)));
     }
 };
 

@@ -10,7 +10,7 @@
 namespace tensorhash::table {
 namespace {
 
-// Buffers from this capacity on grow by a quarter. Their pages move, so that costs little. Smaller
+// Buffers from this capacity on grow by an eighth. Their pages move, so that costs little. Smaller
 // ones are copied, so they double.
 constexpr std::uint64_t kLarge = std::uint64_t{1} << 16;
 
@@ -55,7 +55,7 @@ std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed) {
     if (needed <= capacity) {
         return capacity;
     }
-    std::uint64_t const more = capacity < kLarge ? capacity : capacity / 4;
+    std::uint64_t const more = capacity < kLarge ? capacity : capacity / 8;
     return std::min(std::max(capacity + more, needed), kMaxEntries);
 }
 
@@ -70,8 +70,9 @@ Growth Table::prepare_growth(Insertion const& insertion) const {
         growth = grown_to(grown_capacity(capacity_, needed));
     }
     // The index may have grown for rows that turned out to be equal.
-    std::uint64_t const buckets = std::max(
-        insertion.buckets_before, BucketIndex::buckets_for(format_, size() + insertion.counts.claimed));
+    std::uint64_t const buckets =
+        std::max(insertion.buckets_before,
+                 BucketIndex::buckets_for(format_, size() + insertion.counts.claimed));
     if (index_.buckets() > buckets + buckets / 2) {
         growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
     }

@@ -23,9 +23,9 @@ namespace tensorhash::table {
 using index::BucketIndex;
 using index::ProbeLengths;
 
-/// The capacity that a table grows to if it needs `needed` rows: that many, or twice `capacity` of a
-/// small table and five quarters of a large one, whichever is more. Never more than kMaxEntries,
-/// even if more are needed.
+/// The capacity that a table grows to if it needs `needed` rows: that many, or twice `capacity` of
+/// a small table and an eighth more than that of a large one, whichever is more. Never more than
+/// kMaxEntries, even if more are needed.
 std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed);
 
 using backend::Answers;
@@ -99,6 +99,16 @@ struct Compacted {
     std::uint64_t count = 0;
 };
 
+/// Smaller parts for a table that gives memory back. A column without a block shrinks in place.
+struct Shrinkage {
+    std::uint64_t capacity = 0;
+    std::optional<Column> keys;  // none: the buffers have no row to spare
+    std::vector<Column> values;
+    std::vector<std::uint64_t> live;
+    std::vector<std::uint32_t> free;
+    std::optional<BucketIndex> index;  // none: the index is small enough
+};
+
 /// A copy of some rows' values, for rollback.
 struct Remembered {
     std::vector<runtime::Block> columns;
@@ -163,6 +173,8 @@ public:
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
     Growth prepare_reserve(std::uint64_t capacity);
     void finish_reserve(Growth&& growth) noexcept;
+    Shrinkage prepare_shrink() const;
+    void finish_shrink(Shrinkage&& shrinkage) noexcept;
     Compacted prepare_compact(std::int32_t* old_to_new) const;
     void finish_compact(Compacted&& compacted) noexcept;
 
@@ -219,6 +231,7 @@ private:
     void finish_index(std::optional<BucketIndex>&& other, std::uint64_t buckets) noexcept;
     Column enlarged(Column const& column, Growth& growth) const;
     Growth grown_to(std::uint64_t capacity) const;
+    Column shrunk(Column const& column, std::uint64_t rows) const;
     Growth prepare_growth(Insertion const& insertion) const;
     bool clear_live(step::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;

@@ -97,7 +97,7 @@ TEST_P(Rule08ChangingInput, known_keys_that_turn_into_new_ones_mid_call_get_room
         for (int round = 0; round < rounds; ++round) {
             // 4000 buckets, and the most that they hold.
             std::int64_t const reserved = key.bytes() <= 8 ? 10000 : 16000;
-            std::size_t const held = key.bytes() <= 8 ? 13000 : 21000;
+            std::size_t const held = key.bytes() <= 8 ? 13200 : 21000;
             HashMap map = make_map(Capacity{reserved}, key, {});
             Ids ids(held);
             for (std::size_t i = 0; i < held; ++i) ids[i] = i;

@@ -151,7 +151,10 @@ private:
     }
 
     void rarely() {
-        switch (random_.below(7)) {
+        switch (random_.below(8)) {
+            case 7:
+                twin_.shrink_to_fit();
+                break;
             case 0:
                 twin_.reserve(static_cast<std::int64_t>(random_.below(3000)));
                 break;

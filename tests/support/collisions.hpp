@@ -25,9 +25,9 @@ inline constexpr std::uint32_t first_home = 0;
 inline constexpr std::uint32_t inner_home = 0x5a5a5a5a;
 inline constexpr std::uint32_t last_home = 0xffffffff;
 
-/// An 8-byte key. The high half of its mixed word is `home` for all numbers, so all these keys share
-/// one home bucket in every index. Their classes (low bits) differ. `number` must be in
-/// [1, 2^27).
+/// An 8-byte key. The high half of its mixed word is `home` for all numbers, so all these keys
+/// share one home bucket in every index. Their classes (low bits) differ. `number` must be in [1,
+/// 2^27).
 void write_same_home_key(void* out, std::uint32_t home, std::uint64_t number,
                          step::HashSecret const& secret = test_secret);
 
