@@ -56,6 +56,10 @@ struct IndexLoops {
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// The same, and the positions of the keys found.
     void (*locate)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// Finds each row's key and releases its slot at once, in row order: of equal keys the first
+    /// row has the entry, and the others find nothing. One thread only. Fills mask and buf_indices
+    /// as `find` does; positions is scratch.
+    ReleaseCount (*erase)(View const&, Batch const&, std::size_t begin, std::size_t end);
     Writers exclusive;
     Writers shared;
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
@@ -74,7 +78,7 @@ struct IndexLoops {
 };
 
 /// Lanes per bucket, load limits and growth, by key width. The loads are entries per 100 buckets:
-/// docs/decisions/0036-any-number-of-buckets.md has their measurements.
+/// docs/decisions/0038-any-number-of-buckets.md has their measurements.
 struct BucketRule {
     std::uint32_t lanes;
     std::uint32_t sized;     // of an index that is made for a known number of entries

@@ -174,6 +174,14 @@ void BucketIndex::locate(unsigned char const* key_buffer, step::BatchView const&
     });
 }
 
+std::uint64_t BucketIndex::erase(unsigned char const* key_buffer, step::BatchView const& batch,
+                                 std::size_t rows) noexcept {
+    auto const count = loops_->erase(view(key_buffer), batch, 0, rows);
+    entries_ -= count.released;
+    erased_ += count.to_erased;
+    return count.released;
+}
+
 std::uint64_t BucketIndex::release(unsigned char const* key_buffer, step::BatchView const& batch,
                                    std::size_t rows, bool has_repeats) noexcept {
     auto const index = view(key_buffer);

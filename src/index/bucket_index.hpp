@@ -68,6 +68,10 @@ public:
     /// Finds keys and their positions.
     void locate(unsigned char const* key_buffer, step::BatchView const& batch,
                 std::size_t rows) const noexcept;
+    /// Finds the keys and releases their slots, on one thread. Of equal keys the first row has the
+    /// entry. Returns how many rows did.
+    std::uint64_t erase(unsigned char const* key_buffer, step::BatchView const& batch,
+                        std::size_t rows) noexcept;
     /// Releases the slots of located rows. If `has_repeats`, a key may occur twice, and its first
     /// row releases the slot. The mask says which rows did; returns how many.
     std::uint64_t release(unsigned char const* key_buffer, step::BatchView const& batch,

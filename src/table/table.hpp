@@ -14,6 +14,7 @@
 #include "backend/table_backend.hpp"
 #include "index/bucket_index.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
 #include "table/limits.hpp"
 #include "tensorhash/memory_usage.hpp"
 #include "tensorhash/tensor.hpp"
@@ -80,6 +81,8 @@ struct Insertion {
 struct Erasing {
     runtime::Block positions;
     runtime::Block freed;
+    runtime::Chunks chunks;  // one per thread, to find rows that erase the same entry
+    runtime::Block cleared;  // bits of the entries that each chunk erases; none if few rows
 };
 
 /// A prepared replacement: old entries are erased, new keys have claimed slots.
@@ -233,7 +236,8 @@ private:
     Growth grown_to(std::uint64_t capacity) const;
     Column shrunk(Column const& column, std::uint64_t rows) const;
     Growth prepare_growth(Insertion const& insertion) const;
-    bool clear_live(step::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
+    bool clear_live(Erasing& erasing, step::BatchView const& batch) noexcept;
+    std::uint64_t erase_slots(Erasing& erasing, step::BatchView const& batch) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
