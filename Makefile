@@ -9,22 +9,22 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-cuda-compile test-install test-wheel test-python test-tensorflow \
-              test-examples test-asan test-tsan test-workflow
+test_steps := test-setup test-lint test-cpp test-cuda-compile test-ptx test-install test-wheel test-python \
+              test-tensorflow test-examples test-asan test-tsan test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-python-in-full test-wheel-isolated \
-                 test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers test-arm mutants \
-                 bench-regress
+release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full test-python-in-full \
+                 test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers \
+                 test-arm test-demo test-browser wheel mutants bench-regress
 
-.PHONY: help demo check test test-release bench bench-quick bench-setup lint format clean $(test_steps) $(release_steps)
+.PHONY: help demo check test test-release bench bench-quick bench-setup lint format wheel clean $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
-demo:  ## voxelise a point cloud with the Python package
-	@tools/setup package
+demo:  ## real LiDAR scans: times beside NumPy's, eight pictures and a report in build/demo; under 90 s
+	@tools/setup package demo
 	@tools/install-package
-	@$(python) examples/01_voxelize.py
+	@$(python) -m tensorhash demo --output build/demo
 
 check:  ## between two edits: release build, C++ tests, Python tests without torch and JAX
 	@tools/setup cpp check
@@ -141,6 +141,15 @@ test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present
 	$(call step,"CUDA: the engine's steps compile for sm_80 and sm_90")
 	@tools/test-cuda-compile
 
+test-ptx:  ## device code as PTX (clang 22), interpreted with a race detector
+	@tools/setup ptx
+	$(call step,"PTX: device code, interpreted with a race detector")
+	@tools/test-ptx
+
+test-ptx-in-full:  ## the same with 50 seeds
+	@tools/setup ptx
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-ptx
+
 test-install:  ## cmake --install, then a C++ and a C project that use it
 	@tools/setup cpp
 	$(call step,"installed package: find_package(tensorhash) from C++ and C")
@@ -151,18 +160,22 @@ test-wheel:  ## the wheel is small, needs only NumPy and works alone
 	$(call step,"wheel: checked and used in a clean environment")
 	@tools/test-wheel
 
+wheel:  ## source distribution and repaired wheel in dist/, checked and used in a clean environment
+	@tools/setup package wheel
+	@tools/wheel
+
 test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/setup
 	@tools/test-wheel --isolated
 
 test-python:  ## Python tests
-	@tools/setup package test
+	@tools/setup package test demo
 	@tools/install-package --strict
 	$(call step,"Python tests")
 	@tools/test-python $(python) tests/python
 
 test-python-in-full:  ## Python tests with full loops, and those that need gigabytes
-	@tools/setup package test
+	@tools/setup package test demo
 	@tools/install-package --strict
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-python $(python) tests/python
 
@@ -172,11 +185,21 @@ test-tensorflow:  ## tests of the TensorFlow tables, in .venv-tensorflow
 	$(call step,"TensorFlow tests")
 	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 tools/test-python .venv-tensorflow/bin/python tests/tensorflow
 
-test-examples:  ## run the demo and all other examples
+test-demo:  ## the demo with the real scans and with the synthetic street
+	@tools/setup package demo
+	@tools/install-package --strict
+	@tools/test-demo
+
+test-browser:  ## tensorhash view in Chromium; screenshots in build/browser
+	@tools/setup package browser
+	@tools/install-package --strict
+	@$(python) -m pytest -q tests/browser
+
+test-examples:  ## run all examples
 	@tools/setup package
 	@tools/install-package --strict
 	$(call step,"examples")
 	@for example in examples/*.py; do echo "--- $$example"; $(python) $$example || exit 1; done
 
 clean:  ## remove all files that these commands made
-	rm -rf build .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis

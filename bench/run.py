@@ -32,9 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--report", action="store_true", help="measure nothing, use the stored samples"
     )
-    parser.add_argument(
-        "--write", action="store_true", help="write bench/results.md and the plots in docs/pictures"
-    )
+    parser.add_argument("--write", action="store_true", help="write bench/results.md and the plots")
     given = parser.parse_args()
     if given.write and given.smoke:
         parser.error("--write: not allowed with --smoke, because its numbers mean nothing")

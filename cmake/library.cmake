@@ -46,7 +46,22 @@ set(_core_sources
     src/coords/voxels/voxel_coords.cpp
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
+    src/cpu/group_dispatch.cpp
+    src/cpu/partition.cpp
     src/cpu/shard_hash.cpp
+    src/data/columns.cpp
+    src/data/folds.cpp
+    src/data/group_by.cpp
+    src/data/group_stream.cpp
+    src/data/join.cpp
+    src/data/numbering.cpp
+    src/data/nunique.cpp
+    src/data/plan.cpp
+    src/data/reduce.cpp
+    src/data/reduce_parts.cpp
+    src/data/row_lists.cpp
+    src/data/values.cpp
+    src/data/word_numbers.cpp
     src/index/bucket_index.cpp
     src/index/bucket_index_spread.cpp
     src/index/flat_index.cpp
@@ -167,7 +182,7 @@ set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
     _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
-        src/cpu/vector_engine.cpp)
+        src/cpu/group_engine.cpp src/cpu/vector_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

@@ -1,5 +1,5 @@
 // Shows the methods of MultiGpuHashTable: one table over several devices, here CPU devices, called
-// from one thread.
+// from one thread. main() has over 50 lines: it shows the calls in the order of a program.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

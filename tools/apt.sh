@@ -31,6 +31,8 @@ has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/d
 need_gtest() {
     [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
 }
+# Compiles device code to PTX for the interpreter in tests/ptx.
+need_clang_22() { command -v clang++-22 >/dev/null || want_packages clang-22; }
 # The compiler cache is optional.
 need_ccache() {
     command -v ccache >/dev/null || ! may_install || (want_packages ccache) || say "the build continues without ccache"
@@ -55,3 +57,4 @@ need_cpp_peers() {
     done
 }
 need_valgrind() { command -v valgrind >/dev/null || want_packages valgrind; }
+need_chromium() { command -v chromium >/dev/null || want_packages chromium; }

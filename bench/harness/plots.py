@@ -1,4 +1,4 @@
-"""Draws the plots of the README from the data: SVG files in docs/pictures, for light and dark pages."""
+"""Draws the plots of README.md and bench/results.md: SVG files for light and dark pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from harness.clock import median
 from harness.goals import Verdict
 from harness.report import GATHER, OURS, number
 
-FOLDER = store.ROOT / "docs" / "pictures"
+# README.md shows the throughput, bench/results.md the goals.
+FOLDERS = {
+    "throughput": store.ROOT / "docs" / "pictures",
+    "goals": store.ROOT / "bench" / "pictures",
+}
 
 # Okabe and Ito's colours suit colour-blind readers. Each line also has its own marker.
 LINES: dict[str, tuple[str, str, str]] = {
@@ -78,13 +82,13 @@ def figure(
             rows, columns, figsize=size, layout="constrained", squeeze=False
         )
         yield drawing, axes
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        FOLDERS[name].mkdir(parents=True, exist_ok=True)
         drawing.savefig(file_of(name, theme), transparent=True, metadata={"Date": None})
         plt.close(drawing)
 
 
 def file_of(name: str, theme: str) -> Path:
-    return FOLDER / f"{name}-{theme}.svg"
+    return FOLDERS[name] / f"{name}-{theme}.svg"
 
 
 def series(samples: list[Sample], who: str, **labels: Any) -> tuple[list[int], list[float]]:

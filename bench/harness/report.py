@@ -12,7 +12,15 @@ from harness.clock import median, spread
 from harness.store import SuiteData
 
 RESULTS = Path(__file__).resolve().parents[1] / "results.md"
-TITLE = "# Benchmark results\n\nMade by `make bench`, from the samples in build/bench.\n"
+TITLE = """# Benchmark results
+
+Made by `make bench`, from the samples in build/bench.
+
+<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="pictures/goals-dark.svg">
+  <img alt="measured values as multiples of their goals" src="pictures/goals-light.svg">
+</picture>
+"""
 OURS, GATHER, SCATTER = "tensorhash", "gather", "scatter"
 LIMITS = (GATHER, SCATTER)
 # The gain of more threads is computed from these two.

@@ -14,6 +14,7 @@ NAMES = (
     "threads",
     "patterns",
     "unique",
+    "data",
     "values",
     "growth",
     "churn",

@@ -16,7 +16,7 @@
 
 namespace tensorhash {
 
-/// What `update` does with rows whose key is not in the table.
+/// What `update` does with rows if their key is not in the table.
 enum class Missing : std::uint8_t {
     Skip = 0,    ///< skips the row; its index is -1
     Insert = 1,  ///< adds the key with weights `initial` or zeros and zero state, then steps

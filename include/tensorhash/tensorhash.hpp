@@ -8,6 +8,7 @@
 #include "tensorhash/coords/packed_hash_table.hpp"
 #include "tensorhash/coords/torch_hash_table.hpp"
 #include "tensorhash/coords/voxels.hpp"
+#include "tensorhash/data.hpp"
 #include "tensorhash/device.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"

@@ -1,5 +1,5 @@
 // The ops that make tables. TensorFlow's resource manager owns a named table, handles own an
-// anonymous one. Both are typed as LookupInterface, because TensorFlow's own kernels look up that
+// anonymous one. Both are typed as LookupInterface, because TensorFlow's own ops look up that
 // type.
 #ifndef TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
 #define TENSORHASH_TENSORFLOW_LOOKUP_TABLE_OP_H_
@@ -18,10 +18,10 @@ using Interface = tf::lookup::LookupInterface;
 
 /// Makes a Container. If its attributes are wrong, frees it and returns the error.
 template <class Container>
-absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* kernel, Interface** table) {
+absl::Status make_table(tf::OpKernelContext* ctx, tf::OpKernel* op, Interface** table) {
     Container* made = nullptr;
     TF_RETURN_IF_ERROR(guarded([&] {
-        made = new Container(ctx, kernel);
+        made = new Container(ctx, op);
         return absl::OkStatus();
     }));
     if (!ctx->status().ok()) {

@@ -13,8 +13,8 @@ namespace tensorhash_tf {
 /// A StringStore behind a lock: readers together, writers alone.
 class StringTable : public OneShardTable {
 public:
-    StringTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : OneShardTable(ctx, kernel) {
-        auto const status = ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
+    StringTable(tf::OpKernelContext* ctx, tf::OpKernel* op) : OneShardTable(ctx, op) {
+        auto const status = ctx->status().ok() ? create(op->def()) : absl::OkStatus();
         if (!status.ok()) {
             ctx->SetStatus(status);
         }

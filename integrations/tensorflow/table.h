@@ -1,4 +1,4 @@
-// Our tables as TensorFlow lookup tables: TensorFlow's own LookupTable*V2 kernels work on them,
+// Our tables as TensorFlow lookup tables: TensorFlow's own LookupTable*V2 ops work on them,
 // and our ops add more. LookupTable is the common base; PlainTable has number keys and values.
 #ifndef TENSORHASH_TENSORFLOW_TABLE_H_
 #define TENSORHASH_TENSORFLOW_TABLE_H_
@@ -33,9 +33,9 @@ public:
     /// The name of such a table in Python.
     static constexpr char const* kind = "HashTable";
 
-    /// Reads the attributes of the kernel. Reports errors in ctx->status().
-    LookupTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) {
-        auto const status = read_attributes(kernel->def());
+    /// Reads the attributes of the op. Reports errors in ctx->status().
+    LookupTable(tf::OpKernelContext* ctx, tf::OpKernel* op) {
+        auto const status = read_attributes(op->def());
         if (!status.ok()) {
             ctx->SetStatus(status);
         }
@@ -166,7 +166,7 @@ private:
 /// locking.
 class PlainTable : public LookupTable {
 public:
-    PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : LookupTable(ctx, kernel) {
+    PlainTable(tf::OpKernelContext* ctx, tf::OpKernel* op) : LookupTable(ctx, op) {
         if (ctx->status().ok()) {
             auto const status = map_.create(key_, value_, capacity_, placement_);
             if (!status.ok()) {

@@ -164,8 +164,8 @@ struct TextStore {
 template <class Keys>
 class TextTable : public OneShardTable {
 public:
-    TextTable(tf::OpKernelContext* ctx, tf::OpKernel* kernel) : OneShardTable(ctx, kernel) {
-        auto const status = ctx->status().ok() ? create(kernel->def()) : absl::OkStatus();
+    TextTable(tf::OpKernelContext* ctx, tf::OpKernel* op) : OneShardTable(ctx, op) {
+        auto const status = ctx->status().ok() ? create(op->def()) : absl::OkStatus();
         if (!status.ok()) {
             ctx->SetStatus(status);
         }

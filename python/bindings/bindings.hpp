@@ -19,6 +19,7 @@ void bind_kernel_maps(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
+void bind_data(nb::module_& m);
 void bind_threads(nb::module_& m);
 
 }  // namespace tensorhash::bindings

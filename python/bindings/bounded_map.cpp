@@ -21,12 +21,6 @@ void construct(BoundedHashMap* self, std::int64_t max_capacity, ElementSpec cons
     });
 }
 
-AdmittedRows activate(BoundedHashMap& self, nb::handle keys, nb::object scores) {
-    Tensor const rows = key_rows(self, keys);
-    Tensor const ranks = to_scores(scores);
-    return to_rows(without_gil([&] { return self.activate(rows, ranks); }));
-}
-
 }  // namespace
 
 void bind_bounded_map(nb::module_& m) {
@@ -35,10 +29,9 @@ void bind_bounded_map(nb::module_& m) {
     table
         .def("__init__", &construct, nb::arg("max_capacity"), nb::arg("key"), nb::arg("values"),
              nb::arg("eviction"), nb::arg("device"), nb::arg("seed").none() = nb::none())
-        .def("activate", &activate, nb::arg("keys"), nb::arg("scores").none())
         .def_prop_ro("eviction",
                      [](BoundedHashMap const& self) { return eviction_name(self.eviction()); });
-    bind_evicting<&BoundedHashMap::accumulate>(table);
+    bind_evicting(table);
     bind_readers(table);
     bind_listings(table);
     bind_storage(table);

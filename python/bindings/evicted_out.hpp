@@ -36,24 +36,63 @@ std::vector<Tensor> get_and_touch(Map& self, nb::handle keys, Arrays const& defa
     return without_gil([&] { return self.get_and_touch(rows, otherwise, ranks); });
 }
 
-/// Binds the methods that only tables with eviction have. `Add` takes keys, values, one reduction
-/// per column and scores.
-template <auto Add, class Map>
+/// Converts the arguments of a verb that adds keys, and calls verb(keys, values, scores) without
+/// the GIL.
+template <class Map, class Verb>
+AdmittedRows call_adding(Map& self, nb::handle keys, Arrays const& values, nb::object const& scores,
+                         Verb&& verb) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
+    Tensor const ranks = to_scores(scores);
+    return to_rows(without_gil([&] { return verb(rows, columns, ranks); }));
+}
+
+/// Binds the methods that only tables with eviction have. On a table that may be bounded or not,
+/// the `scores` argument selects the overload.
+template <class Map>
 void bind_evicting(nb::class_<Map>& table) {
+    using Columns = std::vector<Tensor>;
     table
+        .def(
+            "insert",
+            [](Map& self, nb::handle keys, Arrays const& values, nb::object scores) {
+                return call_adding(
+                    self, keys, values, scores,
+                    [&](Tensor const& rows, Columns const& columns, Tensor const& ranks) {
+                        return self.insert(rows, columns, ranks);
+                    });
+            },
+            nb::arg("keys"), nb::arg("values"), nb::arg("scores").none())
+        .def(
+            "insert_or_assign",
+            [](Map& self, nb::handle keys, Arrays const& values, nb::object scores) {
+                return call_adding(
+                    self, keys, values, scores,
+                    [&](Tensor const& rows, Columns const& columns, Tensor const& ranks) {
+                        return self.insert_or_assign(rows, columns, ranks);
+                    });
+            },
+            nb::arg("keys"), nb::arg("values"), nb::arg("scores").none())
         .def(
             "accumulate",
             [](Map& self, nb::handle keys, Arrays const& values,
                std::vector<std::string> const& reduce, nb::object scores) {
-                Tensor const rows = key_rows(self, keys);
-                std::vector<Tensor> const columns =
-                    to_tensors(values, "values", self.value_elements());
                 std::vector<Reduce> const reductions = to_reduces(reduce);
-                Tensor const ranks = to_scores(scores);
-                return to_rows(
-                    without_gil([&] { return (self.*Add)(rows, columns, reductions, ranks); }));
+                return call_adding(
+                    self, keys, values, scores,
+                    [&](Tensor const& rows, Columns const& columns, Tensor const& ranks) {
+                        return self.accumulate(rows, columns, reductions, ranks);
+                    });
             },
             nb::arg("keys"), nb::arg("values"), nb::arg("reduce"), nb::arg("scores").none())
+        .def(
+            "activate",
+            [](Map& self, nb::handle keys, nb::object scores) {
+                Tensor const rows = key_rows(self, keys);
+                Tensor const ranks = to_scores(scores);
+                return to_rows(without_gil([&] { return self.activate(rows, ranks); }));
+            },
+            nb::arg("keys"), nb::arg("scores").none())
         .def("get_and_touch", &get_and_touch<Map>, nb::arg("keys"), nb::arg("defaults"),
              nb::arg("scores").none())
         .def("scores", [](Map const& self) { return without_gil([&] { return self.scores(); }); })

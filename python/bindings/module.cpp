@@ -20,5 +20,6 @@ NB_MODULE(_core, m) {
     bind_update(m);
     bind_bounded_map(m);
     bind_sharded_map(m);
+    bind_data(m);
     bind_threads(m);
 }

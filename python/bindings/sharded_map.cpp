@@ -115,12 +115,6 @@ ShardedHashMap make_bounded(std::int64_t max_capacity, ElementSpec const& key,
     });
 }
 
-AdmittedRows admit_zeros(ShardedHashMap& self, nb::handle keys, nb::object scores) {
-    Tensor const rows = key_rows(self, keys);
-    Tensor const ranks = to_scores(scores);
-    return to_rows(without_gil([&] { return self.admit(rows, ranks); }));
-}
-
 /// nullopt if the table is not bounded.
 std::optional<std::string> eviction(ShardedHashMap const& self) {
     auto const bound = without_gil([&] { return self.bound(); });
@@ -213,13 +207,10 @@ std::int64_t count(ShardedHashMap const& self, std::optional<std::size_t> shard)
     return without_gil([&] { return shard ? (self.*One)(*shard) : (self.*All)(); });
 }
 
-/// Binds the methods of a bounded table. Their `scores` argument selects the overload.
+/// Binds the methods of a bounded table.
 void bind_bound(nb::class_<ShardedHashMap>& table) {
-    bind_evicting<nb::overload_cast<Tensor const&, std::vector<Tensor> const&,
-                                    std::vector<Reduce> const&, Tensor const&>(
-        &ShardedHashMap::admit)>(table);
-    table.def("activate", &admit_zeros, nb::arg("keys"), nb::arg("scores").none())
-        .def_prop_ro("eviction", &eviction)
+    bind_evicting(table);
+    table.def_prop_ro("eviction", &eviction)
         .def_static("bounded", &make_bounded, nb::arg("max_capacity"), nb::arg("key"),
                     nb::arg("values"), nb::arg("eviction"), nb::arg("devices"), nb::arg("policy"),
                     nb::arg("seed").none() = nb::none());

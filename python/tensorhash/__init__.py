@@ -11,10 +11,11 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from tensorhash import optim
+from tensorhash import data, optim
 from tensorhash._config import get_num_threads, release_memory, set_num_threads, show_config
 from tensorhash._core import version as __version__
 from tensorhash.bounded import BoundedHashMap, Evicted
+from tensorhash.data import GroupBy, JoinIndex, factorize, group_by, index_of, isin, join
 from tensorhash.hash_map import HashMap
 from tensorhash.hash_set import HashSet
 from tensorhash.sharded import ShardedHashMap
@@ -24,12 +25,20 @@ from tensorhash.unique import unique
 __all__ = [
     "BoundedHashMap",
     "Evicted",
+    "GroupBy",
     "HashMap",
     "HashSet",
+    "JoinIndex",
     "ShardedBoundedHashMap",
     "ShardedHashMap",
     "__version__",
+    "data",
+    "factorize",
     "get_num_threads",
+    "group_by",
+    "index_of",
+    "isin",
+    "join",
     "optim",
     "release_memory",
     "set_num_threads",
@@ -42,6 +51,7 @@ _LAZY: dict[str, str | None] = {
     "coords": None,
     "core": None,
     "distributed": "torch",
+    "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
 }
@@ -50,6 +60,7 @@ if TYPE_CHECKING:
     from tensorhash import coords as coords
     from tensorhash import core as core
     from tensorhash import distributed as distributed
+    from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch
 else:

@@ -28,7 +28,7 @@ def take_array(array: Any, dtype: str | None, argument: str) -> tuple[Any, Frame
         if dtype is not None and source is not NUMPY:
             _require_dtype(taken, dtype, array, argument, source)
         return taken, source.results
-    if isinstance(array, tuple) and any(map(_is_array, array)):
+    if isinstance(array, tuple) and any(map(is_array, array)):
         return _take_columns(array, dtype, argument)
     if isinstance(array, (list, tuple, range)) or is_number(array):
         return None
@@ -62,7 +62,7 @@ def _is_array_class(cls: type) -> bool:
     return not issubclass(cls, np.generic) and any(hasattr(cls, name) for name in _ARRAY_METHODS)
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     """Whether `value` is an array with rows: not a list, a number or an array of rank 0."""
     return _is_array_class(type(value)) and getattr(value, "ndim", 1) != 0
 
@@ -75,7 +75,7 @@ def _take_columns(
     home: Framework | None = None
     for at, column in enumerate(columns):
         label = f"{argument}[{at}]"
-        if not _is_array(column):
+        if not is_array(column):
             raise TypeError(
                 f"{label}: expected an array, since a tuple that holds arrays has one per column, "
                 f"got {type(column).__name__}; for rows pass a list"

@@ -20,10 +20,20 @@ def read_npy(file: IO[bytes], file_bytes: int, name: str) -> Any:
     Checks the header against `file_bytes` before it allocates. ValueError, TypeError or
     OverflowError says what is wrong.
     """
+    return _read(file, file_bytes, name, any_dtype=False)
+
+
+def read_any(file: IO[bytes], file_bytes: int, name: str) -> Any:
+    """`read_npy` for every dtype without Python objects, also for records."""
+    return _read(file, file_bytes, name, any_dtype=True)
+
+
+def _read(file: IO[bytes], file_bytes: int, name: str, any_dtype: bool) -> Any:
     shape, fortran, dtype = _read_header(file, name)
     if dtype.hasobject:
         raise ValueError(f"{name}: holds Python objects, which are never loaded")
-    name_of(dtype)
+    if not any_dtype:
+        name_of(dtype)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"{name}: negative shape {shape}")
     size = math.prod(shape) * dtype.itemsize

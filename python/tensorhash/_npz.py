@@ -10,6 +10,7 @@ import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def save(table: _core.HashMap, path: str) -> None:
 
 
 # The exceptions that zipfile and NumPy raise on damaged files.
-_DAMAGE = (
+DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -80,13 +81,12 @@ def load(path: str, max_bytes: int | None) -> _core.HashMap:
         limit = Limit(path, size_of(file), max_bytes)
         try:
             with zipfile.ZipFile(file) as archive:
-                _require_all_entries(file, archive)
-                members = _members(archive)
-                limit.require(sum(entry.file_size for entry in members.values()), "its arrays")
-                arrays = {name: _read_array(archive, members[name], name) for name in members}
+                entries = members(file, archive, _is_ours)
+                limit.require(sum(entry.file_size for entry in entries.values()), "its arrays")
+                arrays = {name: _read_array(archive, entries[name], name) for name in entries}
         except TooLarge:
             raise
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise ValueError(f"{path}: not a readable .npz file: {error}") from error
     try:
         return _table_of(arrays, limit)
@@ -105,20 +105,23 @@ def _require_all_entries(file: IO[bytes], archive: zipfile.ZipFile) -> None:
         raise ValueError(f"its directory lists {listed} of {recorded} entries")
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The archive's entries that hold arrays of a table, by name."""
-    members: dict[str, zipfile.ZipInfo] = {}
+def members(
+    file: IO[bytes], archive: zipfile.ZipFile, is_wanted: Callable[[str], bool]
+) -> dict[str, zipfile.ZipInfo]:
+    """The archive's entries that hold the wanted arrays, by name. Unpacks nothing."""
+    _require_all_entries(file, archive)
+    found: dict[str, zipfile.ZipInfo] = {}
     for entry in archive.infolist():
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"{entry.filename}: expected an entry that is stored or deflated")
         # open() checks the name in the directory against the copy next to the data.
         archive.open(entry).close()
         name, suffix = os.path.splitext(entry.filename)
-        if suffix == ".npy" and _is_ours(name):
-            if name in members:
+        if suffix == ".npy" and is_wanted(name):
+            if name in found:
                 raise ValueError(f"{name}: expected one such array, got two")
-            members[name] = entry
-    return members
+            found[name] = entry
+    return found
 
 
 def _is_ours(name: str) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _SCORES: Element = ("int64", ())
+_Rows = tuple[_core.Tensor, list[_core.Tensor], _core.Tensor]  # keys, values, scores
+_Result = tuple[_core.Tensor, _core.Tensor, _Rows]  # indices, mask, evicted
 
 
 class Evicted(NamedTuple):
@@ -105,7 +107,7 @@ class BoundedHashMap(MapTable[ArrayT]):
         row added its key; the evicted entries). Pass `scores`, int64 [N], if and only if the table
         evicts by score.
         """
-        return self._join(keys, values, list_values, ["first"], scores)
+        return self._add(self._table.insert, keys, values, list_values, scores)
 
     def insert_or_assign(
         self,
@@ -116,7 +118,7 @@ class BoundedHashMap(MapTable[ArrayT]):
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
         """Adds new keys, overwrites others; the last of equal keys wins. Returns as `insert`."""
-        return self._join(keys, values, list_values, ["last"], scores)
+        return self._add(self._table.insert_or_assign, keys, values, list_values, scores)
 
     def accumulate(
         self,
@@ -128,7 +130,11 @@ class BoundedHashMap(MapTable[ArrayT]):
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
         """Combines each row with the stored values, as HashMap.accumulate. Returns as `insert`."""
-        return self._join(keys, values, list_values, words(reduce), scores)
+        how = words(reduce)
+        return self._add(
+            lambda rows, columns, scores: self._table.accumulate(rows, columns, how, scores),
+            *(keys, values, list_values, scores),
+        )
 
     def activate(
         self, keys: ArrayLike, *, scores: ArrayLike = None
@@ -159,22 +165,19 @@ class BoundedHashMap(MapTable[ArrayT]):
             values = self._table.get(rows, defaults)
         return one_or_tuple(values, give)
 
-    def _join(
-        self, keys: Any, values: Any, list_values: Any, reduce: list[str], scores: Any
+    def _add(
+        self, verb: Callable[..., _Result], keys: Any, values: Any, list_values: Any, scores: Any
     ) -> tuple[ArrayT, ArrayT, Evicted]:
         rows, give = self._take(keys, self._key, "keys")
         columns = self._take_values(values, list_values, rows)
-        result = self._table.accumulate(rows, columns, reduce, self._take_scores(scores))
-        return self._give_result(result, give)
+        return self._give_result(verb(rows, columns, self._take_scores(scores)), give)
 
     def _take_scores(self, scores: Any) -> Any:
         return None if scores is None else self._take(scores, _SCORES, "scores")[0]
 
     def _give_result(
         self,
-        result: tuple[
-            _core.Tensor, _core.Tensor, tuple[_core.Tensor, list[_core.Tensor], _core.Tensor]
-        ],
+        result: _Result,
         give: Callable[[_core.Tensor], Any],
     ) -> tuple[ArrayT, ArrayT, Evicted]:
         indices, mask, (keys, values, scores) = result

@@ -87,7 +87,7 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
     ) -> ArrayT:
         """Overwrites the values of existing keys; of equal keys the last row wins.
 
-        Returns bool [N]: which keys were there. Rows with other keys change nothing.
+        Returns bool [N]: which keys were in the table. Rows with other keys change nothing.
         """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.assign(rows, self._take_values(values, list_values, rows)))

@@ -52,8 +52,7 @@ BoundedHead read_head(unsigned char const*& bytes, std::size_t& count) {
     }
     std::memcpy(&head, bytes, sizeof(head));
     if (head.version != kVersion) {
-        fail("it has version " + std::to_string(head.version) + ", this library reads version " +
-             std::to_string(kVersion));
+        fail(wrong_version(head.version, kVersion));
     }
     if (head.checksum != checksum_of(head) ||
         head.eviction > static_cast<std::uint32_t>(Eviction::Score)) {

@@ -107,8 +107,7 @@ void check_envelope(unsigned char const* bytes, std::size_t count) {
     std::uint32_t version;
     std::memcpy(&version, bytes + sizeof(kTableMagic), sizeof(version));
     if (version != kVersion) {
-        fail("it has version " + std::to_string(version) + ", this library reads version " +
-             std::to_string(kVersion));
+        fail(wrong_version(version, kVersion));
     }
     std::uint64_t stored;
     std::memcpy(&stored, bytes + count - sizeof(stored), sizeof(stored));

@@ -1,8 +1,11 @@
-// The first bytes of our files. Each kind of table recognises its own files and names the others.
+// The first bytes of our files, and their versions. Each kind of table recognises its own files and
+// names the others.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace tensorhash::io {
 
@@ -13,6 +16,12 @@ inline constexpr char kShardedMagic[8] = {'T', 'H', 'S', 'H', 'R', 'D', '\n', '\
 
 inline bool begins_with(unsigned char const* bytes, std::size_t count, char const (&magic)[8]) {
     return count >= sizeof(magic) && std::memcmp(bytes, magic, sizeof(magic)) == 0;
+}
+
+/// What is wrong with a file of another version, for a message.
+inline std::string wrong_version(std::uint64_t got, std::uint64_t expected) {
+    return "it has version " + std::to_string(got) + ", this library reads version " +
+           std::to_string(expected);
 }
 
 }  // namespace tensorhash::io

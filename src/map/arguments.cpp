@@ -66,6 +66,16 @@ CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::stri
     return {with_true_bools(tensor.contiguous()), static_cast<std::size_t>(rows)};
 }
 
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
+                         std::size_t rows) {
+    CheckedBatch batch = check_batch(tensor, element, argument);
+    if (batch.rows != rows) {
+        throw ValueError(text(argument) + ": expected " + std::to_string(rows) +
+                         " rows, as many as keys, got " + std::to_string(batch.rows));
+    }
+    return batch;
+}
+
 std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
                                        std::vector<Element> const& elements, std::size_t rows) {
     if (values.size() != elements.size()) {
@@ -76,11 +86,7 @@ std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
     for (std::size_t i = 0; i < values.size(); ++i) {
         std::string const argument =
             values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
-        batches.push_back(check_batch(values[i], elements[i], argument));
-        if (batches.back().rows != rows) {
-            throw ValueError(argument + ": expected " + std::to_string(rows) +
-                             " rows, as many as keys, got " + std::to_string(batches.back().rows));
-        }
+        batches.push_back(check_batch(values[i], elements[i], argument, rows));
     }
     return batches;
 }
@@ -162,12 +168,18 @@ void check_elements(Element const& key, std::vector<Element> const& values) {
     }
 }
 
-std::uint64_t check_capacity(Capacity capacity, std::string_view argument) {
-    if (capacity.rows < 0 || capacity.rows > static_cast<std::int64_t>(kMaxEntries)) {
-        throw ValueError(text(argument) + ": expected 0 to " + std::to_string(kMaxEntries) +
-                         " entries, got " + std::to_string(capacity.rows));
+std::uint64_t check_capacity(Capacity capacity, std::string_view argument, std::size_t tables,
+                             std::size_t least_per_table) {
+    std::uint64_t const least = tables * least_per_table;
+    std::uint64_t const most = tables * kMaxEntries;
+    auto const rows = static_cast<std::uint64_t>(capacity.rows);
+    if (capacity.rows < 0 || rows < least || rows > most) {
+        throw ValueError(text(argument) + ": expected " + std::to_string(least) + " to " +
+                         std::to_string(most) + " entries" +
+                         (least > 1 ? ", at least one per shard" : "") + ", got " +
+                         std::to_string(capacity.rows));
     }
-    return static_cast<std::uint64_t>(capacity.rows);
+    return rows;
 }
 
 void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns) {
@@ -203,12 +215,7 @@ std::optional<CheckedBatch> check_scores(Tensor const& scores, Eviction eviction
     if (!given) {
         return std::nullopt;
     }
-    CheckedBatch batch = check_batch(scores, {Dtype::Int64, {}}, "scores");
-    if (batch.rows != rows) {
-        throw ValueError("scores: expected " + std::to_string(rows) +
-                         " rows, as many as keys, got " + std::to_string(batch.rows));
-    }
-    return batch;
+    return check_batch(scores, {Dtype::Int64, {}}, "scores", rows);
 }
 
 std::vector<Element> elements_of(std::vector<Tensor> const& values) {

@@ -23,6 +23,9 @@ struct CheckedBatch {
 
 /// Checks an array [N, ...] with as many elements per row as `element`, in any shape and strides.
 CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
+/// The same for an array with `rows` rows, as many as the keys of the call.
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
+                         std::size_t rows);
 
 /// Checks one batch per column, each with `rows` rows.
 std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
@@ -57,8 +60,10 @@ void check_value_element(Element const& element, std::size_t column);
 /// The same for all of a table's elements.
 void check_elements(Element const& key, std::vector<Element> const& values);
 
-/// Throws ValueError unless the capacity is 0 .. kMaxEntries.
-std::uint64_t check_capacity(Capacity capacity, std::string_view argument);
+/// Throws ValueError unless `tables` tables can share the capacity, with at least `least_per_table`
+/// and at most kMaxEntries entries each.
+std::uint64_t check_capacity(Capacity capacity, std::string_view argument, std::size_t tables = 1,
+                             std::size_t least_per_table = 0);
 
 /// Throws ValueError unless there is one valid reduce for all columns or one per column.
 void check_reduce(std::vector<Reduce> const& reduce, std::size_t columns);

@@ -24,6 +24,8 @@ struct BoundedHashMap::Impl {
     mutable runtime::ReadWriteLock lock;
 
     table::BoundedState state() noexcept { return {table, ledger}; }
+    Admitted insert(map::KeysAndValues batch, std::vector<Reduce> const& reduce,
+                    Tensor const& scores);
 };
 
 }  // namespace tensorhash

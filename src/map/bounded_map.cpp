@@ -27,12 +27,8 @@ BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<E
                                std::optional<std::uint64_t> seed) {
     require_usable(device, "device");
     map::check_elements(key, values);
-    std::int64_t const rows = max_capacity.rows;
-    if (rows < 1 || rows > static_cast<std::int64_t>(table::kMaxEntries)) {
-        throw ValueError("max_capacity: expected 1 to " + std::to_string(table::kMaxEntries) +
-                         " entries, got " + std::to_string(rows));
-    }
-    Table made(key, with_hidden(values), static_cast<std::uint64_t>(rows), seed);
+    std::uint64_t const rows = map::check_capacity(max_capacity, "max_capacity", 1, 1);
+    Table made(key, with_hidden(values), rows, seed);
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(made),
                                    table::Ledger(eviction));
 }
@@ -44,48 +40,53 @@ BoundedHashMap::~BoundedHashMap() = default;
 
 Admitted BoundedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values,
                                 Tensor const& scores) {
-    return accumulate(keys, values, {Reduce::First}, scores);
+    return impl_->insert(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                         {Reduce::First}, scores);
 }
 
 Admitted BoundedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values,
                                           Tensor const& scores) {
-    return accumulate(keys, values, {Reduce::Last}, scores);
-}
-
-Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
-    return accumulate(batch.tensor, map::zero_rows(impl_->values, batch.rows), {Reduce::First},
-                      scores);
+    return impl_->insert(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                         {Reduce::Last}, scores);
 }
 
 Admitted BoundedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                     std::vector<Reduce> const& reduce, Tensor const& scores) {
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    std::size_t const rows = batch.keys.rows;
     map::check_reduce(reduce, impl_->values.size());
+    return impl_->insert(std::move(batch), reduce, scores);
+}
+
+Admitted BoundedHashMap::activate(Tensor const& keys, Tensor const& scores) {
+    return impl_->insert(map::check_keys_and_zeros(keys, impl_->key, impl_->values),
+                         {Reduce::First}, scores);
+}
+
+/// The verbs that add keys. They differ in what they do with keys that are present: `reduce`.
+Admitted BoundedHashMap::Impl::insert(map::KeysAndValues batch, std::vector<Reduce> const& reduce,
+                                      Tensor const& scores) {
+    std::size_t const rows = batch.keys.rows;
     std::optional<CheckedBatch> const given =
-        map::check_scores(scores, impl_->ledger.eviction, rows, true);
-    std::vector<Element> const elements = with_hidden(impl_->values);
-    std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
+        map::check_scores(scores, ledger.eviction, rows, true);
+    std::vector<Element> const elements = with_hidden(values);
+    std::vector<Reduce> const reduces = with_hidden(reduce, values.size());
     Located located = map::make_located(rows);
-    Writing const guard(impl_->lock);
-    std::vector<table::Bytes> columns = map::detach_from(impl_->table, batch);
-    table::UsedRows const used(impl_->ledger, rows, given ? given->data() : nullptr);
+    Writing const guard(lock);
+    std::vector<table::Bytes> columns = map::detach_from(table, batch);
+    table::UsedRows const used(ledger, rows, given ? given->data() : nullptr);
     columns.push_back(used.scores());
     columns.push_back(used.uses());
-    table::Candidates const candidates{impl_->key, elements, batch.keys.data(), rows, columns,
-                                       reduces,    used};
+    table::BoundedBatch const all{key, elements, batch.keys.data(), rows, columns, reduces, used};
     Admitted out{located.indices, located.mask, {}};
-    table::Admission admission = prepare_admit(impl_->state(), candidates, answers(located));
+    table::BoundedInsertion insertion = prepare_insert(state(), all, answers(located));
     try {
-        out.evicted = table::make_evicted(impl_->key, elements, admission.leaving());
+        out.evicted = table::make_evicted(key, elements, insertion.leaving());
     } catch (...) {
-        table::cancel_admit(impl_->state(), admission);
+        cancel(state(), insertion);
         throw;
     }
-    table::finish_admit(impl_->state(), candidates, std::move(admission), answers(located),
-                        out.evicted);
-    impl_->ledger.end_batch(rows);
+    finish_insert(state(), all, std::move(insertion), answers(located), out.evicted);
+    ledger.end_batch(rows);
     return out;
 }
 

@@ -15,11 +15,7 @@ namespace {
 /// int32 [rows], a copy: the caller's array may change after the check.
 Tensor check_places(Tensor const& buf_indices, std::size_t rows) {
     CheckedBatch const places =
-        map::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices");
-    if (places.rows != rows) {
-        throw ValueError("buf_indices: expected " + std::to_string(rows) +
-                         " rows, as many as keys, got " + std::to_string(places.rows));
-    }
+        map::check_batch(buf_indices, Element{Dtype::Int32, {}}, "buf_indices", rows);
     return places.tensor.clone().reshape(with_rows(places.rows, {}));
 }
 

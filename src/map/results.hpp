@@ -25,20 +25,25 @@ using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 inline KeyRows key_rows(CheckedBatch const& keys) { return {keys.data(), keys.rows}; }
 
-/// One tensor per column: rows of zeros, or uninitialized rows.
-inline std::vector<Tensor> zero_rows(std::vector<Element> const& elements, std::size_t rows) {
-    std::vector<Tensor> zeros;
-    for (Element const& element : elements) {
-        zeros.push_back(Tensor::zeros(with_rows(rows, element.shape), element.dtype));
-    }
-    return zeros;
-}
+/// One tensor of uninitialized rows per column.
 inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows) {
     std::vector<Tensor> made;
     for (Element const& element : elements) {
         made.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype));
     }
     return made;
+}
+
+/// The checked keys, each with a row of zeros per column.
+inline KeysAndValues check_keys_and_zeros(Tensor const& keys, Element const& key,
+                                          std::vector<Element> const& elements) {
+    KeysAndValues batch{check_batch(keys, key, "keys"), {}};
+    std::size_t const rows = batch.keys.rows;
+    for (Element const& element : elements) {
+        batch.values.push_back(
+            {Tensor::zeros(with_rows(rows, element.shape), element.dtype), rows});
+    }
+    return batch;
 }
 
 inline Located make_located(std::size_t rows) {

@@ -9,11 +9,7 @@
 namespace tensorhash::map {
 
 CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows) {
-    CheckedBatch batch = check_batch(gradients, element, "gradients");
-    if (batch.rows != rows) {
-        throw ValueError("gradients: expected " + std::to_string(rows) +
-                         " rows, as many as keys, got " + std::to_string(batch.rows));
-    }
+    CheckedBatch batch = check_batch(gradients, element, "gradients", rows);
     if (reinterpret_cast<std::uintptr_t>(batch.data()) % byte_size(element.dtype) != 0) {
         batch.tensor = batch.tensor.clone();
     }

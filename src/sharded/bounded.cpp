@@ -16,7 +16,7 @@ using map::Writing;
 using sharded::Grouped;
 using sharded::GroupedColumn;
 using sharded::RowOrder;
-using table::Admission;
+using table::BoundedInsertion;
 
 namespace {
 
@@ -30,14 +30,14 @@ std::uint64_t share(std::uint64_t capacity, std::size_t shards, std::size_t i) {
 class EvictedPlaces {
 public:
     EvictedPlaces(Routed const& routed, RowOrder const& order,
-                  std::vector<std::optional<Admission>> const& admissions)
-        : places_(admissions.size()) {
+                  std::vector<std::optional<BoundedInsertion>> const& insertions)
+        : places_(insertions.size()) {
         // For each of the caller's rows: which of its shard's evictions it causes.
         std::vector<std::uint32_t> eviction(routed.rows(), table::kNoEviction);
         std::vector<std::uint32_t> shard_of(routed.rows());
-        for (std::size_t shard = 0; shard < admissions.size(); ++shard) {
-            places_[shard].resize(admissions[shard]->leaving());
-            auto const& plan = admissions[shard]->plan;
+        for (std::size_t shard = 0; shard < insertions.size(); ++shard) {
+            places_[shard].resize(insertions[shard]->leaving());
+            auto const& plan = insertions[shard]->plan;
             std::uint32_t const* const rows = order.of(shard);
             for (std::size_t i = 0; plan && i < routed.rows(shard); ++i) {
                 std::size_t const row = rows == nullptr ? i : rows[i];
@@ -67,19 +67,12 @@ ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> va
     sharded::check_devices(devices);
     sharded::check_elements(key, values, policy, devices.size());
     std::size_t const shards = devices.size();
-    std::int64_t const most = static_cast<std::int64_t>(table::kMaxEntries * shards);
-    std::int64_t const rows = bound.max_capacity.rows;
-    if (rows < static_cast<std::int64_t>(shards) || rows > most) {
-        throw ValueError("max_capacity: expected " + std::to_string(shards) + " to " +
-                         std::to_string(most) + " entries, at least one per shard, got " +
-                         std::to_string(rows));
-    }
+    std::uint64_t const rows = map::check_capacity(bound.max_capacity, "max_capacity", shards, 1);
     std::vector<Element> const columns = table::with_hidden(values);
     sharded::Tables tables;
     for (std::size_t i = 0; i < shards; ++i) {
         tables.push_back(std::make_unique<table::CpuTable>(
-            table::Table(key, columns, share(static_cast<std::uint64_t>(rows), shards, i),
-                         sharded::seed_of_shard(seed, i))));
+            table::Table(key, columns, share(rows, shards, i), sharded::seed_of_shard(seed, i))));
     }
     std::vector<table::Ledger> ledgers(shards, table::Ledger(bound.eviction));
     impl_ = std::make_unique<Impl>(std::move(key), std::move(values), std::move(devices),
@@ -89,8 +82,8 @@ ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> va
 void ShardedHashMap::Impl::require_unbounded(char const* verb) const {
     if (is_bounded()) {
         throw ValueError(std::string(verb) +
-                         ": not available on a bounded table; admit adds and overwrites keys and "
-                         "returns what it evicts");
+                         ": not available on a bounded table; the verbs that take scores (an empty "
+                         "Tensor if the table evicts by last use) return what they evict");
     }
 }
 
@@ -101,30 +94,56 @@ void ShardedHashMap::Impl::require_bounded(char const* verb) const {
     }
 }
 
-Admitted ShardedHashMap::admit(Tensor const& keys, std::vector<Tensor> const& values,
-                               std::vector<Reduce> const& reduce, Tensor const& scores) {
-    impl_->require_bounded("admit");
+Admitted ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values,
+                                Tensor const& scores) {
+    impl_->require_bounded("insert with scores");
+    return impl_->insert(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                         {Reduce::First}, scores);
+}
+
+Admitted ShardedHashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values,
+                                          Tensor const& scores) {
+    impl_->require_bounded("insert_or_assign with scores");
+    return impl_->insert(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+                         {Reduce::Last}, scores);
+}
+
+Admitted ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                                    std::vector<Reduce> const& reduce, Tensor const& scores) {
+    impl_->require_bounded("accumulate with scores");
     map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    std::size_t const count = batch.keys.rows;
     map::check_reduce(reduce, impl_->values.size());
-    std::vector<Reduce> const reduces = table::with_hidden(reduce, impl_->values.size());
+    return impl_->insert(std::move(batch), reduce, scores);
+}
+
+Admitted ShardedHashMap::activate(Tensor const& keys, Tensor const& scores) {
+    impl_->require_bounded("activate with scores");
+    return impl_->insert(map::check_keys_and_zeros(keys, impl_->key, impl_->values),
+                         {Reduce::First}, scores);
+}
+
+/// The verbs that add keys, as in BoundedHashMap::Impl::insert.
+Admitted ShardedHashMap::Impl::insert(map::KeysAndValues batch, std::vector<Reduce> const& reduce,
+                                      Tensor const& scores) {
+    std::size_t const count = batch.keys.rows;
+    std::vector<Reduce> const reduces = table::with_hidden(reduce, values.size());
     std::optional<CheckedBatch> const given =
-        map::check_scores(scores, impl_->ledgers[0].eviction, count, true);
-    batch.keys = impl_->own(std::move(batch.keys));
-    std::vector<Element> const elements = impl_->elements();
-    auto const routed = impl_->route(batch.keys);
+        map::check_scores(scores, ledgers[0].eviction, count, true);
+    batch.keys = own(std::move(batch.keys));
+    std::vector<Element> const columns = elements();
+    auto const routed = route(batch.keys);
     RowOrder const order(*routed);
     Grouped answers = Grouped::with_indices(*routed);
 
-    Writing guard(impl_->lock);
-    std::vector<table::Bytes> from = map::detach_from(*impl_, batch);
-    table::UsedRows const used(impl_->ledgers[0], count, given ? given->data() : nullptr);
+    Writing guard(lock);
+    std::vector<table::Bytes> from = map::detach_from(*this, batch);
+    table::UsedRows const used(ledgers[0], count, given ? given->data() : nullptr);
     from.push_back(used.scores());
     from.push_back(used.uses());
-    GroupedColumn const rows(*routed, batch.keys, impl_->key.bytes());
-    auto const part = [&](std::size_t shard) -> table::Candidates {
-        return {impl_->key,
-                elements,
+    GroupedColumn const rows(*routed, batch.keys, key.bytes());
+    auto const part = [&](std::size_t shard) -> table::BoundedBatch {
+        return {key,
+                columns,
                 rows.from(routed->begin(shard)),
                 routed->rows(shard),
                 from,
@@ -132,46 +151,41 @@ Admitted ShardedHashMap::admit(Tensor const& keys, std::vector<Tensor> const& va
                 used,
                 order.of(shard)};
     };
-    Evicted evicted = impl_->admit(*routed, order, elements, part, answers);
-    impl_->end_batch(count);
+    Evicted evicted = insert(*routed, order, columns, part, answers);
+    end_batch(count);
     guard.unlock();
     ShardedLocated located = answers.located();
     return {std::move(located.indices), std::move(located.mask), std::move(evicted)};
 }
 
-/// Admits part(shard) on every shard, or on none; returns the evicted entries.
-Evicted ShardedHashMap::Impl::admit(Routed const& routed, RowOrder const& order,
-                                    std::vector<Element> const& elements,
-                                    std::function<table::Candidates(std::size_t)> const& part,
-                                    Grouped& answers) {
-    std::vector<std::optional<Admission>> admissions(tables.size());
+/// Inserts part(shard) into every shard, or into none; returns the evicted entries.
+Evicted ShardedHashMap::Impl::insert(Routed const& routed, RowOrder const& order,
+                                     std::vector<Element> const& columns,
+                                     std::function<table::BoundedBatch(std::size_t)> const& part,
+                                     Grouped& answers) {
+    std::vector<std::optional<BoundedInsertion>> insertions(tables.size());
     std::optional<EvictedPlaces> evicted_places;
     Evicted evicted;
     try {
         each_shard([&](std::size_t shard) {
-            admissions[shard] =
-                table::prepare_admit(bounded(shard), part(shard), answers.of(shard));
+            insertions[shard] =
+                table::prepare_insert(bounded(shard), part(shard), answers.of(shard));
         });
-        evicted_places.emplace(routed, order, admissions);
-        evicted = table::make_evicted(key, elements, evicted_places->count());
+        evicted_places.emplace(routed, order, insertions);
+        evicted = table::make_evicted(key, columns, evicted_places->count());
     } catch (...) {
         for (std::size_t shard = 0; shard < tables.size(); ++shard) {
-            if (admissions[shard]) {
-                table::cancel_admit(bounded(shard), *admissions[shard]);
+            if (insertions[shard]) {
+                table::cancel(bounded(shard), *insertions[shard]);
             }
         }
         throw;
     }
     finish_shards([&](std::size_t shard) {
-        table::finish_admit(bounded(shard), part(shard), std::move(*admissions[shard]),
-                            answers.of(shard), evicted, evicted_places->places(shard));
+        table::finish_insert(bounded(shard), part(shard), std::move(*insertions[shard]),
+                             answers.of(shard), evicted, evicted_places->places(shard));
     });
     return evicted;
-}
-
-Admitted ShardedHashMap::admit(Tensor const& keys, Tensor const& scores) {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
-    return admit(batch.tensor, map::zero_rows(impl_->values, batch.rows), {Reduce::First}, scores);
 }
 
 std::vector<Tensor> ShardedHashMap::get_and_touch(Tensor const& keys,

@@ -103,8 +103,7 @@ Images read_images(unsigned char const* at, std::size_t count) {
     unsigned char const* const end = at + count;
     at += sizeof(io::kShardedMagic);
     if (std::uint64_t const version = read_number(at, end); version != kVersion) {
-        fail("it has version " + std::to_string(version) + ", this library reads version " +
-             std::to_string(kVersion));
+        fail(io::wrong_version(version, kVersion));
     }
     images.policy = read_name(at, end);
     std::uint64_t const shards = read_number(at, end);

@@ -159,10 +159,12 @@ struct ShardedHashMap::Impl {
     }
     void cancel(std::vector<std::unique_ptr<backend::Prepared>> prepared) noexcept;
 
-    Evicted admit(backend::Routed const& routed, sharded::RowOrder const& order,
-                  std::vector<Element> const& elements,
-                  std::function<table::Candidates(std::size_t)> const& part,
-                  sharded::Grouped& answers);
+    Admitted insert(map::KeysAndValues batch, std::vector<Reduce> const& reduce,
+                    Tensor const& scores);
+    Evicted insert(backend::Routed const& routed, sharded::RowOrder const& order,
+                   std::vector<Element> const& columns,
+                   std::function<table::BoundedBatch(std::size_t)> const& part,
+                   sharded::Grouped& answers);
     /// Finds the keys and calls `gather` with each shard's table and what to read from it, on
     /// several threads at once. Returns which rows were found: bool [N].
     template <class GatherShard>
@@ -185,6 +187,13 @@ struct ShardedHashMap::Impl {
     void require_found(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                        sharded::Grouped& answers) const;
     /// Makes the changes that change_of(keys, values, answers) returns for each shard's rows.
+    template <class ChangeOf>
+    ShardedLocated write(map::KeysAndValues batch, ChangeOf&& change_of) {
+        batch.keys = own(std::move(batch.keys));
+        auto const routed = route(batch.keys);
+        return write(*routed, std::move(batch), change_of);
+    }
+    /// The same for rows that were routed already.
     template <class ChangeOf>
     ShardedLocated write(backend::Routed const& routed, map::KeysAndValues batch,
                          ChangeOf&& change_of) {

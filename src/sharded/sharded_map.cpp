@@ -50,16 +50,12 @@ void sharded::check_devices(std::vector<Device> const& devices) {
 
 std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
                                          char const* argument) {
-    std::uint64_t const most = table::kMaxEntries * shards;
-    if (capacity.rows < 0 || static_cast<std::uint64_t>(capacity.rows) > most) {
-        throw ValueError(std::string(argument) + ": expected 0 to " + std::to_string(most) +
-                         " entries, got " + std::to_string(capacity.rows));
-    }
-    if (shards == 1 || capacity.rows == 0) {
-        return static_cast<std::uint64_t>(capacity.rows);
+    std::uint64_t const rows = map::check_capacity(capacity, argument, shards);
+    if (shards == 1 || rows == 0) {
+        return rows;
     }
     // Five standard deviations: if keys spread at random, one shard in millions gets more.
-    double const mean = static_cast<double>(capacity.rows) / static_cast<double>(shards);
+    double const mean = static_cast<double>(rows) / static_cast<double>(shards);
     return std::min(table::kMaxEntries,
                     static_cast<std::uint64_t>(std::ceil(mean + 5 * std::sqrt(mean))));
 }
@@ -178,10 +174,7 @@ ShardedHashMap ShardedHashMap::from_items(Tensor const& keys, std::vector<Tensor
 
 ShardedLocated ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert");
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    batch.keys = impl_->own(std::move(batch.keys));
-    auto const routed = impl_->route(batch.keys);
-    return impl_->write(*routed, std::move(batch),
+    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
                         [](KeyRows rows, ValueRows columns, Answers out) {
                             return backend::Insert{rows, columns, out};
                         });
@@ -190,10 +183,7 @@ ShardedLocated ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> co
 ShardedLocated ShardedHashMap::insert_or_assign(Tensor const& keys,
                                                 std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_or_assign");
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
-    batch.keys = impl_->own(std::move(batch.keys));
-    auto const routed = impl_->route(batch.keys);
-    return impl_->write(*routed, std::move(batch),
+    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
                         [](KeyRows rows, ValueRows columns, Answers out) {
                             return backend::InsertOrAssign{rows, columns, out};
                         });
@@ -204,21 +194,16 @@ ShardedLocated ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor
     impl_->require_unbounded("accumulate");
     KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
     map::check_reduce(reduce, impl_->values.size());
-    batch.keys = impl_->own(std::move(batch.keys));
-    auto const routed = impl_->route(batch.keys);
-    return impl_->write(*routed, std::move(batch),
-                        [&](KeyRows rows, ValueRows columns, Answers out) {
-                            return backend::Accumulate{rows, columns, reduce, out};
-                        });
+    return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
+        return backend::Accumulate{rows, columns, reduce, out};
+    });
 }
 
 ShardedLocated ShardedHashMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    CheckedBatch const batch = impl_->own(map::check_batch(keys, impl_->key, "keys"));
-    auto const routed = impl_->route(batch);
-    return impl_->write(*routed, {batch, {}}, [](KeyRows rows, ValueRows, Answers out) {
-        return backend::Activate{rows, out};
-    });
+    return impl_->write(
+        {map::check_batch(keys, impl_->key, "keys"), {}},
+        [](KeyRows rows, ValueRows, Answers out) { return backend::Activate{rows, out}; });
 }
 
 ShardedLocated ShardedHashMap::insert_into(std::size_t shard, Tensor const& keys,

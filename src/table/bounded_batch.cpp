@@ -1,4 +1,4 @@
-// Batches on a bounded table: a plain insert if everything fits, otherwise plan, then apply.
+// Insert into a bounded table: a plain insert if everything fits, otherwise plan, then apply.
 #include "table/bounded_batch.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ UsedRows::UsedRows(Ledger const& ledger, std::size_t rows, Bytes scores)
 namespace {
 
 /// The distinct keys of a batch that does not fit; nothing if there is room for all new keys.
-std::optional<Distinct> distinct_if_full(BoundedState const& state, Candidates const& batch,
+std::optional<Distinct> distinct_if_full(BoundedState const& state, BoundedBatch const& batch,
                                          Bytes keys, std::uint64_t room) {
     Distinct distinct;
     distinct.of_row.resize(batch.rows);
@@ -124,47 +124,49 @@ void replay(EvictionPlan const& plan, Column& column, Bytes from, std::uint32_t 
 }
 
 /// Plans a batch that evicts, from its distinct keys, and prepares the change of the table.
-void prepare_evicting(BoundedState const& state, Candidates const& batch, Admission& admission) {
+void prepare_evicting(BoundedState const& state, BoundedBatch const& batch,
+                      BoundedInsertion& insertion) {
     Ledger& ledger = state.ledger;
     ledger.visits.resize(state.table.capacity());
-    admission.plan =
-        plan_batch({batch.rows, admission.distinct.of_row.data(), batch.used.score_values(),
+    insertion.plan =
+        plan_batch({batch.rows, insertion.distinct.of_row.data(), batch.used.score_values(),
                     ledger.uses, batch.order},
                    {state.table, state.scores(), state.last_uses(), ledger.victims, ledger.visits},
-                   admission.distinct.where);
-    EvictionPlan const& plan = *admission.plan;
+                   insertion.distinct.where);
+    EvictionPlan const& plan = *insertion.plan;
     for (std::size_t i = 0; i < batch.elements.size(); ++i) {
-        admission.joins.emplace_back(batch.elements[i], batch.reduce[i]);
+        insertion.joins.emplace_back(batch.elements[i], batch.reduce[i]);
     }
     std::size_t const key_bytes = state.table.keys().row_bytes;
-    admission.arriving = runtime::Block(plan.arriving.size() * key_bytes);
-    gather_rows(admission.arriving.data(), admission.keys.data(), key_bytes, plan.arriving.data(),
+    insertion.arriving = runtime::Block(plan.arriving.size() * key_bytes);
+    gather_rows(insertion.arriving.data(), insertion.keys.data(), key_bytes, plan.arriving.data(),
                 plan.arriving.size());
-    admission.replacing =
-        state.table.prepare_replace(plan.replaced, admission.arriving.data(), plan.arriving.size());
+    insertion.replacing =
+        state.table.prepare_replace(plan.replaced, insertion.arriving.data(), plan.arriving.size());
 }
 
-void finish_evicting(BoundedState const& state, Candidates const& batch, Admission& admission,
-                     Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
-    EvictionPlan const& plan = *admission.plan;
+void finish_evicting(BoundedState const& state, BoundedBatch const& batch,
+                     BoundedInsertion& insertion, Answers out, Evicted& evicted,
+                     std::uint32_t const* place) noexcept {
+    EvictionPlan const& plan = *insertion.plan;
     auto const leaving = [&](Tensor* rows, std::size_t bytes) {
         return LeavingRows{rows == nullptr ? nullptr : static_cast<unsigned char*>(rows->data()),
                            bytes, place};
     };
     copy_leaving_keys(leaving(&evicted.keys, state.table.keys().row_bytes), plan, state.table,
-                      admission.keys.data());
-    state.table.finish_replace(std::move(admission.replacing));
+                      insertion.keys.data());
+    state.table.finish_replace(std::move(insertion.replacing));
     std::size_t const columns = batch.elements.size() - 2;
     for (std::size_t i = 0; i < batch.elements.size(); ++i) {
         Column& column = state.table.raw_values()[i];
         Tensor* const gone = i < columns    ? &evicted.values[i]
                              : i == columns ? &evicted.scores
                                             : nullptr;
-        replay(plan, column, batch.values[i], batch.order, admission.joins[i],
+        replay(plan, column, batch.values[i], batch.order, insertion.joins[i],
                leaving(gone, column.row_bytes));
     }
     for (std::size_t row = 0; row < batch.rows; ++row) {
-        out.indices[row] = admission.distinct.where[admission.distinct.of_row[row]];
+        out.indices[row] = insertion.distinct.where[insertion.distinct.of_row[row]];
         out.mask[row] = plan.added[row];
     }
 }
@@ -181,49 +183,50 @@ Evicted make_evicted(Element const& key, std::vector<Element> const& elements, s
     return out;
 }
 
-Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out) {
-    Admission admission;
+BoundedInsertion prepare_insert(BoundedState const& state, BoundedBatch const& batch, Answers out) {
+    BoundedInsertion insertion;
     std::uint64_t const room = state.table.capacity() - state.table.size();
     if (batch.rows <= room) {
-        admission.insertion = state.table.prepare_insert(batch.keys, batch.rows, out);
-        return admission;
+        insertion.fitting = state.table.prepare_insert(batch.keys, batch.rows, out);
+        return insertion;
     }
     // A copy: plan and insert must see the same keys even if the caller's array changes.
-    admission.keys = runtime::Block(batch.rows * state.table.keys().row_bytes);
-    state.table.copy_keys(admission.keys.data(), batch.keys, batch.rows);
-    std::optional<Distinct> distinct = distinct_if_full(state, batch, admission.keys.data(), room);
+    insertion.keys = runtime::Block(batch.rows * state.table.keys().row_bytes);
+    state.table.copy_keys(insertion.keys.data(), batch.keys, batch.rows);
+    std::optional<Distinct> distinct = distinct_if_full(state, batch, insertion.keys.data(), room);
     if (!distinct) {
-        admission.insertion =
-            state.table.prepare_insert(admission.keys.data(), batch.rows, out, KeySource::Private);
-        return admission;
+        insertion.fitting =
+            state.table.prepare_insert(insertion.keys.data(), batch.rows, out, KeySource::Private);
+        return insertion;
     }
-    admission.distinct = std::move(*distinct);
+    insertion.distinct = std::move(*distinct);
     try {
-        prepare_evicting(state, batch, admission);
+        prepare_evicting(state, batch, insertion);
     } catch (...) {
         state.ledger.victims.forget();  // planning removed some
         throw;
     }
-    return admission;
+    return insertion;
 }
 
-void cancel_admit(BoundedState const& state, Admission& admission) noexcept {
-    if (admission.insertion) {
-        state.table.cancel(*admission.insertion);
+void cancel(BoundedState const& state, BoundedInsertion& insertion) noexcept {
+    if (insertion.fitting) {
+        state.table.cancel(*insertion.fitting);
     } else {
-        state.table.cancel(admission.replacing);
+        state.table.cancel(insertion.replacing);
         state.ledger.victims.forget();
     }
 }
 
-void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,
-                  Answers out, Evicted& evicted, std::uint32_t const* place) noexcept {
-    if (admission.insertion) {
-        state.table.finish_accumulate(std::move(*admission.insertion), {batch.values, batch.order},
+void finish_insert(BoundedState const& state, BoundedBatch const& batch,
+                   BoundedInsertion&& insertion, Answers out, Evicted& evicted,
+                   std::uint32_t const* place) noexcept {
+    if (insertion.fitting) {
+        state.table.finish_accumulate(std::move(*insertion.fitting), {batch.values, batch.order},
                                       batch.reduce);
         state.ledger.victims.changed(batch.used.lowest_score());
     } else {
-        finish_evicting(state, batch, admission, out, evicted, place);
+        finish_evicting(state, batch, insertion, out, evicted, place);
     }
 }
 

@@ -76,8 +76,9 @@ private:
     std::int64_t lowest_;
 };
 
-/// Rows to admit. `values`, `elements` and `reduce` cover all columns, including the hidden ones.
-struct Candidates {
+/// A batch to insert. `values`, `elements` and `reduce` cover all columns, including the hidden
+/// ones.
+struct BoundedBatch {
     Element const& key;
     std::vector<Element> const& elements;
     Bytes keys;
@@ -95,13 +96,13 @@ struct Distinct {
     std::vector<std::uint32_t> where;   // [distinct]: its buffer index in the table
 };
 
-/// A prepared batch: planned, with all its memory, but not yet applied.
-struct Admission {
+/// A prepared insert: planned, with all its memory, but no key is added or evicted yet.
+struct BoundedInsertion {
     std::size_t leaving() const noexcept { return plan ? plan->leaving.size() : 0; }
 
-    runtime::Block keys;                 // a copy of the batch's, if they are read more than once
-    std::optional<Insertion> insertion;  // if everything fits
-    std::optional<EvictionPlan> plan;    // if not; the members below belong to it
+    runtime::Block keys;               // a copy of the batch's, if they are read more than once
+    std::optional<Insertion> fitting;  // if everything fits
+    std::optional<EvictionPlan> plan;  // if not; the members below belong to it
     Distinct distinct;
     std::vector<Join> joins;
     runtime::Block arriving;
@@ -111,13 +112,14 @@ struct Admission {
 /// Uninitialised results for `rows` evicted entries.
 Evicted make_evicted(Element const& key, std::vector<Element> const& elements, std::size_t rows);
 
-/// In two steps like Table's changes, for a caller that changes several tables or none. A prepare
+/// Insert in two steps like Table's, for a caller that changes several tables or none. A prepare
 /// that throws changes nothing. finish cannot fail; it writes the i-th evicted entry to row
 /// place[i] of `evicted` (null: row i). The caller then calls Ledger::end_batch().
-Admission prepare_admit(BoundedState const& state, Candidates const& batch, Answers out);
-void cancel_admit(BoundedState const& state, Admission& admission) noexcept;
-void finish_admit(BoundedState const& state, Candidates const& batch, Admission&& admission,
-                  Answers out, Evicted& evicted, std::uint32_t const* place = nullptr) noexcept;
+BoundedInsertion prepare_insert(BoundedState const& state, BoundedBatch const& batch, Answers out);
+void cancel(BoundedState const& state, BoundedInsertion& insertion) noexcept;
+void finish_insert(BoundedState const& state, BoundedBatch const& batch,
+                   BoundedInsertion&& insertion, Answers out, Evicted& evicted,
+                   std::uint32_t const* place = nullptr) noexcept;
 
 /// Marks the entries at `buf_indices` as used (-1: none). Sets their scores if the table evicts by
 /// use or if the caller gave scores.

@@ -9,8 +9,6 @@
 namespace tensorhash::table {
 namespace {
 
-constexpr Reduce kLast = Reduce::Last;
-
 /// A change and the result of its first step.
 struct CpuPrepared final : backend::Prepared {
     using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted, Shrinkage>;
@@ -62,7 +60,7 @@ struct Finish {
     }
     void operator()(backend::Activate const&) const { table.finish_activate(insertion()); }
     void operator()(backend::InsertOrAssign const& batch) const {
-        table.finish_accumulate(insertion(), batch.values, {&kLast, 1});
+        table.finish_insert_or_assign(insertion(), batch.values);
     }
     void operator()(backend::Accumulate const& batch) const {
         table.finish_accumulate(insertion(), batch.values, batch.reduce);
@@ -99,8 +97,8 @@ void CpuTable::activate(backend::Activate const& batch) {
 }
 
 void CpuTable::insert_or_assign(backend::InsertOrAssign const& batch) {
-    table_.accumulate(batch.keys.data, batch.keys.rows, batch.values, {&kLast, 1}, batch.out,
-                      batch.keys.source);
+    table_.insert_or_assign(batch.keys.data, batch.keys.rows, batch.values, batch.out,
+                            batch.keys.source);
 }
 
 void CpuTable::accumulate(backend::Accumulate const& batch) {

@@ -1,10 +1,13 @@
 // The counting sort by shard, and the way back to the caller's order.
 #include "table/route.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "cpu/shard_hash.hpp"
+#include "runtime/scan.hpp"
 #include "table/rows.hpp"
 
 namespace tensorhash::table {
@@ -19,7 +22,8 @@ void CpuRouted::for_rows(Body&& body) const {
             return;
         }
         auto const* const shard_of_row = static_cast<std::int32_t const*>(shard_.data());
-        Places next = places_[chunk];
+        Places next;
+        std::copy_n(places_.data() + chunk * shards(), shards(), next.data());
         for (std::size_t row = begin; row < end; ++row) {
             auto const shard = static_cast<std::size_t>(shard_of_row[row]);
             body(row, shard, std::size_t{next[shard]++});
@@ -27,33 +31,28 @@ void CpuRouted::for_rows(Body&& body) const {
     });
 }
 
-template <class Fill>
-void CpuRouted::count(Fill&& fill) {
+template <class FillShards>
+void CpuRouted::count(FillShards&& fill_shards) {
     auto const* const shard = static_cast<std::int32_t const*>(shard_.data());
     runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        fill(begin, end);
+        fill_shards(begin, end);
         Places counts{};  // local, since neighbouring chunks' counts share cache lines
         for (std::size_t row = begin; row < end; ++row) {
             ++counts[static_cast<std::size_t>(shard[row])];
         }
-        places_[chunk] = counts;
+        std::copy_n(counts.data(), shards(), places_.data() + chunk * shards());
     });
-    std::size_t at = 0;
-    for (std::size_t s = 0; s < shards(); ++s) {
-        begins_[s] = at;
-        for (Places& places : places_) {
-            std::uint32_t const rows_here = places[s];
-            places[s] = static_cast<std::uint32_t>(at);
-            at += rows_here;
-        }
+    runtime::scan_groups(std::span(places_), shards());
+    if (!places_.empty()) {
+        std::copy_n(places_.data(), shards(), begins_.data());
     }
-    begins_[shards()] = at;
+    begins_[shards()] = static_cast<std::size_t>(shard_.size());
 }
 
 CpuRouted::CpuRouted(Tensor shard_of_row, std::size_t shards)
     : Routed(std::vector<std::size_t>(shards + 1, 0)),
       chunks_(runtime::cut(static_cast<std::size_t>(shard_of_row.size()), runtime::kGrain)),
-      shard_(std::move(shard_of_row)), places_(chunks_.count) {
+      shard_(std::move(shard_of_row)), places_(chunks_.count * shards) {
     count([](std::size_t, std::size_t) {});
 }
 
@@ -63,7 +62,7 @@ CpuRouted::CpuRouted(backend::KeyRows keys, Element const& element, std::size_t 
     : Routed(std::vector<std::size_t>(shards + 1, 0)),
       chunks_(runtime::cut(keys.rows, runtime::kGrain)),
       shard_(Tensor::empty({static_cast<std::int64_t>(keys.rows)}, Dtype::Int32)),
-      places_(chunks_.count) {
+      places_(chunks_.count * shards) {
     auto* const shard = static_cast<std::int32_t*>(shard_.data());
     count([&](std::size_t begin, std::size_t end) {
         cpu::hash_shards(keys.data, element, static_cast<int>(shards), begin, end, shard);

@@ -36,14 +36,15 @@ private:
     /// the same cache line.
     template <class Body>
     void for_rows(Body&& body) const;
-    /// Counts each chunk's rows by shard, then turns the counts into places. fill(begin, end) is
-    /// called first to write the shards of these rows.
-    template <class Fill>
-    void count(Fill&& fill);
+    /// Counts each chunk's rows by shard, then turns the counts into places. First calls
+    /// fill_shards(begin, end), which writes the shards of these rows.
+    template <class FillShards>
+    void count(FillShards&& fill_shards);
 
     runtime::Chunks chunks_;
-    Tensor shard_;                // int32 [rows]; undefined with one shard
-    std::vector<Places> places_;  // per chunk: the place of its first row of each shard
+    Tensor shard_;  // int32 [rows]; undefined with one shard
+    // [chunk * shards + shard]: the place of the chunk's first row of the shard.
+    std::vector<std::uint32_t> places_;
 };
 
 }  // namespace tensorhash::table

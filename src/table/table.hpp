@@ -152,6 +152,9 @@ public:
                 KeySource source = KeySource::Caller);
     /// Adds new keys; their values are zeros.
     void activate(Bytes keys, std::size_t rows, Answers out, KeySource source = KeySource::Caller);
+    /// Adds new keys and overwrites the values of the others; of equal keys the last row wins.
+    void insert_or_assign(Bytes keys, std::size_t rows, backend::ValueRows const& values,
+                          Answers out, KeySource source = KeySource::Caller);
     /// Adds new keys with their values and joins the other rows by `reduce`: one for all columns or
     /// one per column.
     void accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& values,
@@ -170,6 +173,7 @@ public:
     void cancel(Insertion& insertion) noexcept;
     void finish_insert(Insertion&& insertion, backend::ValueRows const& values) noexcept;
     void finish_activate(Insertion&& insertion) noexcept;
+    void finish_insert_or_assign(Insertion&& insertion, backend::ValueRows const& values) noexcept;
     void finish_accumulate(Insertion&& insertion, backend::ValueRows const& values,
                            std::span<Reduce const> reduce) noexcept;
     Erasing prepare_erase(std::size_t rows);

@@ -1,6 +1,7 @@
 // Joins rows with stored values, in row order.
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "runtime/parallel.hpp"
 #include "table/reduce.hpp"
@@ -12,7 +13,7 @@
 namespace tensorhash::table {
 namespace {
 
-/// Calls visit(row) for the rows whose mask is `wanted`, rows of one entry in row order. Prefetches
+/// Calls visit(row) for the rows with mask `wanted`, rows of one entry in row order. Prefetches
 /// the entries of `column`.
 template <class Visit>
 void visit_by_entry(Column const& column, std::size_t rows, Answers const& where,
@@ -31,7 +32,7 @@ void visit_by_entry(Column const& column, std::size_t rows, Answers const& where
         });
 }
 
-/// Joins the rows whose mask is `wanted` into the column.
+/// Joins the rows with mask `wanted` into the column.
 void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& where,
                unsigned char wanted, Join const& join, std::uint32_t const* order = nullptr) {
     visit_by_entry(column, rows, where, wanted, [&](std::size_t row) {
@@ -41,6 +42,17 @@ void join_rows(Column& column, Bytes from, std::size_t rows, Answers const& wher
 }
 
 }  // namespace
+
+void Table::insert_or_assign(Bytes keys, std::size_t rows, backend::ValueRows const& values,
+                             Answers out, KeySource source) {
+    finish_insert_or_assign(prepare_insert(keys, rows, out, source), values);
+}
+
+void Table::finish_insert_or_assign(Insertion&& insertion,
+                                    backend::ValueRows const& values) noexcept {
+    static constexpr Reduce kLast = Reduce::Last;
+    finish_accumulate(std::move(insertion), values, {&kLast, 1});
+}
 
 void Table::accumulate(Bytes keys, std::size_t rows, backend::ValueRows const& values,
                        std::span<Reduce const> reduce, Answers out, KeySource source) {

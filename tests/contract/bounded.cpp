@@ -1,5 +1,6 @@
 // Bounded tables against an oracle that takes one row after the other: which entry leaves, when,
 // and what the call reports.
+#include <algorithm>
 #include <cstdio>
 
 #include "support/bounded_oracle.hpp"

@@ -1,5 +1,7 @@
 // Contract rule 2: the mask says what happened to a row, the index says where its key lives. Both
 // are right for every row. Listings ascend by buffer index.
+#include <algorithm>
+
 #include "support/fixtures.hpp"
 
 namespace th_test {

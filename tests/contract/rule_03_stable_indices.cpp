@@ -1,5 +1,7 @@
 // Contract rule 3: growth, reserve and erasing other keys never move an entry; only compact() does.
 // Capacity counts distinct keys. Views taken before growth stay safe to use.
+#include <algorithm>
+
 #include "support/collisions.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"

@@ -1,5 +1,6 @@
 // Save and load: a native file restores indices, values and free stack exactly. A damaged,
 // truncated or foreign file is an error that says so. from_parts puts entries at given indices.
+#include <algorithm>
 #include <filesystem>
 
 #include "support/files.hpp"

@@ -1,4 +1,7 @@
-"""Every argument that takes an array, as a call with only that array, so that tests cover all."""
+"""Every argument that takes an array, as a call with only that array, so that tests cover all.
+
+`torch_calls` has over 50 lines, because it is one table.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

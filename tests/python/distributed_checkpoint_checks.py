@@ -1,4 +1,7 @@
-"""Checks of checkpoints, run by the ranks of test_distributed.py: none is lost or half loaded."""
+"""Checks of checkpoints, run by the ranks of test_distributed.py: none is lost or half loaded.
+
+One check has over 50 lines: it is a list of kinds of damage to one checkpoint.
+"""
 
 import pickle
 

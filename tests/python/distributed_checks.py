@@ -242,48 +242,66 @@ def check_empty_batches(group, folder):
 
 def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
     table = DistributedHashMap(group, 0, "int64", (), "int64", (2,))
-    rank = table.rank
-    keys = np.arange(50) * (rank + 1)
+    keys = np.arange(50) * (table.rank + 1)
+    values = np.zeros((50, 2), np.int64)
     table.insert(keys, np.stack([keys, keys], 1))
     before = [np.asarray(part).tobytes() for part in table.items()]
+    refuse_wrong_arguments_of_one_rank(group, table, keys, values)
+    refuse_calls_that_differ(group, table, keys, values)
+    refuse_if_one_rank_has_no_memory(table)
+    assert [np.asarray(part).tobytes() for part in table.items()] == before
+    table.validate()
+    assert table.find(keys)[1].all()
+
+
+def both(rank, good, wrong, kind, *parts):
+    """Rank 1 makes the wrong call and gets its error; the others get one that names rank 1."""
     bad = rank == 1
+    error = refused(wrong if bad else good, *parts)
+    assert isinstance(error, kind if bad else RuntimeError), error
+    if not bad:
+        assert "rank 1" in str(error)
 
-    def both(good, wrong, kind, *parts):
-        error = refused(wrong if bad else good, *parts)
-        assert isinstance(error, kind if bad else RuntimeError), error
-        if not bad:
-            assert "rank 1" in str(error)
 
-    values = np.zeros((50, 2), np.int64)
+def refuse_wrong_arguments_of_one_rank(group, table, keys, values):
     floats = keys.astype(np.float32)
-    both(lambda: table.find(keys), lambda: table.find(floats), TypeError, "keys", "float32")
-    both(
-        lambda: table.insert(keys, values),
-        lambda: table.insert(keys, values[:49]),
-        ValueError,
-        "values",
-    )
-    both(
-        lambda: table.insert_or_assign(keys, values),
-        lambda: table.insert_or_assign(keys),
-        TypeError,
-        "values",
-    )
-    both(
-        lambda: table.accumulate(keys, values),
-        lambda: table.accumulate(keys, values, reduce="mean"),
-        ValueError,
-        "mean",
-    )
-    both(
-        lambda: table.get(keys),
-        lambda: table.get(keys, default=[1, 2, 3]),
-        ValueError,
-        "default",
-    )
-    both(lambda: table.erase(keys), lambda: table.erase(7), ValueError, "keys")
-    both(lambda: table.reserve(10), lambda: table.reserve("ten"), TypeError, "capacity")
-    # Calls that do not match between ranks.
+    calls = [
+        (lambda: table.find(keys), lambda: table.find(floats), TypeError, "keys", "float32"),
+        (
+            lambda: table.insert(keys, values),
+            lambda: table.insert(keys, values[:49]),
+            *(ValueError, "values"),
+        ),
+        (
+            lambda: table.insert_or_assign(keys, values),
+            lambda: table.insert_or_assign(keys),
+            *(TypeError, "values"),
+        ),
+        (
+            lambda: table.accumulate(keys, values),
+            lambda: table.accumulate(keys, values, reduce="mean"),
+            *(ValueError, "mean"),
+        ),
+        (
+            lambda: table.get(keys),
+            lambda: table.get(keys, default=[1, 2, 3]),
+            *(ValueError, "default"),
+        ),
+        (lambda: table.erase(keys), lambda: table.erase(7), ValueError, "keys"),
+        (lambda: table.reserve(10), lambda: table.reserve("ten"), TypeError, "capacity"),
+        (
+            lambda: DistributedHashMap(group, 0, "int32", (), "int64", ()),
+            lambda: DistributedHashMap(group, 0, "complex64", (), "int64", ()),
+            *(TypeError, "key_dtype"),
+        ),
+    ]
+    for call in calls:
+        both(table.rank, *call)
+
+
+def refuse_calls_that_differ(group, table, keys, values):
+    """Ranks must make the same calls with the same settings."""
+    bad = table.rank == 1
     refused(lambda: table.size() if bad else table.find(keys), "same calls", "rank 1 size")
     refused(
         lambda: table.accumulate(keys, values, reduce="min" if bad else "max"),
@@ -299,13 +317,11 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
         "same calls",
         "key int32 ()",
     )
-    both(
-        lambda: DistributedHashMap(group, 0, "int32", (), "int64", ()),
-        lambda: DistributedHashMap(group, 0, "complex64", (), "int64", ()),
-        TypeError,
-        "key_dtype",
-    )
-    # One rank runs out of memory. The error is planted, because real memory has no clear limit.
+
+
+def refuse_if_one_rank_has_no_memory(table):
+    """The error is planted, because real memory has no clear limit."""
+    bad = table.rank == 1
     if bad:
         calls = table._calls
         room, calls._make_room = calls._make_room, functools.partial(fail, MemoryError("planted"))
@@ -314,9 +330,6 @@ def check_an_error_on_one_rank_is_one_on_all_and_changes_nothing(group, folder):
     assert isinstance(error, MemoryError if bad else RuntimeError)
     if bad:
         calls._make_room = room
-    assert [np.asarray(part).tobytes() for part in table.items()] == before
-    table.validate()
-    assert table.find(keys)[1].all()
 
 
 def fail(error, *_):

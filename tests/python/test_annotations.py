@@ -15,7 +15,9 @@ import pytest
 import tensorhash
 
 FOLDER = Path(tensorhash.__file__).parent
-PARTS = ("", "coords", "core", "distributed", "optim", "tensorflow", "torch")
+PARTS = (
+    "", "cli", "coords", "core", "data", "distributed", "io", "optim", "tensorflow", "torch", "view"
+)  # fmt: skip
 # Methods without a leading underscore are public, and these.
 SPOKEN = {"__call__", "__contains__", "__getitem__", "__iter__", "__len__"}
 

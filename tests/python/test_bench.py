@@ -1,6 +1,7 @@
 """The benchmark harness: its statistics, its goals, and what it keeps after a crash."""
 
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -268,13 +269,13 @@ def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch)
 def test_a_crash_loses_only_its_own_case(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text(BROKEN)
     monkeypatch.setattr(store, "DATA", tmp_path / "data")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(tmp_path))
     import broken
 
     cases = [case.name for case in broken.cases(SMOKE)]
-    with open("/dev/null", "w") as nowhere:
-        failures = runner.run_suite(broken, SMOKE, cases, Progress(len(cases), nowhere))
+    with open("/dev/null", "w") as sink:
+        failures = runner.run_suite(broken, SMOKE, cases, Progress(len(cases), sink))
     assert [failure.case for failure in failures] == ["broken/raises", "broken/dies"]
     assert "so it goes" in failures[0].error
     assert "exit code -9" in failures[1].error

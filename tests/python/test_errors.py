@@ -79,7 +79,7 @@ CASES = {
     "negative column": (lambda t: t.value_tensor(-1), IndexError, "value_buffer_id", "-1"),
     "reserve": (lambda t: t.reserve(-1), ValueError, "capacity", "0", "-1"),
     "reserve text": (lambda t: t.reserve("a"), TypeError, "capacity", "int", "str"),
-    "to nowhere": (lambda t: t.to("cuda:0"), RuntimeError, "device", "CUDA"),
+    "to a device": (lambda t: t.to("cuda:0"), RuntimeError, "device", "CUDA"),
     "to nonsense": (lambda t: t.to("moon"), ValueError, "device", "cpu", "moon"),
     "to number": (lambda t: t.to(3), TypeError, "device", "int"),
     "cuda": (lambda t: t.cuda(), RuntimeError, "CUDA"),

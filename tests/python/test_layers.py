@@ -1,6 +1,6 @@
 """Every #include of the library stays in its layer or goes to a layer that it knows.
 
-The layers are the rows of the table in docs/architecture.md.
+The layers are the rows of the table in docs/architecture.md. tests/unit has the folders of src.
 """
 
 from __future__ import annotations
@@ -101,12 +101,57 @@ def test_a_layer_includes_only_what_it_knows(layer):
     assert not broken, "\n".join(broken)
 
 
-def test_of_the_public_headers_only_packed_key_includes_steps():
-    public = [
+def test_only_the_headers_for_device_code_include_steps():
+    public = {
         file
         for file, target in INCLUDES
         if file.startswith("include/")
         and layer_of(file).name != "step"
         and layer_of(target).name == "step"
-    ]
-    assert public == ["include/tensorhash/coords/packed_key.hpp"]
+    }
+    allowed = {"coords/packed_key.hpp", "device_view.hpp"}
+    assert public <= {f"include/tensorhash/{name}" for name in allowed}
+
+
+def folders_with_sources(top: Path) -> set[str]:
+    return {path.parent.relative_to(top).as_posix() for path in top.rglob("*.cpp")}
+
+
+def test_unit_tests_lie_in_the_folders_of_src():
+    units = folders_with_sources(ROOT / "tests" / "unit")
+    sources = folders_with_sources(ROOT / "src") | {"step"}  # steps are headers
+    sources.discard("coords")  # only the back end, which the tests of its folders call
+    # What is built on tables is tested through its public interface; it may have unit tests too.
+    optional = {"data", "strings", "conv", "geometry"}
+    assert units - sources == set(), "tests/unit has folders that src does not have"
+    assert sources - units - optional == set(), "src has folders without a folder in tests/unit"
+
+
+def reserved_folders() -> list[tuple[str, str]]:
+    """The rows of the table below "## Reserved folders": the folder, and the layer below it."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.partition("\n## Reserved folders\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\| `(.+?)` \| `(.+?)` \|", section, re.MULTILINE)
+
+
+def test_reserved_folders_have_a_place_in_the_order():
+    names = {layer.name for layer in LAYERS}
+    reserved = reserved_folders()
+    assert reserved
+    for folder, below in reserved:
+        assert below in names | {name for name, _ in reserved}, f"{folder} comes after {below}"
+
+
+@pytest.mark.parametrize("verb", ["insert", "find"])
+def test_the_walk_of_a_verb_names_at_most_ten_files_and_their_functions(verb):
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    walk = page.partition(f"\n### `{verb}`, file by file\n")[2].partition("\nAnd back: ")[0]
+    steps = re.findall(r"^(\d+)\. `(.+?)`: (.+(?:\n   .+)*)", walk, re.MULTILINE)
+    assert [int(number) for number, _, _ in steps] == list(range(1, len(steps) + 1))
+    assert 0 < len(steps) <= 10
+    for _, file, what in steps:
+        code = (ROOT / file).read_text()
+        named = re.findall(r"`([\w:]+)`", what)
+        assert named, f"{file}: the walk names none of its functions"
+        missing = [name for name in named if name.rpartition("::")[2] + "(" not in code]
+        assert not missing, f"{file} does not have {missing}"

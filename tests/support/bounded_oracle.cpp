@@ -9,10 +9,10 @@ namespace th_test {
 BoundedOracle::BoundedOracle(std::size_t capacity, Eviction eviction, Element value)
     : capacity_(capacity), eviction_(eviction), value_(std::move(value)) {}
 
-BoundedOracle::Answer BoundedOracle::accumulate(Ids const& keys, Rows const& values, Reduce how,
-                                                std::vector<std::int64_t> const& scores) {
+BoundedOracle::Outcome BoundedOracle::accumulate(Ids const& keys, Rows const& values, Reduce how,
+                                                 std::vector<std::int64_t> const& scores) {
     ++clock;
-    Answer out;
+    Outcome out;
     for (std::size_t row = 0; row < keys.size(); ++row) {
         std::int64_t score = scores.empty() ? static_cast<std::int64_t>(clock) : scores[row];
         auto at = entries.find(keys[row]);

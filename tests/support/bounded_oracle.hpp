@@ -27,7 +27,7 @@ public:
         std::string values;
         std::vector<std::int64_t> scores;
     };
-    struct Answer {
+    struct Outcome {
         std::vector<std::int32_t> indices;
         std::vector<std::uint8_t> mask;
         Gone gone;
@@ -35,8 +35,8 @@ public:
 
     BoundedOracle(std::size_t capacity, Eviction eviction, Element value);
 
-    Answer accumulate(Ids const& keys, Rows const& values, Reduce how,
-                      std::vector<std::int64_t> const& scores);
+    Outcome accumulate(Ids const& keys, Rows const& values, Reduce how,
+                       std::vector<std::int64_t> const& scores);
     void touch(Ids const& keys, std::vector<std::int64_t> const& scores);
     std::vector<std::uint8_t> erase(Ids const& keys);
     std::int32_t index_of(std::uint64_t key) const;

@@ -92,7 +92,7 @@ def calls_with_one_wrong_input(table):
 @pytest.mark.parametrize(
     "name", ["reserve", "reserve none", "begin", "limit", "limit of rank 1", "table", "tables"]
 )
-def test_scalars_are_checked_by_the_kernels(table, name):
+def test_the_ops_check_scalars(table, name):
     call, given, argument = calls_with_one_wrong_input(table)[name]
     match = rf"{argument}: expected .*scalar.* got .*\[{given.shape[0]}\]"
     with pytest.raises(Invalid, match=match):
@@ -194,7 +194,7 @@ def test_foreign_handles_are_refused(kind):
             call()
 
 
-def test_dtypes_of_the_raw_kernels(table):
+def test_the_raw_ops_check_dtypes(table):
     handle = table.resource_handle
     with pytest.raises(Invalid):
         raw.LookupTableFindV2(table_handle=handle, keys=tf.constant([1]), default_value=tf.zeros(4))

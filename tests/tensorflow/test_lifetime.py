@@ -1,4 +1,7 @@
-"""Tables free all their memory, and serve many threads at once."""
+"""Tables free all their memory, and serve many threads at once.
+
+One test has over 50 lines, because its threads share their state.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ public:
     ShardedHashMap(Capacity init_capacity, Element key, std::vector<Element> values,
                    std::vector<Device> devices, ShardPolicy policy = hash_policy(),
                    std::optional<std::uint64_t> seed = {});
-    /// A bounded table. Add keys with admit(); the other verbs that add or assign are refused.
+    /// A bounded table. Add keys with the verbs that take scores; the others that add or assign are
+    /// refused.
     ShardedHashMap(Bound bound, Element key, std::vector<Element> values,
                    std::vector<Device> devices, ShardPolicy policy = hash_policy(),
                    std::optional<std::uint64_t> seed = {});
@@ -79,13 +80,14 @@ public:
     Tensor erase(Tensor const& keys);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
-    // For bounded tables only, as in BoundedHashMap, with int64 indices.
-    /// BoundedHashMap::accumulate on every shard. Evicted entries are in the order of the rows that
-    /// evicted them.
-    Admitted admit(Tensor const& keys, std::vector<Tensor> const& values,
-                   std::vector<Reduce> const& reduce, Tensor const& scores = {});
-    /// BoundedHashMap::activate: new keys get zeros, the values of the others do not change.
-    Admitted admit(Tensor const& keys, Tensor const& scores = {});
+    // For bounded tables only, as in BoundedHashMap, with int64 indices. `scores` is empty if the
+    // table evicts by last use. Evicted entries are in the order of the rows that evicted them.
+    Admitted insert(Tensor const& keys, std::vector<Tensor> const& values, Tensor const& scores);
+    Admitted activate(Tensor const& keys, Tensor const& scores);
+    Admitted insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values,
+                              Tensor const& scores);
+    Admitted accumulate(Tensor const& keys, std::vector<Tensor> const& values,
+                        std::vector<Reduce> const& reduce, Tensor const& scores);
     std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
                                       Tensor const& scores = {});
     /// int64 [size], in the order of the listings.

@@ -12,8 +12,8 @@ inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ull;
 
 /// What the hash of one index depends on besides the key. The multipliers are odd. The default is
 /// splitmix64's published constants, for shards, files and tables with a documented hash. All other
-/// indices draw their own (`secret_of`), so that nobody can craft colliding keys:
-/// docs/decisions/0017-seeds.md.
+/// indices draw their own (`secret_of`), so that an attacker cannot craft
+/// colliding keys: docs/decisions/0017-seeds.md.
 struct HashSecret {
     std::uint64_t start = kGolden;
     std::uint64_t first = 0xbf58476d1ce4e5b9ull;

@@ -1,4 +1,7 @@
-"""Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row)."""
+"""Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row).
+
+`generate_kernel_map` has over 50 lines; most are its arguments and its docstring.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ import tensorhash
 PACKAGE = Path(tensorhash.__file__).resolve().parent
 SOURCES = PACKAGE / "tensorflow" / "ops"
 HEADERS = PACKAGE / "include"
-UNITS = ("ops.cc", "kernels.cc")
+UNITS = ("ops.cc", "compute.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
 # The hardening flags of cmake/flags.cmake.

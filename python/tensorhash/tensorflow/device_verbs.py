@@ -47,7 +47,7 @@ class DeviceVerbs:
     def set(self: Any, keys: Any, values: Any, name: str | None = None) -> tf.Tensor:
         """Overwrites the values of existing keys; of equal keys the last row wins.
 
-        Returns a bool tensor: which keys were there.
+        Returns a bool tensor: which keys were in the table.
         """
         return ops.tensorhash_assign(
             table=self.resource_handle,
@@ -75,7 +75,7 @@ class DeviceVerbs:
     ) -> tf.Tensor:
         """Makes one step of tensorhash.optim.SGD for each row with an existing key.
 
-        Returns a bool tensor: which keys were there. Rows of equal keys step one after the other,
+        Returns a bool tensor: which keys were in the table. Rows of equal keys step in order,
         or once with their "sum". A compiled function keeps the optimizer's settings from its trace.
         """
         if not isinstance(optimizer, SGD) or optimizer.momentum != 0:

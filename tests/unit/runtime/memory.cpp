@@ -168,7 +168,7 @@ TEST(Memory, growing_keeps_the_contents_and_adds_zeros) {
         block.shrink(before.size());
         EXPECT_EQ(block.bytes(), before.size());
         EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
-        if (block.grow(9u << 20)) {  // old Linux kernels only remap memory that was mapped at once
+        if (block.grow(9u << 20)) {  // older Linux only remaps memory that was mapped at once
             EXPECT_EQ(std::memcmp(block.data(), before.data(), before.size()), 0);
             EXPECT_EQ(std::memcmp(block.data() + before.size(), zeros.data(), zeros.size()), 0);
         }

@@ -32,11 +32,11 @@ public:
             oracles.emplace_back(capacity / count + (i < capacity % count), how, value_of_three);
     }
 
-    void admit(Ids const& ids, Reduce how, std::uint64_t seed) {
+    void accumulate(Ids const& ids, Reduce how, std::uint64_t seed) {
         Tensor const keys = int64s(ids);
         Tensor const values = make_finite_values(value_of_three, ids.size(), seed);
         auto const scores = make_scores(ids.size(), seed + 1);
-        Admitted const got = table.admit(keys, {values}, {how}, to_tensor(scores));
+        Admitted const got = table.accumulate(keys, {values}, {how}, to_tensor(scores));
 
         auto const shard = to_vector<std::int32_t>(table.shard_of(keys));
         Rows const rows = rows_of(values, value_of_three);
@@ -156,7 +156,7 @@ TEST_P(ShardedBounded, random_programs_agree_with_an_oracle_for_each_shard) {
                 random_ids(random.below(3 * test.capacity + 5), 2 * test.capacity + 3, round);
             std::uint64_t const what = random.below(10);
             if (what < 6)
-                twin.admit(ids, hows[random.below(4)], round);
+                twin.accumulate(ids, hows[random.below(4)], round);
             else if (what < 8)
                 twin.touch(ids, round, eviction() == Eviction::Score && random.one_in(2));
             else if (what < 9)
@@ -172,7 +172,7 @@ TEST_P(ShardedBounded, random_programs_agree_with_an_oracle_for_each_shard) {
 TEST_P(ShardedBounded, batches_of_many_rows_agree_with_an_oracle_for_each_shard) {
     BoundedTwin twin(600, eviction(), 3, "hash");
     for (std::uint64_t seed = 0; seed < 3; ++seed)
-        twin.admit(random_ids(9000, 1500, seed), Reduce::Sum, seed);
+        twin.accumulate(random_ids(9000, 1500, seed), Reduce::Sum, seed);
     twin.check();
 }
 
@@ -181,31 +181,40 @@ TEST(ShardedBounds, the_shares_are_even_and_sum_to_the_bound) {
     EXPECT_EQ(map.capacity(), 11);
     for (std::size_t shard = 0; shard < 4; ++shard)
         EXPECT_EQ(map.capacity(shard), shard < 3 ? 3 : 2);
-    auto const out = map.admit(Tensor::from(std::vector<std::int64_t>{3, 7, 11, 15, 0}), {}, {});
+    auto const out = map.insert(Tensor::from(std::vector<std::int64_t>{3, 7, 11, 15, 0}), {}, {});
     EXPECT_EQ(to_vector<std::int64_t>(out.evicted.keys), (std::vector<std::int64_t>{3, 7}));
     EXPECT_EQ(map.size(), 3);
-    EXPECT_THROW(ShardedHashMap(Bound{Capacity{3}}, int_key, {}, cpus(4)), ValueError);
+    EXPECT_EQ(
+        message_of<ValueError>([] { ShardedHashMap(Bound{Capacity{3}}, int_key, {}, cpus(4)); }),
+        "max_capacity: expected 4 to 8589934588 entries, at least one per shard, got 3");
 }
 
 TEST(ShardedBounds, calls_that_a_bounded_table_lacks_are_refused_and_change_nothing) {
     ShardedHashMap map(Bound{Capacity{10}}, int_key, {int_key}, cpus(2));
     Tensor const keys = Tensor::from(std::vector<std::int64_t>{1, 2, 3});
-    map.admit(keys, {keys}, {Reduce::First});
+    map.insert(keys, {keys}, {});
     std::string const before = bytes_of(map.to_bytes());
-    EXPECT_THROW(map.insert(keys, {keys}), ValueError);
+    EXPECT_EQ(message_of<ValueError>([&] { map.insert(keys, {keys}); }),
+              "insert: not available on a bounded table; the verbs that take scores (an empty "
+              "Tensor if the table evicts by last use) return what they evict");
+    EXPECT_THROW(map.insert_or_assign(keys, {keys}), ValueError);
+    EXPECT_THROW(map.accumulate(keys, {keys}, {Reduce::Sum}), ValueError);
     EXPECT_THROW(map.activate(keys), ValueError);
     EXPECT_THROW(map.assign(keys, {keys}), ValueError);
     EXPECT_THROW(map.insert_into(0, keys, {keys}), ValueError);
     EXPECT_THROW(map.update(keys, [](std::size_t, void* const*) {}), ValueError);
     EXPECT_THROW(map.reserve(Capacity{11}), ValueError);
-    EXPECT_THROW(map.admit(keys, {keys}, {Reduce::First}, keys), ValueError);
+    EXPECT_THROW(map.insert(keys, {keys}, keys), ValueError);
     Tensor const image = map.to_bytes();
     EXPECT_THROW(ShardedHashMap::from_bytes(image, cpus(3)), ValueError);
     EXPECT_THROW(ShardedHashMap::from_bytes(image, {}, tensorhash::mod_policy()), ValueError);
     EXPECT_TRUE(same_bytes(bytes_of(map.to_bytes()), before));
 
     ShardedHashMap plain(Capacity{10}, int_key, {int_key}, cpus(2));
-    EXPECT_THROW(plain.admit(keys, {keys}, {Reduce::First}), ValueError);
+    EXPECT_THROW(plain.insert(keys, {keys}, {}), ValueError);
+    EXPECT_THROW(plain.insert_or_assign(keys, {keys}, {}), ValueError);
+    EXPECT_THROW(plain.accumulate(keys, {keys}, {Reduce::Sum}, {}), ValueError);
+    EXPECT_THROW(plain.activate(keys, {}), ValueError);
     EXPECT_THROW(plain.scores(), ValueError);
     EXPECT_FALSE(plain.bound());
 }
@@ -217,24 +226,24 @@ struct Shard {
           ledger(Eviction::Lru) {}
 
     /// Inserts keys with equal values and returns the evicted keys, or cancels and returns nothing.
-    std::vector<std::int64_t> admit(std::vector<std::int64_t> const& ids, bool cancel) {
+    std::vector<std::int64_t> insert(std::vector<std::int64_t> const& ids, bool cancel) {
         namespace t = tensorhash::table;
         t::BoundedState const state{table, ledger};
         t::UsedRows const used(ledger, ids.size(), nullptr);
         auto const* const rows = reinterpret_cast<unsigned char const*>(ids.data());
         std::vector<t::Bytes> const values{rows, used.scores(), used.uses()};
         std::vector<Reduce> const reduce{Reduce::First, Reduce::Last, Reduce::Last};
-        t::Candidates const batch{int_key, elements, rows, ids.size(), values, reduce, used};
+        t::BoundedBatch const batch{int_key, elements, rows, ids.size(), values, reduce, used};
         std::vector<std::uint32_t> buf_indices(ids.size());
         std::vector<unsigned char> mask(ids.size());
         t::Answers const out{buf_indices.data(), mask.data()};
-        t::Admission admission = t::prepare_admit(state, batch, out);
+        t::BoundedInsertion insertion = t::prepare_insert(state, batch, out);
         if (cancel) {
-            t::cancel_admit(state, admission);
+            t::cancel(state, insertion);
             return {};
         }
-        auto evicted = t::make_evicted(int_key, elements, admission.leaving());
-        t::finish_admit(state, batch, std::move(admission), out, evicted);
+        auto evicted = t::make_evicted(int_key, elements, insertion.leaving());
+        t::finish_insert(state, batch, std::move(insertion), out, evicted);
         ledger.end_batch(ids.size());
         return to_vector<std::int64_t>(evicted.keys);
     }
@@ -261,9 +270,9 @@ TEST(ShardedBounds, a_cancelled_admission_leaves_the_shard_as_it_was) {
     // Into an empty table, a full one, with existing keys, and with more rows than it holds.
     for (auto const& batch : {ids(0, 30), ids(20, 40), ids(45, 20), ids(1000, 120)}) {
         std::string const before = one.image();
-        one.admit(batch, true);
+        one.insert(batch, true);
         EXPECT_TRUE(same_bytes(one.image(), before));
-        EXPECT_EQ(one.admit(batch, false), twin.admit(batch, false));
+        EXPECT_EQ(one.insert(batch, false), twin.insert(batch, false));
         EXPECT_TRUE(same_bytes(one.image(), twin.image()));
     }
 }
@@ -280,8 +289,8 @@ TEST(ShardedBounds, a_batch_that_runs_out_of_memory_evicts_nothing) {
         return Tensor::from(ids);
     };
     Tensor const values = Tensor::zeros({rows, 16}, Dtype::Float32);
-    map.admit(batch(0), {values}, {Reduce::First});
-    map.admit(batch(rows / 2), {values}, {Reduce::First});
+    map.insert(batch(0), {values}, {});
+    map.insert(batch(rows / 2), {values}, {});
     std::string const before = bytes_of(map.to_bytes());
     Tensor const next = batch(5 * rows);
     int failed = 0;
@@ -290,7 +299,7 @@ TEST(ShardedBounds, a_batch_that_runs_out_of_memory_evicts_nothing) {
         tensorhash::release_memory();  // memory kept by other tests would be enough
         try {
             AddressSpaceLimit const limit(megabytes << 20);
-            copy.admit(next, {values}, {Reduce::First});
+            copy.insert(next, {values}, {});
         } catch (std::bad_alloc const&) {
             ++failed;
             copy.validate();

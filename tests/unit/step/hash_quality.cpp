@@ -2,6 +2,7 @@
 // (bucket) and high bits (fingerprint) of structured keys spread like those of random keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -42,9 +42,9 @@ TEST(Replace, gives_new_keys_the_indices_of_the_old_ones_in_order) {
     table.finish_replace(table.prepare_replace(leaving, bytes({5000, 5001, 5002}), 3));
     table.validate();
     EXPECT_EQ(found_at(table, {5000, 5001, 5002}), leaving);
-    constexpr std::uint32_t nowhere = 0xffffffffu;
+    constexpr std::uint32_t absent = 0xffffffffu;
     EXPECT_EQ(found_at(table, {7, 3, 999, 8}),
-              (std::vector<std::uint32_t>{nowhere, nowhere, nowhere, 8}));
+              (std::vector<std::uint32_t>{absent, absent, absent, 8}));
 }
 
 #if !TH_TEST_SANITIZED

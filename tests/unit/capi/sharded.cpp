@@ -32,8 +32,8 @@ public:
     ShardedHashMap twin;
 };
 
-struct Batch {
-    explicit Batch(std::uint64_t seed, std::size_t rows = 500)
+struct CallRows {
+    explicit CallRows(std::uint64_t seed, std::size_t rows = 500)
         : keys(make_keys({Dtype::Int64, {}}, random_ids(rows, 300, seed))),
           values(make_finite_values({Dtype::Float32, {}}, rows, seed)), column{values.data()},
           indices(rows, -7), mask(rows, 9) {}
@@ -77,17 +77,29 @@ std::vector<T> vector_of(Tensor const& tensor) {
     return {span.begin(), span.end()};
 }
 
+/// Of every shard, and of the whole table (shard -1).
+void expect_same_sizes(CShards const& c) {
+    for (std::int32_t shard = -1; shard < 2; ++shard) {
+        std::int64_t size = 0, capacity = 0;
+        EXPECT_EQ(th_sharded_size(c.map, shard, &size), TH_OK);
+        EXPECT_EQ(th_sharded_capacity(c.map, shard, &capacity), TH_OK);
+        auto const at = static_cast<std::size_t>(shard);
+        EXPECT_EQ(size, shard < 0 ? c.twin.size() : c.twin.size(at));
+        EXPECT_EQ(capacity, shard < 0 ? c.twin.capacity() : c.twin.capacity(at));
+    }
+}
+
 TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
     CShards c;
     th_optimizer const sgd{TH_SGD, 0.25, 0, 0, 0, 0, 0, 0, 0, 0};
     for (std::uint64_t round = 0; round < 4; ++round) {
-        Batch batch(round);
+        CallRows batch(round);
         th_reduce const how = round % 2 == 0 ? TH_SUM : TH_LAST;
         EXPECT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &how,
                                         batch.indices.data(), batch.mask.data()),
                   TH_OK);
         batch.expect(c.twin.accumulate(batch.keys, {batch.values}, {static_cast<Reduce>(how)}));
-        Batch other(40 + round);
+        CallRows other(40 + round);
         EXPECT_EQ(th_sharded_find(c.map, other.keys.data(), other.rows(), other.indices.data(),
                                   other.mask.data()),
                   TH_OK);
@@ -103,7 +115,7 @@ TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
         options.duplicates = tensorhash::DuplicateKeys::Sum;
         other.expect(
             c.twin.update(other.keys, other.values, tensorhash::Sgd{.lr = 0.25}, options).mask);
-        Batch gone(80 + round, 100);
+        CallRows gone(80 + round, 100);
         EXPECT_EQ(th_sharded_erase(c.map, gone.keys.data(), gone.rows(), gone.mask.data()), TH_OK);
         gone.expect(c.twin.erase(gone.keys));
         std::vector<float> got(500);
@@ -117,14 +129,7 @@ TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
         batch.expect(want.mask);
         EXPECT_EQ(th_sharded_validate(c.map), TH_OK);
     }
-    for (std::int32_t shard = -1; shard < 2; ++shard) {
-        std::int64_t size = 0, capacity = 0;
-        EXPECT_EQ(th_sharded_size(c.map, shard, &size), TH_OK);
-        EXPECT_EQ(th_sharded_capacity(c.map, shard, &capacity), TH_OK);
-        auto const at = static_cast<std::size_t>(shard);
-        EXPECT_EQ(size, shard < 0 ? c.twin.size() : c.twin.size(at));
-        EXPECT_EQ(capacity, shard < 0 ? c.twin.capacity() : c.twin.capacity(at));
-    }
+    expect_same_sizes(c);
     EXPECT_EQ(th_sharded_shrink_to_fit(c.map), TH_OK);
     EXPECT_EQ(th_sharded_validate(c.map), TH_OK);
     EXPECT_EQ(th_sharded_clear(c.map), TH_OK);
@@ -135,13 +140,13 @@ TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
 
 TEST(CSharded, exports_ascend_and_resume_where_they_ended) {
     CShards c;
-    Batch batch(1);
+    CallRows batch(1);
     th_reduce const last = TH_LAST;
     ASSERT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
                                     nullptr, nullptr),
               TH_OK);
     c.twin.insert_or_assign(batch.keys, {batch.values});
-    Batch gone(2, 60);
+    CallRows gone(2, 60);
     ASSERT_EQ(th_sharded_erase(c.map, gone.keys.data(), gone.rows(), nullptr), TH_OK);
     c.twin.erase(gone.keys);
     auto const items = c.twin.items();
@@ -183,7 +188,7 @@ TEST(CSharded, exports_ascend_and_resume_where_they_ended) {
 
 TEST(CSharded, replacing_keeps_only_the_new_items) {
     CShards c;
-    Batch before(1), after(2);
+    CallRows before(1), after(2);
     th_reduce const last = TH_LAST;
     ASSERT_EQ(th_sharded_accumulate(c.map, before.keys.data(), before.rows(), before.column, &last,
                                     nullptr, nullptr),
@@ -244,7 +249,7 @@ TEST(CSharded, files_load_onto_other_devices) {
     std::string const name = std::filesystem::temp_directory_path() /
                              ("tensorhash-c-sharded-" + std::to_string(getpid()));
     CShards c;
-    Batch batch(3);
+    CallRows batch(3);
     th_reduce const last = TH_LAST;
     ASSERT_EQ(th_sharded_accumulate(c.map, batch.keys.data(), batch.rows(), batch.column, &last,
                                     nullptr, nullptr),

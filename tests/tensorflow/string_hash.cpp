@@ -1,6 +1,6 @@
 // The hash of TensorFlow's string tables: strings crafted to collide under another hash or another
 // secret do not collide here.
-#include "../../../integrations/tensorflow/string_hash.h"
+#include "../../integrations/tensorflow/string_hash.h"
 
 #include <gtest/gtest.h>
 

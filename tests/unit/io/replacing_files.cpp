@@ -133,7 +133,7 @@ TEST_P(ReplacingFiles, a_save_removes_what_a_killed_save_left_but_not_what_a_run
     std::vector<std::string> const others = {folder / ".u.0123456789abcdef.tmp",
                                              folder / ".t.0123456789abcdeg.tmp",
                                              folder / ".t.0123.tmp", folder / "t.tmp"};
-    for (std::string const& other : others) write_file(other, "of somebody else");
+    for (std::string const& other : others) write_file(other, "another program's");
     write_file(stale, "half a file");
     write_file(running, "soon a file");
     int const writer = open(running.c_str(), O_RDWR | O_CLOEXEC);

@@ -31,13 +31,13 @@ public:
     th_map* map = nullptr;
 };
 
-struct Answer {
-    explicit Answer(std::size_t rows) : indices(rows, -7), mask(rows, 9) {}
+struct Outputs {
+    explicit Outputs(std::size_t rows) : indices(rows, -7), mask(rows, 9) {}
     std::vector<std::int32_t> indices;
     std::vector<std::uint8_t> mask;
 };
 
-void expect_same(Answer const& got, OracleLocated const& want) {
+void expect_same(Outputs const& got, OracleLocated const& want) {
     EXPECT_EQ(got.indices, want.indices);
     EXPECT_EQ(got.mask, want.mask);
 }
@@ -45,6 +45,24 @@ void expect_same(Answer const& got, OracleLocated const& want) {
 TEST(CInterface, the_versions_agree) {
     EXPECT_EQ(th_abi_version(), TH_ABI_VERSION);
     EXPECT_STREQ(th_version(), TENSORHASH_VERSION);
+}
+
+/// Compares size, capacity and all items with the oracle's.
+void expect_same_content(CMap const& c, Oracle const& oracle) {
+    std::int64_t size = -1, capacity = -1, listed = -1;
+    EXPECT_EQ(th_map_size(c.map, &size), TH_OK);
+    EXPECT_EQ(th_map_capacity(c.map, &capacity), TH_OK);
+    EXPECT_EQ(size, oracle.size());
+    EXPECT_EQ(capacity, oracle.capacity());
+    auto rows = static_cast<std::size_t>(size);
+    std::string keys(rows * 12, '?'), first(rows * 8, '?'), second(rows * 16, '?');
+    void* columns[] = {first.data(), second.data()};
+    EXPECT_EQ(th_map_items(c.map, size, keys.data(), columns, &listed), TH_OK);
+    EXPECT_EQ(listed, size);
+    EXPECT_TRUE(same_bytes(keys, oracle.keys()));
+    EXPECT_TRUE(same_bytes(first, oracle.column(0)));
+    EXPECT_TRUE(same_bytes(second, oracle.column(1)));
+    EXPECT_EQ(th_map_items(c.map, size - 1, keys.data(), columns, &listed), TH_VALUE_ERROR);
 }
 
 TEST(CInterface, every_operation_does_what_the_oracle_does) {
@@ -59,7 +77,7 @@ TEST(CInterface, every_operation_does_what_the_oracle_does) {
         void const* values[] = {columns[0].data(), columns[1].data()};
         Rows rows = rows_of(keys, CMap::key());
         std::vector<Rows> value_rows = rows_of(columns, CMap::columns());
-        Answer answer(500);
+        Outputs answer(500);
         if (round % 2 == 0) {
             EXPECT_EQ(th_map_insert(c.map, keys.data(), 500, values, answer.indices.data(),
                                     answer.mask.data()),
@@ -80,27 +98,14 @@ TEST(CInterface, every_operation_does_what_the_oracle_does) {
         EXPECT_EQ(std::vector<std::uint8_t>(answer.mask.begin(), answer.mask.begin() + 200),
                   oracle.erase(gone));
         Rows fresh = rows_of(make_keys(CMap::key(), sequence(50, 5000 + 30 * round)), CMap::key());
-        Answer added(50);
+        Outputs added(50);
         EXPECT_EQ(
             th_map_activate(c.map, fresh.bytes.data(), 50, added.indices.data(), added.mask.data()),
             TH_OK);
         expect_same(added, oracle.activate(fresh));
         EXPECT_EQ(th_map_validate(c.map), TH_OK);
     }
-    std::int64_t size = -1, capacity = -1, listed = -1;
-    EXPECT_EQ(th_map_size(c.map, &size), TH_OK);
-    EXPECT_EQ(th_map_capacity(c.map, &capacity), TH_OK);
-    EXPECT_EQ(size, oracle.size());
-    EXPECT_EQ(capacity, oracle.capacity());
-    auto rows = static_cast<std::size_t>(size);
-    std::string keys(rows * 12, '?'), first(rows * 8, '?'), second(rows * 16, '?');
-    void* columns[] = {first.data(), second.data()};
-    EXPECT_EQ(th_map_items(c.map, size, keys.data(), columns, &listed), TH_OK);
-    EXPECT_EQ(listed, size);
-    EXPECT_TRUE(same_bytes(keys, oracle.keys()));
-    EXPECT_TRUE(same_bytes(first, oracle.column(0)));
-    EXPECT_TRUE(same_bytes(second, oracle.column(1)));
-    EXPECT_EQ(th_map_items(c.map, size - 1, keys.data(), columns, &listed), TH_VALUE_ERROR);
+    expect_same_content(c, oracle);
 }
 
 TEST(CInterface, get_gives_values_or_defaults) {
@@ -109,7 +114,7 @@ TEST(CInterface, get_gives_values_or_defaults) {
     double first[] = {0.5, 1.5};
     std::int64_t second[] = {10, 11, 20, 21};
     void const* values[] = {first, second};
-    Answer answer(2);
+    Outputs answer(2);
     ASSERT_EQ(th_map_insert(c.map, keys, 2, values, answer.indices.data(), answer.mask.data()),
               TH_OK);
     std::int32_t asked[] = {4, 5, 6, 9, 9, 9, 1, 2, 3};
@@ -136,7 +141,7 @@ TEST(CInterface, no_rows_and_no_columns_are_ordinary) {
     th_map* set = nullptr;
     ASSERT_EQ(th_map_create(0, {5, 0, nullptr}, nullptr, 0, &set), TH_OK) << th_last_error();
     std::int64_t keys[] = {4, 4, 5};
-    Answer answer(3);
+    Outputs answer(3);
     EXPECT_EQ(th_map_insert(set, keys, 3, nullptr, answer.indices.data(), answer.mask.data()),
               TH_OK);
     EXPECT_EQ(answer.indices, (std::vector<std::int32_t>{0, 0, 1}));
@@ -164,7 +169,7 @@ TEST(CInterface, errors_are_codes_with_a_sentence) {
     EXPECT_EQ(map, nullptr);
     CMap c;
     std::int32_t keys[] = {1, 2, 3};
-    Answer answer(1);
+    Outputs answer(1);
     EXPECT_EQ(th_map_find(c.map, keys, -1, answer.indices.data(), answer.mask.data()),
               TH_VALUE_ERROR);
     EXPECT_EQ(th_map_reserve(c.map, -5), TH_VALUE_ERROR);
@@ -194,7 +199,7 @@ TEST(CInterface, save_and_load) {
         std::filesystem::temp_directory_path() / ("tensorhash-c-" + std::to_string(getpid()));
     CMap c(9);
     std::int32_t keys[] = {1, 2, 3};
-    Answer answer(1);
+    Outputs answer(1);
     ASSERT_EQ(th_map_activate(c.map, keys, 1, answer.indices.data(), answer.mask.data()), TH_OK);
     ASSERT_EQ(th_map_save(c.map, name.c_str()), TH_OK) << th_last_error();
     th_map* loaded = nullptr;

@@ -1,5 +1,5 @@
-// The op kernels for the CPU: each reads and checks its inputs, then calls the table. ops.cc has
-// the signatures.
+// What the ops compute on the CPU: each reads and checks its inputs, then calls the table. ops.cc
+// has the signatures.
 #include <type_traits>
 
 #include "lookup_table_op.h"
@@ -27,7 +27,7 @@ absl::Status scalar_input(tf::OpKernelContext* ctx, int i, char const* name, std
 }
 
 /// The base of the ops that take a tensorhash table as input 0.
-class TableKernel : public tf::OpKernel {
+class TableOp : public tf::OpKernel {
 public:
     using tf::OpKernel::OpKernel;
 
@@ -47,8 +47,8 @@ protected:
     virtual absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) = 0;
 };
 
-class FindKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class FindOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         tf::Tensor const& keys = ctx->input(1);
         tf::Tensor const& default_value = ctx->input(2);
@@ -65,9 +65,9 @@ class FindKernel final : public TableKernel {
     }
 };
 
-class AccumulateKernel final : public TableKernel {
+class AccumulateOp final : public TableOp {
 public:
-    explicit AccumulateKernel(tf::OpKernelConstruction* ctx) : TableKernel(ctx) {
+    explicit AccumulateOp(tf::OpKernelConstruction* ctx) : TableOp(ctx) {
         std::string name;
         OP_REQUIRES_OK(ctx, ctx->GetAttr("reduce", &name));
         char const* const names[] = {"first", "last", "sum", "min", "max"};
@@ -99,8 +99,8 @@ absl::Status exists_output(tf::OpKernelContext* ctx, LookupTable const& table, b
     return absl::OkStatus();
 }
 
-class AssignKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class AssignOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         bool* exists = nullptr;
@@ -109,9 +109,9 @@ class AssignKernel final : public TableKernel {
     }
 };
 
-class UpdateKernel final : public TableKernel {
+class UpdateOp final : public TableOp {
 public:
-    explicit UpdateKernel(tf::OpKernelConstruction* ctx) : TableKernel(ctx) {
+    explicit UpdateOp(tf::OpKernelConstruction* ctx) : TableOp(ctx) {
         std::string duplicates;
         OP_REQUIRES_OK(ctx, ctx->GetAttr("duplicates", &duplicates));
         duplicates_ = duplicates == "sum" ? TH_ADD_UP : TH_IN_ORDER;
@@ -136,8 +136,8 @@ private:
     th_duplicates duplicates_ = TH_IN_ORDER;
 };
 
-class ShardSizeKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class ShardSizeOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t shard = 0;
         TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "shard", &shard));
@@ -147,21 +147,21 @@ class ShardSizeKernel final : public TableKernel {
     }
 };
 
-class RemoveKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class RemoveOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyTensorForRemove(ctx->input(1)));
         return table.erase(ctx, ctx->input(1));
     }
 };
 
-class ClearKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class ClearOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext*, LookupTable& table) override { return table.clear(); }
 };
 
-class ReserveKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class ReserveOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t capacity = 0;
         TF_RETURN_IF_ERROR(scalar_input(ctx, 1, "capacity", &capacity));
@@ -169,8 +169,8 @@ class ReserveKernel final : public TableKernel {
     }
 };
 
-class ImportKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class ImportOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForImport(ctx->input(1), ctx->input(2)));
         if (ctx->input(1).dims() != 1 + table.key_shape().dims()) {
@@ -182,16 +182,16 @@ class ImportKernel final : public TableKernel {
     }
 };
 
-class InitializeKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class InitializeOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         TF_RETURN_IF_ERROR(table.CheckKeyAndValueTensorsForInsert(ctx->input(1), ctx->input(2)));
         return table.initialize(ctx, ctx->input(1), ctx->input(2));
     }
 };
 
-class ExportKernel final : public TableKernel {
-    using TableKernel::TableKernel;
+class ExportOp final : public TableOp {
+    using TableOp::TableOp;
     absl::Status run(tf::OpKernelContext* ctx, LookupTable& table) override {
         std::int64_t begin = 0;
         std::int64_t end = 0;
@@ -208,28 +208,28 @@ class ExportKernel final : public TableKernel {
     }
 };
 
-#define TH_REGISTER(op, kernel) \
-    REGISTER_KERNEL_BUILDER(Name("Tensorhash" op).Device(tf::DEVICE_CPU), kernel)
-TH_REGISTER("Find", FindKernel);
-TH_REGISTER("Accumulate", AccumulateKernel);
-TH_REGISTER("Assign", AssignKernel);
-TH_REGISTER("Update", UpdateKernel);
-TH_REGISTER("ShardSize", ShardSizeKernel);
-TH_REGISTER("Remove", RemoveKernel);
-TH_REGISTER("Clear", ClearKernel);
-TH_REGISTER("Reserve", ReserveKernel);
-TH_REGISTER("Import", ImportKernel);
-TH_REGISTER("Initialize", InitializeKernel);
-TH_REGISTER("Export", ExportKernel);
+#define TH_REGISTER(op, type) \
+    REGISTER_KERNEL_BUILDER(Name("Tensorhash" op).Device(tf::DEVICE_CPU), type)
+TH_REGISTER("Find", FindOp);
+TH_REGISTER("Accumulate", AccumulateOp);
+TH_REGISTER("Assign", AssignOp);
+TH_REGISTER("Update", UpdateOp);
+TH_REGISTER("ShardSize", ShardSizeOp);
+TH_REGISTER("Remove", RemoveOp);
+TH_REGISTER("Clear", ClearOp);
+TH_REGISTER("Reserve", ReserveOp);
+TH_REGISTER("Import", ImportOp);
+TH_REGISTER("Initialize", InitializeOp);
+TH_REGISTER("Export", ExportOp);
 #undef TH_REGISTER
 
 // Only strings need a table class of their own: the engine handles all other dtypes at run time.
-#define TH_REGISTER_TABLE(op, keys, values, kernel)                     \
+#define TH_REGISTER_TABLE(op, keys, values, type)                       \
     REGISTER_KERNEL_BUILDER(Name("Tensorhash" op)                       \
                                 .Device(tf::DEVICE_CPU)                 \
                                 .TypeConstraint("key_dtype", keys)      \
                                 .TypeConstraint("value_dtype", values), \
-                            kernel)
+                            type)
 #define TH_REGISTER_TABLES(keys, values, container)                                       \
     TH_REGISTER_TABLE("Table", keys, values, LookupTableOp<container>);                   \
     TH_REGISTER_TABLE("AnonymousTable", keys, values, AnonymousLookupTableOp<container>); \

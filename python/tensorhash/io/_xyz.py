@@ -1,0 +1,87 @@
+"""XYZ: text with one point per line. Also CSV and other tables of numbers in text.
+
+Blanks, tabs, commas and semicolons separate numbers. `#` and `//` begin comment lines. The first
+line may name the columns, in a comment or not. Without names the first three columns are x, y and
+z, and the others are called column_3, column_4 and so on.
+"""
+
+from __future__ import annotations
+
+from typing import IO
+
+import numpy as np
+
+from tensorhash._types import NumPyArray
+from tensorhash.io import _text
+from tensorhash.io._cloud import AXES, PointCloud, cloud_of, columns_of
+from tensorhash.io._text import Lines
+
+_SEPARATORS = bytes.maketrans(b",;", b"  ")
+_COMMENTS = (b"#", b"//")
+
+
+def read(file: IO[bytes], size: int, source: str) -> PointCloud:
+    """Reads the points of a text file."""
+    text = file.read(size)
+    if b"\0" in text:
+        where = text.index(b"\0")
+        raise ValueError(f"{source}: expected text, got a zero at byte {where}: not an XYZ file")
+    lines = _text.split(text.translate(_SEPARATORS))
+    names, lines = _without_comments(lines)
+    chosen = lines.numbers()
+    if names is None and len(chosen):
+        words = lines.line(int(chosen[0])).split()
+        if not _text.is_number(words[0]):
+            names, chosen = _names(words), chosen[1:]
+    if names is None:
+        count = int(lines.tokens[chosen[0]]) if len(chosen) else 3
+        if count < 3:
+            raise ValueError(
+                f"{source}, line {int(chosen[0]) + 1}: expected at least 3 numbers, got {count}"
+            )
+        names = [*AXES, *(f"column_{i}" for i in range(3, count))]
+    values = _text.parse(lines, chosen, len(names), 1, source)
+    return cloud_of({name: values[:, i] for i, name in enumerate(names)}, source)
+
+
+def _without_comments(lines: Lines) -> tuple[list[str] | None, Lines]:
+    """(names of the columns from the first line, or None; the lines, comments blanked)."""
+    data = np.frombuffer(lines.text, np.uint8)
+    filled = lines.numbers()
+    if len(filled) == 0:
+        return None, lines
+    # The first byte of each line that is not blank, without a loop over lines.
+    begins = np.flatnonzero(data > 32)
+    first = begins[np.searchsorted(begins, lines.starts[filled])]
+    after = data[np.minimum(first + 1, len(data) - 1)]
+    comment = (data[first] == ord("#")) | ((data[first] == ord("/")) & (after == ord("/")))
+    if not comment.any():
+        return None, lines
+    names = None
+    if comment[0]:
+        words = lines.line(int(filled[0])).lstrip(b"#/").split()
+        if [word.lower() for word in words[:3]] == [b"x", b"y", b"z"]:
+            names = _names(words)
+    return names, _blank(lines, data, filled[comment])
+
+
+def _blank(lines: Lines, data: NumPyArray, numbers: NumPyArray) -> Lines:
+    """The same lines with these ones filled with blanks."""
+    dropped = np.zeros(len(lines.starts), bool)
+    dropped[numbers] = True
+    lengths = np.diff(np.append(lines.starts, len(data)))
+    kept = np.where(np.repeat(dropped, lengths) & (data != 10), np.uint8(32), data)
+    return Lines(kept.tobytes(), lines.starts, np.where(dropped, 0, lines.tokens))
+
+
+def _names(words: list[bytes]) -> list[str]:
+    names = [word.decode("utf-8", "replace").strip("\"'") for word in words]
+    lower = [name.lower() if name.lower() in AXES else name for name in names]
+    return lower if len(set(lower)) == len(lower) else [f"{n}_{i}" for i, n in enumerate(lower)]
+
+
+def write(file: IO[bytes], cloud: PointCloud) -> None:
+    """Writes a comment with the names of the columns, then one line per point."""
+    columns = columns_of(*cloud)
+    file.write(f"# {' '.join(columns)}\n".encode())
+    file.write(_text.render(columns))

@@ -1,0 +1,78 @@
+// A stable partition of rows by the top bits of their mixed word, on all threads. Within a part,
+// rows keep their order, so a part can be reduced in row order by one thread and from cache.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/group_engine.hpp"
+#include "runtime/memory.hpp"
+
+namespace tensorhash::cpu {
+
+/// Rows that are read together.
+inline constexpr std::size_t kReadRows = 1024;
+
+/// Where words and values come from. One instance is read by several threads.
+class PartitionSource {
+public:
+    virtual ~PartitionSource() = default;
+    /// Fills words[0, count) for rows from `begin` on, count <= kReadRows. Points values[k] at the
+    /// values of column k: at memory of the source, or at room[k], which has kReadRows words.
+    virtual void read(std::size_t begin, std::size_t count, std::uint64_t* words,
+                      std::uint64_t* const* room, std::uint64_t const** values) const = 0;
+};
+
+/// Rows of one part that lie together, at most kBlockRows.
+struct PartBlock {
+    std::uint64_t const* words;
+    std::array<std::uint64_t const*, kMaxCarried> values;
+    std::uint32_t const* rows;  // ascending over the whole part
+    std::size_t count;
+};
+
+class Partition {
+public:
+    /// Reads all rows once. `carried` is the number of value columns, at most kMaxCarried; `rows`
+    /// is below 2^31.
+    Partition(PartitionSource const& source, std::size_t rows, std::size_t carried);
+
+    std::size_t rows(std::size_t part) const noexcept;
+
+    /// Calls body(PartBlock) for the blocks of a part, in row order.
+    template <class Body>
+    void for_blocks(std::size_t part, Body&& body) const {
+        for (Piece const& piece : pieces_) {
+            std::uint32_t left = piece.writer.rows[part];
+            for (std::uint32_t block = piece.writer.head[part]; left > 0;) {
+                std::uint32_t const next = piece.writer.next[block];
+                auto const count =
+                    left < kBlockRows ? left : static_cast<std::uint32_t>(kBlockRows);
+                left -= count;
+                if (left > 0) prefetch_block(piece, next);
+                body(block_of(piece, block, count));
+                block = next;
+            }
+        }
+    }
+
+private:
+    /// The rows of one task.
+    struct Piece {
+        runtime::Block arena;
+        runtime::Block combined;
+        runtime::Block next;
+        PartWriter writer{};
+    };
+
+    void fill(Piece& piece, PartitionSource const& source, std::size_t begin, std::size_t end);
+    PartBlock block_of(Piece const& piece, std::uint32_t block, std::size_t count) const noexcept;
+    void prefetch_block(Piece const& piece, std::uint32_t block) const noexcept;
+
+    std::size_t carried_;
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace tensorhash::cpu

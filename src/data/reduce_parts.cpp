@@ -1,0 +1,262 @@
+// Group-by with many groups. A stable partition by hash brings the rows of a key into one part,
+// with their values and in row order. A part's groups fit in cache, and one thread folds them. The
+// first rows of the groups then give the order of the result.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "cpu/partition.hpp"
+#include "data/reduce.hpp"
+#include "data/word_numbers.hpp"
+#include "runtime/parallel.hpp"
+#include "tensor/shapes.hpp"
+#include "tensorhash/threads.hpp"
+
+namespace tensorhash::data {
+namespace {
+
+using cpu::kParts;
+using runtime::Block;
+
+/// Some columns of a plan that are carried through one partition, and the folds over them.
+struct Round {
+    std::vector<std::size_t> columns;
+    std::vector<std::size_t> folds;
+    std::vector<std::size_t> carried;  // for each fold: the position of its column in `columns`
+};
+
+/// Cuts the plan into rounds. Count needs no column and is in the first one.
+std::vector<Round> rounds_of(Plan const& plan) {
+    std::vector<Round> rounds(1);
+    for (std::size_t column = 0; column < plan.columns(); ++column) {
+        std::vector<Fold> const& folds = plan.folds();
+        bool const is_used = std::any_of(folds.begin(), folds.end(),
+                                         [&](Fold const& fold) { return fold.column == column; });
+        if (!is_used) continue;
+        if (rounds.back().columns.size() == cpu::kMaxCarried) rounds.emplace_back();
+        rounds.back().columns.push_back(column);
+    }
+    for (std::size_t which = 0; which < plan.folds().size(); ++which) {
+        std::size_t const column = plan.folds()[which].column;
+        for (Round& round : rounds) {
+            auto const at = std::find(round.columns.begin(), round.columns.end(), column);
+            if (at == round.columns.end() && column != kNoColumn) continue;
+            round.folds.push_back(which);
+            round.carried.push_back(static_cast<std::size_t>(at - round.columns.begin()));
+            break;
+        }
+    }
+    return rounds;
+}
+
+/// Mixed keys and widened values, for the partition.
+class Source final : public cpu::PartitionSource {
+public:
+    Source(KeyRows const& keys, step::HashSecret const& secret, std::vector<Column> columns)
+        : keys_(keys.narrow()), secret_(secret), columns_(std::move(columns)) {}
+
+    void read(std::size_t begin, std::size_t count, std::uint64_t* words,
+              std::uint64_t* const* room, std::uint64_t const** values) const override {
+        loops_->mix(keys_, secret_, begin, count, words);
+        for (std::size_t k = 0; k < columns_.size(); ++k) {
+            values[k] = widen(columns_[k], begin, count, room[k]);
+        }
+    }
+
+private:
+    cpu::NarrowKeys keys_;
+    step::HashSecret secret_;
+    std::vector<Column> columns_;
+    cpu::GroupLoops const* loops_ = &cpu::group_loops();
+};
+
+/// The groups of one part: first rows ascend.
+struct PartGroups {
+    std::vector<std::uint32_t> first_rows;
+    std::vector<std::vector<std::uint64_t>> states;  // one per fold of the round
+};
+
+/// Folds the rows of parts. One per thread: its tables are reused from part to part.
+class PartReducer {
+public:
+    PartReducer(Plan const& plan, Round const& round, cpu::Partition const& partition,
+                double groups)
+        : round_(round), partition_(partition), groups_per_part_(groups / kParts) {
+        for (std::size_t const which : round.folds) ops_.push_back(&plan.folds()[which].ops());
+        states_.resize(ops_.size());
+    }
+
+    PartGroups reduce(std::size_t part) {
+        auto const rows = static_cast<double>(partition_.rows(part));
+        table_.reset(static_cast<std::size_t>(std::min(rows, groups_per_part_ * 1.15 + 64)));
+        for (std::vector<std::uint64_t>& states : states_) states.clear();
+        partition_.for_blocks(part, [&](cpu::PartBlock const& block) { add(block); });
+        std::span<std::uint32_t const> const first_rows = table_.rows();
+        return {{first_rows.begin(), first_rows.end()}, states_};
+    }
+
+private:
+    void add(cpu::PartBlock const& block) {
+        std::array<std::uint32_t, cpu::kBlockRows> numbers;
+        std::size_t const before = table_.count();
+        table_.number(block.words, block.rows, 0, block.count, numbers.data());
+        for (std::size_t i = 0; i < ops_.size(); ++i) {
+            FoldOps const& ops = *ops_[i];
+            states_[i].resize(table_.count() * ops.words);
+            ops.start(states_[i].data(), before, table_.count());
+            std::uint64_t const* const values = round_.carried[i] < round_.columns.size()
+                                                    ? block.values[round_.carried[i]]
+                                                    : nullptr;
+            ops.add(states_[i].data(), {numbers.data(), values, block.rows, 0, block.count});
+        }
+    }
+
+    Round const& round_;
+    cpu::Partition const& partition_;
+    double groups_per_part_;
+    std::vector<FoldOps const*> ops_;
+    std::vector<std::vector<std::uint64_t>> states_;
+    WordNumbers table_;
+};
+
+using AllParts = std::array<PartGroups, kParts>;
+
+/// Threads take part after part, because parts differ in size.
+AllParts reduce_all(Plan const& plan, Round const& round, cpu::Partition const& partition,
+                    double groups) {
+    AllParts parts;
+    std::atomic<std::size_t> next{0};
+    runtime::run_tasks(static_cast<std::size_t>(num_threads()), [&](std::size_t) {
+        PartReducer reducer(plan, round, partition, groups);
+        // Relaxed: the number only picks a part; the tasks' join publishes the results.
+        for (std::size_t part = next.fetch_add(1, std::memory_order_relaxed); part < kParts;
+             part = next.fetch_add(1, std::memory_order_relaxed)) {
+            if (partition.rows(part) > 0) parts[part] = reducer.reduce(part);
+        }
+    });
+    return parts;
+}
+
+/// Puts the groups of all parts in order of their first rows. Works on windows of rows: a bitmap of
+/// the first rows in a window gives each group its rank there.
+class Order {
+public:
+    static constexpr std::size_t kWindow = std::size_t{1} << 16;
+
+    Order(AllParts const& parts, std::size_t rows)
+        : parts_(parts), windows_(rows / kWindow + 1), starts_(windows_ * kParts),
+          bases_(windows_ + 1) {
+        runtime::run_tasks(kParts, [&](std::size_t part) {
+            std::vector<std::uint32_t> const& first_rows = parts_[part].first_rows;
+            auto at = first_rows.begin();
+            for (std::size_t window = 0; window < windows_; ++window) {
+                at = std::lower_bound(at, first_rows.end(), window * kWindow);
+                starts_[window * kParts + part] =
+                    static_cast<std::uint32_t>(at - first_rows.begin());
+            }
+        });
+        for (std::size_t window = 0; window < windows_; ++window) {
+            bases_[window + 1] = bases_[window];
+            for (std::size_t part = 0; part < kParts; ++part) {
+                bases_[window + 1] += end(window, part) - begin(window, part);
+            }
+        }
+    }
+
+    std::size_t groups() const { return bases_[windows_]; }
+
+    /// Calls body(part, group in the part, rank) for all groups, on all threads.
+    template <class Body>
+    void for_groups(Body&& body) const {
+        runtime::run_tasks(windows_, [&](std::size_t window) {
+            std::array<std::uint64_t, kWindow / 64> bits{};
+            std::array<std::uint32_t, kWindow / 64> ranks;
+            for_window(window, [&](std::size_t, std::size_t, std::size_t row) {
+                bits[row / 64] |= std::uint64_t{1} << (row % 64);
+            });
+            std::uint32_t rank = 0;
+            for (std::size_t i = 0; i < bits.size(); ++i) {
+                ranks[i] = rank;
+                rank += static_cast<std::uint32_t>(std::popcount(bits[i]));
+            }
+            for_window(window, [&](std::size_t part, std::size_t group, std::size_t row) {
+                std::uint64_t const below = bits[row / 64] & ((std::uint64_t{1} << (row % 64)) - 1);
+                body(part, group,
+                     bases_[window] + ranks[row / 64] +
+                         static_cast<std::size_t>(std::popcount(below)));
+            });
+        });
+    }
+
+private:
+    std::size_t begin(std::size_t window, std::size_t part) const {
+        return starts_[window * kParts + part];
+    }
+    std::size_t end(std::size_t window, std::size_t part) const {
+        return window + 1 < windows_ ? begin(window + 1, part) : parts_[part].first_rows.size();
+    }
+    /// Calls body(part, group, row in the window).
+    template <class Body>
+    void for_window(std::size_t window, Body&& body) const {
+        for (std::size_t part = 0; part < kParts; ++part) {
+            std::uint32_t const* const rows = parts_[part].first_rows.data();
+            for (std::size_t group = begin(window, part); group < end(window, part); ++group) {
+                body(part, group, rows[group] % kWindow);
+            }
+        }
+    }
+
+    AllParts const& parts_;
+    std::size_t windows_;
+    std::vector<std::uint32_t> starts_;  // [window, part]: the part's first group in the window
+    std::vector<std::size_t> bases_;     // [window]: groups in earlier windows
+};
+
+void write_round(Round const& round, Plan const& plan, AllParts const& parts, Order const& order,
+                 Reduced& out) {
+    auto* const first_rows = static_cast<std::int64_t*>(out.first_rows.data());
+    struct Target {
+        std::size_t words;
+        std::uint64_t* states;
+    };
+    std::vector<Target> targets;
+    for (std::size_t const which : round.folds) {
+        std::size_t const words = plan.folds()[which].ops().words;
+        out.states[which] = Tensor::empty(with_rows(order.groups() * words, {}), Dtype::UInt64);
+        targets.push_back({words, static_cast<std::uint64_t*>(out.states[which].data())});
+    }
+    order.for_groups([&](std::size_t part, std::size_t group, std::size_t rank) {
+        first_rows[rank] = parts[part].first_rows[group];
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            auto const [words, states] = targets[i];
+            std::copy_n(parts[part].states[i].data() + group * words, words, states + rank * words);
+        }
+    });
+}
+
+}  // namespace
+
+Reduced reduce_by_parts(Plan const& plan, std::vector<Column> const& columns, KeyRows const& keys,
+                        step::HashSecret const& secret, double groups) {
+    Reduced out;
+    out.states.resize(plan.folds().size());
+    for (Round const& round : rounds_of(plan)) {
+        std::vector<Column> carried;
+        for (std::size_t const column : round.columns) carried.push_back(columns[column]);
+        Source const source(keys, secret, std::move(carried));
+        cpu::Partition const partition(source, keys.rows, round.columns.size());
+        AllParts const parts = reduce_all(plan, round, partition, groups);
+        Order const order(parts, keys.rows);
+        if (out.first_rows.dtype() == Dtype::Undefined) {
+            out.first_rows = Tensor::empty(with_rows(order.groups(), {}), Dtype::Int64);
+        }
+        write_round(round, plan, parts, order, out);
+    }
+    return out;
+}
+
+}  // namespace tensorhash::data
