@@ -90,7 +90,7 @@ void claim_and_find(std::size_t width, std::uint64_t seed) {
     DeviceArray<unsigned char> const mask(device, kRows);
     DeviceArray<std::uint32_t> const broken(device, std::vector<std::uint32_t>(1));
 
-    IndexView const view{buckets.data(), kBuckets - 1, device_keys.data(),
+    IndexView const view{buckets.data(), kBuckets, device_keys.data(),
                          static_cast<std::uint32_t>(width), 0};
     BatchView batch{device_keys.data(), 0, positions.data(), found.data(), mask.data()};
     device.launch(kRows, ClaimRows<Reader>{view, batch, broken.data(), kRows});
@@ -127,7 +127,7 @@ TEST(PtxSteps, AFullIndexIsReportedNotWaitedFor) {
     DeviceArray<std::uint32_t> const found(device, kRows);
     DeviceArray<unsigned char> const mask(device, kRows);
     DeviceArray<std::uint32_t> const broken(device, std::vector<std::uint32_t>(1));
-    IndexView const view{buckets.data(), 1, keys.data(), 8, 0};
+    IndexView const view{buckets.data(), 2, keys.data(), 8, 0};
     BatchView const batch{keys.data(), 0, positions.data(), found.data(), mask.data()};
     device.launch(kRows, ClaimRows<step::Narrow8>{view, batch, broken.data(), kRows});
     EXPECT_EQ(broken.read().front(), 1u);
