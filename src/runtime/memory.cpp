@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -277,7 +278,15 @@ void commit_growth(unsigned char* begin, unsigned char* end) {
         }
         if (mremap(warm.data, warm.bytes, warm.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, next) ==
             MAP_FAILED) {
+            // mremap may have unmapped the range already. Map it again, unless another thread has
+            // mapped something there.
             munmap(warm.data, warm.bytes);
+            void* const again = mmap(next, warm.bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            if (again == MAP_FAILED && errno != EEXIST) {
+                munmap(begin, static_cast<std::size_t>(next - begin));
+                throw std::bad_alloc();
+            }
             break;
         }
         zero_bytes(next, warm.bytes);
@@ -363,8 +372,8 @@ bool Block::grow(std::size_t bytes) {
         munmap(to + bytes_, larger - bytes_);
         return false;
     }
-    commit_growth(to + bytes_, to + larger);
     data_ = to;
+    commit_growth(to + bytes_, to + larger);
     bytes_ = larger;
     seamed_ = true;
     return true;
