@@ -125,6 +125,7 @@ set(_core_sources
     src/table/insert.cpp
     src/table/reduce.cpp
     src/table/replace.cpp
+    src/table/shrink.cpp
     src/table/route.cpp
     src/table/rows.cpp
     src/table/steps.cpp

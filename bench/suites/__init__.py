@@ -17,6 +17,7 @@ NAMES = (
     "data",
     "values",
     "growth",
+    "memory",
     "churn",
     "overhead",
     "kernel_maps",

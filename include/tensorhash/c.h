@@ -117,6 +117,8 @@ TH_API th_status th_map_size(th_map const* map, int64_t* size);
 TH_API th_status th_map_capacity(th_map const* map, int64_t* capacity);
 /* Makes room for `capacity` keys. Never shrinks, never moves an entry. */
 TH_API th_status th_map_reserve(th_map* map, int64_t capacity);
+/* Gives back the memory that growth and erased keys left. Never moves an entry. */
+TH_API th_status th_map_shrink_to_fit(th_map* map);
 /* Removes all keys. */
 TH_API th_status th_map_clear(th_map* map);
 /* TH_CORRUPT_TABLE unless every key is found at its index and every index is live or free. */
@@ -231,6 +233,8 @@ TH_API th_status th_sharded_size(th_sharded const* map, int32_t shard, int64_t* 
 TH_API th_status th_sharded_capacity(th_sharded const* map, int32_t shard, int64_t* capacity);
 /* Makes room for `capacity` evenly spread keys. */
 TH_API th_status th_sharded_reserve(th_sharded* map, int64_t capacity);
+/* Gives back the memory that growth and erased keys left, on every shard. */
+TH_API th_status th_sharded_shrink_to_fit(th_sharded* map);
 /* Removes all keys of all shards. */
 TH_API th_status th_sharded_clear(th_sharded* map);
 /* th_map_validate on each shard, and each key is on its own shard. */

@@ -121,6 +121,9 @@ public:
 
     /// Makes room for `capacity` keys. Never shrinks, never moves an entry.
     void reserve(Capacity capacity);
+    /// Gives back the memory that growth and erased keys left. The capacity becomes the last live
+    /// index plus one. Never moves an entry; freed indices beyond the capacity are forgotten.
+    void shrink_to_fit();
     void clear();
     /// Replaces all items by these; of equal keys the last row wins. Readers see the old table or
     /// the new one.
@@ -185,6 +188,7 @@ public:
     Tensor keys() const { return map_.keys(); }
     Tensor key_tensor() const { return map_.key_tensor(); }
     void reserve(Capacity capacity) { map_.reserve(capacity); }
+    void shrink_to_fit() { map_.shrink_to_fit(); }
     void clear() { map_.clear(); }
     Tensor compact() { return map_.compact(); }
     HashSet clone() const { return HashSet(map_.clone()); }

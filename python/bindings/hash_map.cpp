@@ -82,6 +82,7 @@ void bind_hash_map(nb::module_& m) {
                 without_gil([&] { self.reserve(Capacity{rows}); });
             },
             nb::arg("capacity"))
+        .def("shrink_to_fit", [](HashMap& self) { without_gil([&] { self.shrink_to_fit(); }); })
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
         .def_static(
             "memory_for",

@@ -272,6 +272,8 @@ void bind_shard_storage(nb::class_<ShardedHashMap>& table) {
                 without_gil([&] { self.reserve(Capacity{rows}); });
             },
             nb::arg("capacity"))
+        .def("shrink_to_fit",
+             [](ShardedHashMap& self) { without_gil([&] { self.shrink_to_fit(); }); })
         .def("clear", [](ShardedHashMap& self) { without_gil([&] { self.clear(); }); })
         .def("compact",
              [](ShardedHashMap& self) { return without_gil([&] { return self.compact(); }); })

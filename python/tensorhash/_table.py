@@ -194,6 +194,13 @@ class Table(Generic[ArrayT]):
         """Makes room for `capacity` keys. Never shrinks the table, never moves an entry."""
         self._table.reserve(integer(capacity, "capacity"))
 
+    def shrink_to_fit(self) -> None:
+        """Gives back the memory that growth and erased keys left. Never moves an entry.
+
+        The capacity becomes the last live index plus one. Freed indices beyond it are forgotten.
+        """
+        self._table.shrink_to_fit()
+
     def clear(self) -> None:
         """Removes all keys; the capacity stays."""
         self._table.clear()

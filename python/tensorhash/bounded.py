@@ -220,6 +220,9 @@ class BoundedHashMap(MapTable[ArrayT]):
         if not 0 <= integer(capacity, "capacity", None) <= self.max_capacity:
             raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
+    def shrink_to_fit(self) -> None:
+        """Does nothing: the buffers have a fixed size."""
+
     def save(self, file_name: str | os.PathLike[str]) -> str:
         """Writes the table with clock and scores to a ".thash" file, and returns its name."""
         return _files.save_native(self._table, file_name, self._suffix)

@@ -102,11 +102,13 @@ struct Erase {
 struct Reserve {
     std::uint64_t capacity;
 };
+/// The capacity becomes the last live index plus one; free indices beyond it are forgotten.
+struct Shrink {};
 struct Compact {
     std::int32_t* old_to_new;  // [capacity]
 };
 
-using Change =
-    std::variant<Insert, Activate, InsertOrAssign, Accumulate, Update, Erase, Reserve, Compact>;
+using Change = std::variant<Insert, Activate, InsertOrAssign, Accumulate, Update, Erase, Reserve,
+                            Compact, Shrink>;
 
 }  // namespace tensorhash::backend

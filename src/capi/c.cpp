@@ -72,6 +72,9 @@ th_status th_map_capacity(th_map const* map, int64_t* capacity) {
 th_status th_map_reserve(th_map* map, int64_t capacity) {
     return guarded([&] { open(map).reserve(Capacity{capacity}); });
 }
+th_status th_map_shrink_to_fit(th_map* map) {
+    return guarded([&] { open(map).shrink_to_fit(); });
+}
 th_status th_map_clear(th_map* map) {
     return guarded([&] { open(map).clear(); });
 }

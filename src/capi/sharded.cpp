@@ -91,6 +91,9 @@ th_status th_sharded_capacity(th_sharded const* map, int32_t shard, int64_t* cap
 th_status th_sharded_reserve(th_sharded* map, int64_t capacity) {
     return guarded([&] { open(map).reserve(Capacity{capacity}); });
 }
+th_status th_sharded_shrink_to_fit(th_sharded* map) {
+    return guarded([&] { open(map).shrink_to_fit(); });
+}
 th_status th_sharded_clear(th_sharded* map) {
     return guarded([&] { open(map).clear(); });
 }

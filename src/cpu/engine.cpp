@@ -57,6 +57,60 @@ void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, 
     }
 }
 
+/// Rows of one key must be decided in row order. They are: if the home bucket cannot decide a row,
+/// it cannot decide a later row of the same key either, because releases leave the overflow bits.
+template <class Reader>
+ReleaseCount erase_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
+                        std::size_t end) {
+    typename IndexOf<Reader, Exclusive>::type const index(view);
+    BatchView const batch = rows;
+    ReleaseCount count;
+    auto const take = [&](std::size_t row, Match const& at) TH_INLINED {
+        answer<false>(batch, row, at);
+        if (at.buf_index != kNotFound) {
+            ++count.released;
+            count.to_erased += release(index, at.position) == Released::ToErased ? 1 : 0;
+        }
+    };
+    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
+    auto const finish = [&](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { take(row, find(index, hash, batch, row)); };
+    if constexpr (Reader::kNarrow) {
+        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+            Match at;
+            bool const known = find_at_home(index, hash, at);
+            if (known) {
+                take(row, at);
+            }
+            return known;
+        };
+        auto const half_way = [](std::size_t, std::uint64_t) {};
+        pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    } else {
+        auto const half_way = [&](std::size_t row, std::uint64_t hash)
+                                  TH_INLINED { answer<true>(batch, row, guess(index, hash)); };
+        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+            Match const at{batch.buf_indices[row], batch.positions[row]};
+            if (at.buf_index == kUndecided) {
+                return false;
+            }
+            // An earlier row may have released the slot since the guess. A wrong guess cannot wait:
+            // the next row of this key may guess right.
+            bool const is_right =
+                confirm(index, at.buf_index, batch, row) &&
+                (at.buf_index == kNotFound || index.ticket(at.position) == to_ticket(at.buf_index));
+            if (is_right) {
+                take(row, at);
+            } else {
+                finish(row, hash);
+            }
+            return true;
+        };
+        pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    }
+    return count;
+}
+
 /// Writes the results of rows that claim a slot, for all rows at once. claim_rows() overwrites the
 /// results of the other rows.
 void answer_as_claimed(BatchView const batch, std::size_t begin, std::size_t end) {
@@ -267,7 +321,8 @@ std::uint64_t probe_buckets(IndexView const& view, BatchView const& batch, std::
         std::uint64_t buckets = 1;
         if (!index.is_side(hash)) {
             Slot const slot = probe(index, hash, index.comparison(batch, row));
-            buckets += (slot.bucket - hash) & index.bucket_mask;
+            std::uint64_t const home = index.home(hash);
+            buckets += slot.bucket - home + (slot.bucket < home ? index.bucket_count : 0);
         }
         total += buckets;
         longest = buckets > longest ? buckets : longest;
@@ -283,10 +338,10 @@ constexpr IndexLoops::Writers writers() noexcept {
 }
 
 template <class Reader>
-IndexLoops const kTable{find_rows<Reader, false>,     find_rows<Reader, true>,
-                        writers<Reader, Exclusive>(), writers<Reader, Shared>(),
-                        join_late_rows<Reader>,       settle_rows<Reader>,
-                        publish_rows<Reader>,         probe_buckets<Reader>};
+IndexLoops const kTable{
+    find_rows<Reader, false>,     find_rows<Reader, true>,   erase_rows<Reader>,
+    writers<Reader, Exclusive>(), writers<Reader, Shared>(), join_late_rows<Reader>,
+    settle_rows<Reader>,          publish_rows<Reader>,      probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

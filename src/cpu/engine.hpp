@@ -56,6 +56,10 @@ struct IndexLoops {
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// The same, and the positions of the keys found.
     void (*locate)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// Finds each row's key and releases its slot at once, in row order: of equal keys the first
+    /// row has the entry, and the others find nothing. One thread only. Fills mask and buf_indices
+    /// as `find` does; positions is scratch.
+    ReleaseCount (*erase)(View const&, Batch const&, std::size_t begin, std::size_t end);
     Writers exclusive;
     Writers shared;
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
@@ -73,16 +77,20 @@ struct IndexLoops {
                                    std::uint64_t& longest);
 };
 
-/// Lanes per bucket and load limits, by key width.
+/// Lanes per bucket, load limits and growth, by key width. The loads are entries per 100 buckets:
+/// docs/decisions/0038-any-number-of-buckets.md has their measurements.
 struct BucketRule {
     std::uint32_t lanes;
-    std::uint32_t entries;   // a table is sized for at most this many live entries per bucket
-    std::uint32_t occupied;  // it is rebuilt before live and erased slots per bucket exceed this
+    std::uint32_t sized;     // of an index that is made for a known number of entries
+    std::uint32_t entries;   // it grows before it holds more than this
+    std::uint32_t occupied;  // it is rebuilt before entries and erased slots exceed this
+    std::uint32_t growth;    // buckets after growth, per 100 before
 };
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
 constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
-    return is_narrow(key_bytes) ? BucketRule{5, 3, 4} : BucketRule{8, 5, 7};
+    return is_narrow(key_bytes) ? BucketRule{5, 250, 330, 375, 150}
+                                : BucketRule{8, 400, 525, 650, 165};
 }
 
 /// Can this machine run the loops of level x86-64-v3?

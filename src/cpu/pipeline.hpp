@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tensorhash/step/platform.hpp"
+#include "tensorhash/step/probe.hpp"
 
 // For the bodies of hot loops: as calls, they would keep everything that they capture in memory.
 #define TH_INLINED __attribute__((always_inline))
@@ -65,19 +65,19 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     std::uint64_t hashes[kAhead];
     LateRows late;
     auto const prefetch_bucket = [&](std::uint64_t bucket) TH_INLINED {
-        void const* const address = &index.buckets[bucket & index.bucket_mask];
+        void const* const address = &index.buckets[bucket];
         ForWrite ? step::prefetch_for_write(address) : step::prefetch(address);
     };
     auto const start = [&](std::size_t row) TH_INLINED {
         std::uint64_t const hash = work.hash_at(row);
         hashes[row % kAhead] = hash;
-        prefetch_bucket(hash);
+        prefetch_bucket(index.home(hash));
     };
     auto const half_way = [&](std::size_t row)
                               TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
     // True if the late rows must be finished before the next row.
     auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        prefetch_bucket(hash + 1);
+        prefetch_bucket(step::next_bucket(index, index.home(hash)));
         return late.add(row, hash);
     };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <initializer_list>
 #include <span>
 
@@ -52,30 +51,44 @@ BucketIndex::BucketIndex(step::KeyFormat format, std::uint64_t buckets, std::uin
 void BucketIndex::set_buckets(std::uint64_t buckets) noexcept {
     auto const rule = cpu::bucket_rule(format_.bytes);
     buckets_ = buckets;
-    limit_ = buckets == kMaxBuckets ? buckets * rule.lanes - buckets / 2 : buckets * rule.occupied;
+    std::uint64_t const nearly_all = buckets * rule.lanes - buckets / 2;
+    most_entries_ = buckets == kMaxBuckets ? nearly_all : buckets * rule.entries / 100;
+    most_occupied_ = buckets == kMaxBuckets ? nearly_all : buckets * rule.occupied / 100;
 }
 
-std::uint64_t BucketIndex::buckets_for(step::KeyFormat format, std::uint64_t capacity) {
-    std::uint64_t const entries = cpu::bucket_rule(format.bytes).entries;
-    return std::min(std::bit_ceil(std::max<std::uint64_t>((capacity + entries - 1) / entries, 2)),
-                    kMaxBuckets);
+std::uint64_t BucketIndex::buckets_for(step::KeyFormat format, std::uint64_t entries) {
+    std::uint64_t const sized = cpu::bucket_rule(format.bytes).sized;
+    // More would have kMaxBuckets too, and the product must not overflow.
+    std::uint64_t const most = std::min(entries, std::uint64_t{1} << 32);
+    return std::clamp<std::uint64_t>((most * 100 + sized - 1) / sized, 2, kMaxBuckets);
 }
 
-std::uint64_t BucketIndex::capacity_of(step::KeyFormat format, std::uint64_t buckets) {
-    return buckets * cpu::bucket_rule(format.bytes).entries;
+std::uint64_t BucketIndex::grown_for(std::uint64_t entries) const noexcept {
+    if (entries <= most_entries_) {
+        return buckets_;
+    }
+    std::uint64_t const grown = buckets_ * cpu::bucket_rule(format_.bytes).growth / 100;
+    return std::min(std::max(grown, buckets_for(format_, entries)), kMaxBuckets);
+}
+
+std::uint64_t BucketIndex::room() const noexcept {
+    std::uint64_t const occupied = entries_ + erased_;
+    return std::min(most_entries_ > entries_ ? most_entries_ - entries_ : 0,
+                    most_occupied_ > occupied ? most_occupied_ - occupied : 0);
 }
 
 BucketIndex BucketIndex::copy() const {
     BucketIndex copied(format_, buckets_, seed_, runtime::Fill::Committed);
     runtime::copy_bytes(copied.memory_.data(), memory_.data(),
                         buckets_ * sizeof(step::NarrowBucket));
-    copied.occupied_ = occupied_;
+    copied.entries_ = entries_;
+    copied.erased_ = erased_;
     return copied;
 }
 
 step::IndexView BucketIndex::view(unsigned char const* key_buffer) const noexcept {
     return {const_cast<unsigned char*>(memory_.data()),
-            buckets_ - 1,
+            buckets_,
             key_buffer,
             format_.bytes,
             format_.float_bytes,
@@ -106,7 +119,8 @@ cpu::ClaimCount BucketIndex::claim(unsigned char const* key_buffer, step::BatchV
             loops_->join_late(index, batch, begin + from, begin + to);
         });
     }
-    occupied_ += count.claimed - count.from_erased;
+    entries_ += count.claimed;
+    erased_ -= count.from_erased;
     return count;
 }
 
@@ -118,7 +132,8 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
     auto const count = sum_chunks<cpu::ReleaseCount>(
         chunks, kReleased,
         [&](std::size_t from, std::size_t to) { return release(index, batch, from, to); });
-    occupied_ -= count.released - count.to_erased;
+    entries_ -= count.released;
+    erased_ += count.to_erased;
 }
 
 void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const& batch,
@@ -159,6 +174,14 @@ void BucketIndex::locate(unsigned char const* key_buffer, step::BatchView const&
     });
 }
 
+std::uint64_t BucketIndex::erase(unsigned char const* key_buffer, step::BatchView const& batch,
+                                 std::size_t rows) noexcept {
+    auto const count = loops_->erase(view(key_buffer), batch, 0, rows);
+    entries_ -= count.released;
+    erased_ += count.to_erased;
+    return count.released;
+}
+
 std::uint64_t BucketIndex::release(unsigned char const* key_buffer, step::BatchView const& batch,
                                    std::size_t rows, bool has_repeats) noexcept {
     auto const index = view(key_buffer);
@@ -173,7 +196,8 @@ std::uint64_t BucketIndex::release(unsigned char const* key_buffer, step::BatchV
     auto const count = sum_chunks<cpu::ReleaseCount>(
         chunks, kReleased,
         [&](std::size_t from, std::size_t to) { return release_rows(index, batch, from, to); });
-    occupied_ -= count.released - count.to_erased;
+    entries_ -= count.released;
+    erased_ += count.to_erased;
     return count.released;
 }
 
@@ -185,12 +209,13 @@ void BucketIndex::place(unsigned char const* key_buffer, std::uint64_t const* li
     for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
         place_live(index, cpu::LiveRange{live, begin, end});
     });
-    occupied_ += count;
+    entries_ += count;
 }
 
 void BucketIndex::clear() noexcept {
     runtime::zero_bytes(memory_.data(), buckets_ * sizeof(step::NarrowBucket));
-    occupied_ = 0;
+    entries_ = 0;
+    erased_ = 0;
 }
 
 runtime::Extension BucketIndex::extend(std::uint64_t buckets) {
@@ -202,11 +227,6 @@ runtime::Extension BucketIndex::extend(std::uint64_t buckets) {
     // The block may hold anything beyond the buckets.
     runtime::zero_bytes(memory_.data() + used, before - used);
     return {&memory_, runtime::Shrink{before}};
-}
-
-void BucketIndex::clear(std::uint64_t buckets) noexcept {
-    clear();
-    set_buckets(buckets);
 }
 
 std::uint64_t BucketIndex::count_entries() const {

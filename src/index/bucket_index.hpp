@@ -26,16 +26,16 @@ using Ranks = std::array<std::uint64_t, runtime::kMaxChunks + 1>;
 
 class BucketIndex {
 public:
-    /// An empty index of `buckets` buckets, a power of two of at least 2. Unless zero-filled, call
-    /// the place() that takes another index first. The seed decides where keys lie, but never shows
-    /// in results.
+    /// An empty index of `buckets` buckets, at least 2. Unless zero-filled, call the place() that
+    /// takes another index first. The seed decides where keys lie, but never shows in results.
     BucketIndex(step::KeyFormat format, std::uint64_t buckets, std::uint64_t seed,
                 runtime::Fill fill = runtime::Fill::Zero);
 
-    /// The number of buckets of a table with this capacity.
-    static std::uint64_t buckets_for(step::KeyFormat format, std::uint64_t capacity);
-    /// The largest capacity that this many buckets serve.
-    static std::uint64_t capacity_of(step::KeyFormat format, std::uint64_t buckets);
+    /// The number of buckets of an index that is made for this many entries.
+    static std::uint64_t buckets_for(step::KeyFormat format, std::uint64_t entries);
+    /// The number of buckets that this index should have for this many entries: as many as it has
+    /// if that is enough. Otherwise it grows by a constant factor at least.
+    std::uint64_t grown_for(std::uint64_t entries) const noexcept;
 
     /// A copy with memory of its own.
     BucketIndex copy() const;
@@ -46,8 +46,10 @@ public:
         return buckets_ * cpu::bucket_rule(format_.bytes).lanes;
     }
     std::size_t bytes() const noexcept { return memory_.bytes(); }
+    /// The most entries that the index holds before it must grow.
+    std::uint64_t most_entries() const noexcept { return most_entries_; }
     /// New keys that fit for certain, wherever they hash.
-    std::uint64_t room() const noexcept { return limit_ > occupied_ ? limit_ - occupied_ : 0; }
+    std::uint64_t room() const noexcept;
 
     void find(unsigned char const* key_buffer, step::BatchView const& batch,
               std::size_t rows) const;
@@ -66,6 +68,10 @@ public:
     /// Finds keys and their positions.
     void locate(unsigned char const* key_buffer, step::BatchView const& batch,
                 std::size_t rows) const noexcept;
+    /// Finds the keys and releases their slots, on one thread. Of equal keys the first row has the
+    /// entry. Returns how many rows did.
+    std::uint64_t erase(unsigned char const* key_buffer, step::BatchView const& batch,
+                        std::size_t rows) noexcept;
     /// Releases the slots of located rows. If `has_repeats`, a key may occur twice, and its first
     /// row releases the slot. The mask says which rows did; returns how many.
     std::uint64_t release(unsigned char const* key_buffer, step::BatchView const& batch,
@@ -81,8 +87,10 @@ public:
 
     /// Gets memory for this many buckets, without using it yet. Null if the memory cannot grow.
     runtime::Extension extend(std::uint64_t buckets);
-    /// Becomes an empty index of `buckets` buckets. The memory must already be large enough.
-    void clear(std::uint64_t buckets) noexcept;
+    /// Has `buckets` buckets from now on and holds the given entries, which are those that it held
+    /// before. The memory must already be large enough; what is not needed any more goes back.
+    void resize(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
+                std::uint64_t count, std::uint64_t buckets) noexcept;
 
     /// Counts the entries in the buckets.
     std::uint64_t count_entries() const;
@@ -91,7 +99,8 @@ public:
 
 private:
     void set_buckets(std::uint64_t buckets) noexcept;
-    bool spread(BucketIndex const& smaller) noexcept;
+    bool spread(BucketIndex const& other) noexcept;
+    bool spread_in_place(std::uint64_t buckets) noexcept;
     step::IndexView view(unsigned char const* key_buffer) const noexcept;
     cpu::IndexLoops::Writers const& writers(bool shared) const noexcept {
         return shared ? loops_->shared : loops_->exclusive;
@@ -103,8 +112,10 @@ private:
     cpu::IndexLoops const* loops_;
     runtime::Block memory_;
     std::uint64_t buckets_ = 0;
-    std::uint64_t limit_ = 0;
-    std::uint64_t occupied_ = 0;  // live and erased slots
+    std::uint64_t most_entries_ = 0;
+    std::uint64_t most_occupied_ = 0;
+    std::uint64_t entries_ = 0;
+    std::uint64_t erased_ = 0;  // slots marked as erased
 };
 
 }  // namespace tensorhash::index

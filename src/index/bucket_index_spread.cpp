@@ -1,12 +1,13 @@
-// Fills an index from one that is not larger, bucket by bucket, so that memory access is
-// sequential.
+// Fills an index from another one, bucket by bucket, so that memory access is sequential. The home
+// buckets of a larger or smaller index have the same order, so the entries of adjacent buckets stay
+// together. An index that grows can even be filled from itself.
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "index/bucket_index.hpp"
+#include "runtime/streaming.hpp"
 
 namespace tensorhash::index {
 namespace {
@@ -23,13 +24,40 @@ struct Entry {
 template <class Bucket>
 struct Buckets {
     Bucket* data;
-    std::uint64_t mask;
+    std::uint64_t count;
+
+    std::uint64_t home(std::uint64_t word) const noexcept {
+        return NarrowBucket::home(word, count);
+    }
+    /// The first bucket that gets no word below the first word of bucket `at` of `others`.
+    template <class Other>
+    std::uint64_t first_after(Buckets<Other> const& others, std::uint64_t at) const noexcept {
+        if (at == others.count) {
+            return count;
+        }
+        std::uint64_t const low = first_bits(at, others.count);
+        std::uint64_t const bucket = step::home_of(static_cast<std::uint32_t>(low), count);
+        return bucket + (first_bits(bucket, count) < low ? 1 : 0);
+    }
+
+private:
+    /// The smallest high half of a word that has its home in this bucket.
+    static std::uint64_t first_bits(std::uint64_t bucket, std::uint64_t count) noexcept {
+        return ((bucket << 32) + count - 1) / count;
+    }
 };
 
-// Growth by a larger factor is left to place(): there are few entries to move then.
-constexpr std::uint64_t kMostParts = 8;
+// Growth by a larger factor is left to place(): there are few entries to move then. Most entries of
+// an old bucket have their new home among the next kWindow buckets, also those that had left their
+// old home by one bucket. Counts of entries have one byte, so the index must not shrink too far.
+constexpr std::uint64_t kMostGrowth = 3;
+constexpr std::uint64_t kMostShrinking = 16;
+constexpr std::uint64_t kWindow = 8;
 
-/// Entries that belong near a boundary between threads. Few, unless keys were crafted to collide.
+// From this size on, buckets go to memory with streaming stores.
+constexpr std::uint64_t kStreamedFrom = (std::uint64_t{16} << 20) / sizeof(NarrowBucket);
+
+/// Entries that belong near a boundary between parts. Few, unless keys were crafted to collide.
 class Deferred {
 public:
     void add(Entry const& entry) noexcept {
@@ -64,66 +92,94 @@ bool put(Buckets<NarrowBucket> const& buckets, std::uint64_t at, Entry const& en
     return false;
 }
 
-/// One thread's share: the old buckets [begin, end), in order. A home bucket is the low bits of the
-/// mixed key. So the entries of an old bucket go to the new bucket with the same index, or to one
-/// that is a multiple of the old size further on. No other thread writes these.
+/// One thread's share: the old buckets [begin, end), in order, and the new buckets [first, last)
+/// that get only words of these. No other part writes the new buckets.
 class Part {
 public:
     Part(Buckets<NarrowBucket const> const& from, Buckets<NarrowBucket> const& to,
-         std::size_t begin, Deferred& deferred)
-        : from_(from), to_(to), begin_(begin), done_(begin), deferred_(deferred) {}
-
-    /// Writes the new buckets of the next old one. Fills them in order instead of searching for
-    /// room: no branches, and no stalls on recent stores.
-    void fill_next() noexcept {
-        NarrowBucket const& old = from_.data[done_];
-        std::uint64_t const old_buckets = from_.mask + 1;
-        for (std::uint64_t bucket = done_; bucket <= to_.mask; bucket += old_buckets) {
-            std::memset(&to_.data[bucket], 0, sizeof(NarrowBucket));
+         std::uint64_t begin, std::uint64_t end, Deferred& deferred)
+        : from_(from), to_(to), first_(to.first_after(from, begin)),
+          last_(to.first_after(from, end)), base_(first_), deferred_(deferred) {
+        std::memset(window_.data(), 0, sizeof(window_));
+        std::uint64_t const whole = to.count / from.count;
+        std::uint64_t const part = to.count % from.count;
+        // The words of old bucket i go to new bucket i * to.count / from.count or later.
+        std::uint64_t reached = begin * to.count / from.count;
+        std::uint64_t rest = begin * to.count % from.count;
+        std::uint64_t before = reached;
+        for (std::uint64_t at = begin; at < end; ++at) {
+            write_to(before);
+            fill(from.data[at]);
+            before = reached;
+            rest += part;
+            bool const carry = rest >= from.count;
+            rest -= carry ? from.count : 0;
+            reached += whole + (carry ? 1 : 0);
         }
-        auto const old_bits = std::bit_width(from_.mask);
-        std::uint64_t counts = 0;  // one byte per new bucket
-        for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
-            std::uint64_t const word = old.words[lane];
-            bool const is_key = word > NarrowBucket::kErased;
-            bool const at_home = is_key && (word & from_.mask) == done_;
-            std::uint64_t const bucket = at_home ? word & to_.mask : done_;
-            std::uint64_t const shift = (bucket >> old_bits) * 8;
-            std::uint64_t const next = counts >> shift & 0xff;  // below kLanes
-            to_.data[bucket].words[next] = at_home ? word : NarrowBucket::kEmpty;
-            to_.data[bucket].tickets[next] = at_home ? old.tickets[lane] : step::kNoTicket;
-            counts += std::uint64_t{at_home} << shift;
-            if (is_key && !at_home) {
-                add_late({word, old.tickets[lane]});
-            }
-        }
-        ++done_;
-    }
-
-    /// After the last bucket. What is left belongs beyond this part.
-    void finish() noexcept {
+        write_to(last_);
         place_late();
         for (std::size_t i = 0; i < late_count_; ++i) {
             deferred_.add(late_[i]);
         }
+        runtime::end_stream();
     }
 
 private:
-    /// An entry that was not in its old home bucket. If that home is in another part, because the
-    /// entry crossed a boundary or the end of the index, it is deferred.
+    /// Moves the entries of an old bucket to the window. Fills buckets in order instead of
+    /// searching for room: there are no branches on the content but for late entries.
+    void fill(NarrowBucket const& old) noexcept {
+        std::uint64_t const room = std::min(kWindow, last_ - base_);
+        std::uint64_t counts = counts_;
+        for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
+            std::uint64_t const word = old.words[lane];
+            bool const is_key = word > NarrowBucket::kErased;
+            // A bucket before base_ gives a large difference.
+            std::uint64_t const ahead = to_.home(word) - base_;
+            bool const is_near = is_key && ahead < room;
+            std::uint64_t const shift = ahead % kWindow * 8;
+            std::uint64_t const next = counts >> shift & 0xff;
+            counts += std::uint64_t{is_near} << shift;
+            bool const fits = is_near && next < NarrowBucket::kLanes;
+            NarrowBucket& to = fits ? window_[(base_ + ahead) % kWindow] : ignored_;
+            to.words[fits ? next : 0] = word;
+            to.tickets[fits ? next : 0] = old.tickets[lane];
+            if (is_key && !fits) {
+                add_late({word, old.tickets[lane]});
+            }
+        }
+        counts_ = counts;
+    }
+
+    /// Writes the buckets before `end` to memory. From then on only late entries are added to them.
+    void write_to(std::uint64_t end) noexcept {
+        for (; base_ < end; ++base_) {
+            NarrowBucket& done = window_[base_ % kWindow];
+            if (to_.count >= kStreamedFrom) {
+                runtime::stream_bytes(reinterpret_cast<unsigned char*>(&to_.data[base_]),
+                                      reinterpret_cast<unsigned char const*>(&done), sizeof(done));
+            } else {
+                to_.data[base_] = done;
+            }
+            std::memset(&done, 0, sizeof(done));
+            counts_ >>= 8;
+        }
+    }
+
+    /// An entry that was far from its old home, or that finds its new one full. If the new home is
+    /// in another part, it is deferred.
     void add_late(Entry const& entry) noexcept {
-        std::uint64_t const home = entry.word & from_.mask;
+        std::uint64_t const home = to_.home(entry.word);
         if (late_count_ == late_.size()) {
             place_late();
         }
-        if (home < begin_ || home > done_ || late_count_ == late_.size()) {
+        if (home < first_ || home >= last_ || late_count_ == late_.size()) {
             deferred_.add(entry);
         } else {
             late_[late_count_++] = entry;
         }
     }
 
-    /// Places late entries. An entry that reaches a bucket that is not done yet stays.
+    /// Places late entries. An entry that reaches a bucket that is not written yet stays.
     void place_late() noexcept {
         std::size_t left = 0;
         for (std::size_t i = 0; i < late_count_; ++i) {
@@ -134,66 +190,122 @@ private:
         late_count_ = left;
     }
 
-    /// Puts the entry into its home bucket or a later one. False if the next one is not done yet.
+    /// Puts the entry into its home bucket or a later one. False if the next one is not written
+    /// yet.
     bool place(Entry const& entry) noexcept {
-        auto const is_done = [&](std::uint64_t bucket) {
-            return (bucket & from_.mask) >= begin_ && (bucket & from_.mask) < done_;
-        };
-        std::uint64_t bucket = entry.word & to_.mask;
-        while (is_done(bucket) && !put(to_, bucket, entry)) {
-            bucket = (bucket + 1) & to_.mask;
+        std::uint64_t bucket = to_.home(entry.word);
+        while (bucket < base_ && !put(to_, bucket, entry)) {
+            ++bucket;
         }
-        return is_done(bucket);
+        return bucket < base_;
     }
 
     Buckets<NarrowBucket const> from_;
     Buckets<NarrowBucket> to_;
-    std::size_t begin_;
-    std::size_t done_;  // old buckets below this are done
+    std::uint64_t first_;
+    std::uint64_t last_;
+    std::uint64_t base_;                        // new buckets before this are written
+    std::uint64_t counts_ = 0;                  // the entries of bucket base_ + i, in byte i
+    std::array<NarrowBucket, kWindow> window_;  // bucket i is at i % kWindow until it is written
+    NarrowBucket ignored_;                      // takes what does not go to the window
     Deferred& deferred_;
     std::array<Entry, 64> late_;
     std::size_t late_count_ = 0;
 };
 
-}  // namespace
+/// Spreads the old buckets [begin, end) on all threads.
+void spread_range(Buckets<NarrowBucket const> const& from, Buckets<NarrowBucket> const& to,
+                  std::uint64_t begin, std::uint64_t end, Deferred& deferred) noexcept {
+    runtime::for_ranges(end - begin, runtime::kGrain, [&](std::size_t low, std::size_t high) {
+        Part(from, to, begin + low, begin + high, deferred);
+    });
+}
+
+using SideTickets = std::array<step::Ticket, NarrowBucket::kErased + 1>;
+
+SideTickets side_tickets(NarrowBucket const* buckets) noexcept {
+    return {buckets[0].tickets[NarrowBucket::kSpareLane],
+            buckets[1].tickets[NarrowBucket::kSpareLane]};
+}
 
 /// One thread places the entries near boundaries at the end. Returns false if there are too many.
-bool BucketIndex::spread(BucketIndex const& smaller) noexcept {
-    Buckets<NarrowBucket const> const from{
-        reinterpret_cast<NarrowBucket const*>(smaller.memory_.data()), smaller.buckets_ - 1};
-    Buckets<NarrowBucket> const to{reinterpret_cast<NarrowBucket*>(memory_.data()), buckets_ - 1};
-    Deferred deferred;
-    runtime::for_ranges(smaller.buckets_, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        Part part(from, to, begin, deferred);
-        for (std::size_t bucket = begin; bucket < end; ++bucket) {
-            part.fill_next();
-        }
-        part.finish();
-    });
+bool finish_spread(Buckets<NarrowBucket> const& to, Deferred const& deferred,
+                   SideTickets const& sides) noexcept {
     if (!deferred.all_kept()) {
         return false;
     }
     for (std::size_t i = 0; i < deferred.count(); ++i) {
-        std::uint64_t bucket = deferred[i].word & to.mask;
+        std::uint64_t bucket = to.home(deferred[i].word);
         while (!put(to, bucket, deferred[i])) {
-            bucket = (bucket + 1) & to.mask;
+            bucket = bucket + 1 == to.count ? 0 : bucket + 1;
         }
     }
-    for (std::size_t side = 0; side <= NarrowBucket::kErased; ++side) {
-        to.data[side].tickets[NarrowBucket::kSpareLane] =
-            from.data[side].tickets[NarrowBucket::kSpareLane];
+    for (std::size_t side = 0; side < sides.size(); ++side) {
+        to.data[side].tickets[NarrowBucket::kSpareLane] = sides[side];
     }
     return true;
+}
+
+}  // namespace
+
+bool BucketIndex::spread(BucketIndex const& other) noexcept {
+    Buckets<NarrowBucket const> const from{
+        reinterpret_cast<NarrowBucket const*>(other.memory_.data()), other.buckets_};
+    Buckets<NarrowBucket> const to{reinterpret_cast<NarrowBucket*>(memory_.data()), buckets_};
+    Deferred deferred;
+    spread_range(from, to, 0, from.count, deferred);
+    return finish_spread(to, deferred, side_tickets(from.data));
+}
+
+/// The last buckets first: they move to where no bucket is read any more. Each round takes all
+/// buckets with this property, about a third of those that are left. The last few are copied first.
+bool BucketIndex::spread_in_place(std::uint64_t buckets) noexcept {
+    auto* const data = reinterpret_cast<NarrowBucket*>(memory_.data());
+    Buckets<NarrowBucket const> const from{data, buckets_};
+    Buckets<NarrowBucket> const to{data, buckets};
+    SideTickets const sides = side_tickets(data);
+    std::array<NarrowBucket, 128> copied;
+    Deferred deferred;
+    std::uint64_t left = buckets_;
+    while (left > copied.size()) {
+        std::uint64_t begin = left * buckets_ / buckets;
+        while (to.first_after(from, begin) < left) {
+            ++begin;
+        }
+        spread_range(from, to, begin, left, deferred);
+        left = begin;
+    }
+    std::copy(data, data + left, copied.begin());
+    spread_range({copied.data(), buckets_}, to, 0, left, deferred);
+    set_buckets(buckets);
+    return finish_spread(to, deferred, sides);
 }
 
 void BucketIndex::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                         std::uint64_t count, BucketIndex const& other) noexcept {
     // Wide slots hold half of a hash, which is not enough to place them.
-    if (cpu::is_narrow(format_.bytes) && other.buckets_ <= buckets_ &&
-        buckets_ / other.buckets_ <= kMostParts && spread(other)) {
-        occupied_ = count;
+    if (cpu::is_narrow(format_.bytes) && buckets_ / other.buckets_ < kMostGrowth &&
+        other.buckets_ / buckets_ < kMostShrinking && spread(other)) {
+        entries_ = count;
+        erased_ = 0;
         return;
     }
+    clear();
+    place(key_buffer, live, top, count);
+}
+
+void BucketIndex::resize(unsigned char const* key_buffer, std::uint64_t const* live,
+                         std::size_t top, std::uint64_t count, std::uint64_t buckets) noexcept {
+    // Less growth would take many rounds.
+    bool const spreads = cpu::is_narrow(format_.bytes) && buckets >= buckets_ + buckets_ / 8 &&
+                         buckets / buckets_ < kMostGrowth;
+    if (spreads && spread_in_place(buckets)) {
+        entries_ = count;
+        erased_ = 0;
+        return;
+    }
+    set_buckets(buckets);
+    memory_.trim(buckets * sizeof(NarrowBucket));
     clear();
     place(key_buffer, live, top, count);
 }

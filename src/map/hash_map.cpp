@@ -141,6 +141,11 @@ void HashMap::reserve(Capacity capacity) {
     impl_->table->reserve({rows});
 }
 
+void HashMap::shrink_to_fit() {
+    Writing const guard(impl_->lock);
+    impl_->table->finish(impl_->table->prepare(backend::Shrink{}));
+}
+
 void HashMap::clear() {
     Writing const guard(impl_->lock);
     impl_->table->clear();

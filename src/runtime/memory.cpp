@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -30,8 +31,11 @@ constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kPages = std::size_t{64} << 10;  // a multiple of every page size on Linux
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{256} << 10;  // blocks from this size on are mapped
+constexpr std::size_t kWholePages = std::size_t{64} << 20;
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
 constexpr std::size_t kSlack = std::size_t{256} << 10;
+constexpr std::size_t kDivisible = std::size_t{4}
+                                   << 20;  // kept blocks from this size on are cut up
 
 std::size_t rounded(std::size_t bytes, std::size_t to) {
     if (bytes > static_cast<std::size_t>(-1) / 2) {
@@ -71,6 +75,31 @@ public:
     bool has(std::size_t bytes) {
         std::lock_guard lock(mutex_);
         return fitting(bytes) < blocks_.size();
+    }
+
+    /// Whole huge pages from the start of the largest block, at most `most` bytes. For a block that
+    /// grows: no kept block need have the right size. An empty entry if all blocks are small.
+    Entry take_pages(std::size_t most) {
+        std::lock_guard lock(mutex_);
+        auto const largest =
+            std::max_element(blocks_.begin(), blocks_.end(),
+                             [](Entry const& a, Entry const& b) { return a.bytes < b.bytes; });
+        if (most < kHugePage || largest == blocks_.end() || largest->bytes < kDivisible) {
+            return {};
+        }
+        auto const at = static_cast<std::size_t>(largest - blocks_.begin());
+        std::size_t const bytes = std::min(most, largest->bytes) / kHugePage * kHugePage;
+        if (largest->bytes - bytes < kMapped) {
+            Entry const whole = remove(at);
+            if (whole.bytes > bytes) {
+                munmap(static_cast<char*>(whole.data) + bytes, whole.bytes - bytes);
+            }
+            return {whole.data, bytes, whole.seamed};
+        }
+        Entry const front{largest->data, bytes, largest->seamed};
+        largest->data = static_cast<char*>(largest->data) + bytes;
+        largest->bytes -= bytes;
+        return front;
     }
 
     /// Keeps the block, or returns false: then the caller must unmap it.
@@ -229,6 +258,43 @@ bool moves_across_seams() {
     return does;
 }
 
+/// Commits the fresh range [begin, end) of a block that grows. Moves warm pages of kept blocks
+/// there and zeroes them, as far as there are any: they cost a fraction of fresh ones.
+void commit_growth(unsigned char* begin, unsigned char* end) {
+    auto const up = [](unsigned char* p) {
+        auto const past = reinterpret_cast<std::uintptr_t>(p) % kHugePage;
+        return p + (past == 0 ? 0 : kHugePage - past);
+    };
+    unsigned char* next = up(begin);
+    if (next >= end || !moves_across_seams()) {
+        commit(begin, static_cast<std::size_t>(end - begin));
+        return;
+    }
+    commit(begin, static_cast<std::size_t>(next - begin));
+    for (;;) {
+        Cache::Entry const warm = cache().take_pages(static_cast<std::size_t>(end - next));
+        if (warm.data == nullptr) {
+            break;
+        }
+        if (mremap(warm.data, warm.bytes, warm.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, next) ==
+            MAP_FAILED) {
+            // mremap may have unmapped the range already. Map it again, unless another thread has
+            // mapped something there.
+            munmap(warm.data, warm.bytes);
+            void* const again = mmap(next, warm.bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+            if (again == MAP_FAILED && errno != EEXIST) {
+                munmap(begin, static_cast<std::size_t>(next - begin));
+                throw std::bad_alloc();
+            }
+            break;
+        }
+        zero_bytes(next, warm.bytes);
+        next += warm.bytes;
+    }
+    commit(next, static_cast<std::size_t>(end - next));
+}
+
 }  // namespace
 
 Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
@@ -253,6 +319,9 @@ Block::Block(std::size_t bytes, Fill fill, std::size_t kept) {
         data_ = static_cast<unsigned char*>(warm.data);
         bytes_ = warm.bytes;
         seamed_ = warm.seamed;
+        if (fill != Fill::None) {
+            trim(bytes);  // tables keep their blocks: a quarter more would be a waste
+        }
         if (fill == Fill::Zero) {
             zero_bytes(data_ + kept, bytes_ - kept);
         }
@@ -287,7 +356,8 @@ Block::~Block() {
 }
 
 bool Block::grow(std::size_t bytes) {
-    std::size_t const larger = rounded(bytes, kPages);
+    // A large block consists of whole huge pages, so that growth in small steps splits none.
+    std::size_t const larger = rounded(bytes, bytes >= kWholePages ? kHugePage : kPages);
     if (bytes_ >= larger) {
         return true;
     }
@@ -302,8 +372,8 @@ bool Block::grow(std::size_t bytes) {
         munmap(to + bytes_, larger - bytes_);
         return false;
     }
-    commit(to + bytes_, larger - bytes_);
     data_ = to;
+    commit_growth(to + bytes_, to + larger);
     bytes_ = larger;
     seamed_ = true;
     return true;
@@ -314,6 +384,18 @@ void Block::shrink(std::size_t bytes) noexcept {
         munmap(data_ + bytes, bytes_ - bytes);
         bytes_ = bytes;
     }
+}
+
+void Block::trim(std::size_t bytes) noexcept {
+    // A block that is not mapped, or that would look like one, stays as it is.
+    std::size_t const least = std::max((bytes + kPages - 1) / kPages * kPages, kMapped);
+    if (bytes_ >= kMapped && bytes < bytes_) {
+        shrink(least);
+    }
+}
+
+bool Block::can_trim(std::size_t bytes) const noexcept {
+    return bytes_ >= kMapped && bytes >= kMapped;
 }
 
 Block Block::adopt(Raw raw) noexcept {

@@ -37,6 +37,10 @@ public:
     bool grow(std::size_t bytes);
     /// Undoes grow(): `bytes` is what bytes() was before.
     void shrink(std::size_t bytes) noexcept;
+    /// Gives back the pages of a mapped block beyond the first `bytes` bytes. The address stays.
+    void trim(std::size_t bytes) noexcept;
+    /// Does trim() leave no more than this many bytes, but for a page?
+    bool can_trim(std::size_t bytes) const noexcept;
 
     /// The memory without its owner, for code that cannot hold a Block. adopt() makes it a Block
     /// again.

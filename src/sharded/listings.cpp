@@ -101,6 +101,14 @@ void ShardedHashMap::reserve(Capacity capacity) {
     impl_->change([&](std::size_t) -> backend::Change { return backend::Reserve{rows}; });
 }
 
+void ShardedHashMap::shrink_to_fit() {
+    if (impl_->is_bounded()) {
+        return;
+    }
+    Writing const guard(impl_->lock);
+    impl_->change([](std::size_t) -> backend::Change { return backend::Shrink{}; });
+}
+
 void ShardedHashMap::clear() {
     Writing const guard(impl_->lock);
     impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard]->clear(); });

@@ -11,7 +11,7 @@ namespace {
 
 /// A change and the result of its first step.
 struct CpuPrepared final : backend::Prepared {
-    using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted>;
+    using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted, Shrinkage>;
 
     explicit CpuPrepared(backend::Change const& what) : change(what) {}
 
@@ -45,6 +45,7 @@ struct Prepare {
     State operator()(backend::Compact const& request) const {
         return table.prepare_compact(request.old_to_new);
     }
+    State operator()(backend::Shrink const&) const { return table.prepare_shrink(); }
 };
 
 /// The second step of each kind of change.
@@ -75,6 +76,9 @@ struct Finish {
     }
     void operator()(backend::Compact const&) const {
         table.finish_compact(std::get<Compacted>(std::move(state)));
+    }
+    void operator()(backend::Shrink const&) const {
+        table.finish_shrink(std::get<Shrinkage>(std::move(state)));
     }
 };
 

@@ -10,8 +10,9 @@
 namespace tensorhash::table {
 namespace {
 
-// From this capacity on, a table that doubles grows to all the entries that its buckets serve.
-constexpr std::uint64_t kRoundedFrom = std::uint64_t{1} << 18;
+// Buffers from this capacity on grow by an eighth. Their pages move, so that costs little. Smaller
+// ones are copied, so they double.
+constexpr std::uint64_t kLarge = std::uint64_t{1} << 16;
 
 }  // namespace
 
@@ -50,33 +51,29 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-/// The number of buckets is a power of two. A large table grows to all the entries that they serve.
-/// Otherwise the next doubling could end just above that and double the buckets for little gain.
-/// The largest index serves more than capacity_of() says, hence the max.
-std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed) {
+std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed) {
     if (needed <= capacity) {
         return capacity;
     }
-    std::uint64_t grown = std::max(2 * capacity, needed);
-    if (needed <= 2 * capacity && grown >= kRoundedFrom) {
-        grown = std::max(grown,
-                         BucketIndex::capacity_of(format, BucketIndex::buckets_for(format, grown)));
-    }
-    return std::min(grown, kMaxEntries);
+    std::uint64_t const more = capacity < kLarge ? capacity : capacity / 8;
+    return std::min(std::max(capacity + more, needed), kMaxEntries);
 }
 
-Growth Table::prepare_growth(BucketIndex const& target, std::uint64_t fresh) const {
-    std::uint64_t const needed = top_ + fresh;
+Growth Table::prepare_growth(Insertion const& insertion) const {
+    std::uint64_t const needed = top_ + insertion.counts.claimed - insertion.counts.reused;
     if (needed > kMaxEntries) {
         fail_too_many(needed);
     }
     Growth growth;
     growth.capacity = capacity_;
     if (needed > capacity_) {
-        growth = grown_to(grown_capacity(format_, capacity_, needed));
+        growth = grown_to(grown_capacity(capacity_, needed));
     }
-    std::uint64_t const buckets = BucketIndex::buckets_for(format_, growth.capacity);
-    if (target.buckets() != buckets) {
+    // The index may have grown for rows that turned out to be equal.
+    std::uint64_t const buckets =
+        std::max(insertion.buckets_before,
+                 BucketIndex::buckets_for(format_, size() + insertion.counts.claimed));
+    if (index_.buckets() > buckets + buckets / 2) {
         growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
     }
     return growth;
@@ -110,34 +107,56 @@ Growth Table::prepare_reserve(std::uint64_t capacity) {
         throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
                          " entries, got " + std::to_string(capacity));
     }
-    if (capacity <= capacity_) {
-        return {};
+    Growth growth;
+    if (capacity > capacity_) {
+        growth = grown_to(capacity);
     }
-    Growth growth = grown_to(capacity);
-    std::uint64_t const buckets = BucketIndex::buckets_for(format_, capacity);
-    if (buckets != index_.buckets()) {
-        growth.extensions.reserve(growth.extensions.size() + 1);
-        if (runtime::Extension extension = index_.extend(buckets)) {
-            growth.extensions.push_back(std::move(extension));
-            growth.buckets = buckets;
-        } else {
-            growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
-        }
+    if (capacity > index_.most_entries()) {
+        prepare_index(growth, BucketIndex::buckets_for(format_, capacity));
     }
     return growth;
 }
 
 void Table::finish_reserve(Growth&& growth) noexcept {
-    std::optional<BucketIndex> larger = std::move(growth.index);
+    std::optional<BucketIndex> other = std::move(growth.index);
     std::uint64_t const buckets = growth.buckets;
     adopt(std::move(growth));
-    if (buckets != 0) {
-        index_.clear(buckets);
-        index_.place(key_buffer(), live_.data(), top_, size());
-    } else if (larger) {
-        larger->place(key_buffer(), live_.data(), top_, size(), index_);
-        index_ = std::move(*larger);
+    finish_index(std::move(other), buckets);
+}
+
+/// Gets memory for an index of this size: more for the index itself if its pages can move.
+void Table::prepare_index(Growth& growth, std::uint64_t buckets) {
+    growth.extensions.reserve(growth.extensions.size() + 1);
+    runtime::Extension extension;
+    if (buckets > index_.buckets()) {
+        extension = index_.extend(buckets);
     }
+    if (extension) {
+        growth.extensions.push_back(std::move(extension));
+        growth.buckets = buckets;
+    } else {
+        growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
+    }
+}
+
+/// The index gets the size of `other`, or `buckets` buckets if that is not zero.
+void Table::finish_index(std::optional<BucketIndex>&& other, std::uint64_t buckets) noexcept {
+    if (other) {
+        other->place(key_buffer(), live_.data(), top_, size(), index_);
+        index_ = std::move(*other);
+    } else if (buckets != 0) {
+        index_.resize(key_buffer(), live_.data(), top_, size(), buckets);
+    }
+}
+
+/// Makes the index large enough for this many entries. Without erased slots it may be large enough
+/// as it is. An index that would soon be full again grows.
+void Table::make_room(std::uint64_t entries) {
+    std::uint64_t const most = index_.most_entries();
+    bool const is_enough = entries <= most - most / 8;
+    Growth growth;
+    prepare_index(growth, index_.grown_for(is_enough ? entries : std::max(entries, most + 1)));
+    finish_reserve(std::move(growth));
 }
 
 void Table::reserve(std::uint64_t capacity) { finish_reserve(prepare_reserve(capacity)); }

@@ -13,7 +13,7 @@
 namespace tensorhash::table {
 namespace {
 
-// Capacity of the first larger index to try while the number of distinct rows is unknown.
+// Entries of the first larger index to try while the number of distinct rows is unknown.
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
 void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
@@ -41,20 +41,21 @@ Insertion Table::prepare_insert(Bytes keys, std::size_t rows, Answers out, KeySo
     Insertion insertion;
     insertion.positions = runtime::Block(rows * sizeof(std::uint32_t));
     insertion.rows = rows;
+    insertion.buckets_before = index_.buckets();
     Bytes const kept = source == KeySource::Private ? keys : keep_keys(insertion, keys);
     insertion.batch = {kept, top_, reinterpret_cast<std::uint32_t*>(insertion.positions.data()),
                        out.indices, out.mask};
     cpu::ClaimCount count;
     try {
-        count = claim(insertion.batch, rows, insertion.replacement);
+        count = claim(insertion.batch, rows);
     } catch (...) {
+        undo_claims(insertion.batch, 0, insertion.buckets_before);
         forget_keys(insertion);
         throw;
     }
     insertion.counts = {top_, count.claimed, std::min<std::uint64_t>(count.claimed, free_.size())};
     try {
-        insertion.growth = prepare_growth(insertion.replacement ? *insertion.replacement : index_,
-                                          count.claimed - insertion.counts.reused);
+        insertion.growth = prepare_growth(insertion);
     } catch (...) {
         cancel(insertion);
         throw;
@@ -92,8 +93,7 @@ void Table::forget_keys(Insertion const& insertion) noexcept {
     }
 }
 
-cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows,
-                             std::optional<BucketIndex>& replacement) {
+cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows) {
     if (rows <= index_.room()) {
         return index_.claim(key_buffer(), batch, 0, rows);
     }
@@ -107,43 +107,39 @@ cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows,
             return index_.claim(key_buffer(), batch, 0, rows);
         }
     }
-    return claim_in_larger(batch, rows, missing, replacement);
+    return claim_and_grow(batch, rows, missing);
 }
 
-/// Claims in a second index; the table's own does not change. The number of distinct rows is not
-/// known yet: a modest index is tried first, and its count tells how large the next one must be.
-cpu::ClaimCount Table::claim_in_larger(step::BatchView const& batch, std::size_t rows,
-                                       std::uint64_t missing,
-                                       std::optional<BucketIndex>& replacement) const {
+/// Claims in a larger index. The number of distinct rows is not known yet: a modest index is tried
+/// first, and its count tells how large the next one must be. Only an index without claims grows,
+/// because the rows know where their slots are.
+cpu::ClaimCount Table::claim_and_grow(step::BatchView const& batch, std::size_t rows,
+                                      std::uint64_t missing) {
+    std::uint64_t const buckets_before = index_.buckets();
     std::uint64_t const enough = size() + missing;
     std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
     for (;;) {
-        // If the guess is right, prepare_growth() wants an index of this very size.
-        std::uint64_t const wanted = std::min(guess, enough);
-        std::uint64_t const sized_for =
-            std::max(grown_capacity(format_, capacity_, wanted), wanted);
+        std::uint64_t const sized_for = std::min(guess, enough);
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
         bool const is_largest = sized_for >= kMaxEntries;
-        replacement.reset();
-        replacement.emplace(format_, BucketIndex::buckets_for(format_, sized_for), seed(),
-                            runtime::Fill::Committed);
-        replacement->place(key_buffer(), live_.data(), top_, size(), index_);
+        make_room(std::min(sized_for, kMaxEntries));
         cpu::ClaimCount count;
         std::size_t done = 0;
-        while (done < rows && (all_fit || is_largest || replacement->room() > sized_for / 8)) {
+        while (done < rows && (all_fit || is_largest || index_.room() > sized_for / 8)) {
             std::size_t const left = rows - done;
-            std::size_t const step =
-                all_fit ? left : std::min<std::size_t>(left, replacement->room());
-            auto const here = replacement->claim(key_buffer(), batch, done, done + step);
+            std::size_t const step = all_fit ? left : std::min<std::size_t>(left, index_.room());
+            auto const here = index_.claim(key_buffer(), batch, done, done + step);
             count.claimed += here.claimed;
             done += step;
             if (size() + count.claimed > kMaxEntries) {
+                undo_claims(batch, done, buckets_before);
                 fail_too_many(size() + count.claimed);  // the largest index has room for more
             }
         }
         if (done == rows) {
             return count;
         }
+        index_.release_claims(key_buffer(), batch, done);
         // Extrapolate from the rows so far plus a tenth, and at least quadruple the index.
         auto const expected = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
                               static_cast<double>(rows);
@@ -151,10 +147,18 @@ cpu::ClaimCount Table::claim_in_larger(step::BatchView const& batch, std::size_t
     }
 }
 
-void Table::cancel(Insertion& insertion) noexcept {
-    if (!insertion.replacement) {
-        index_.release_claims(key_buffer(), insertion.batch, insertion.rows);
+/// The index gets back the size that it had before the claims.
+void Table::undo_claims(step::BatchView const& batch, std::size_t rows,
+                        std::uint64_t buckets_before) noexcept {
+    if (index_.buckets() == buckets_before) {
+        index_.release_claims(key_buffer(), batch, rows);
+    } else {
+        index_.resize(key_buffer(), live_.data(), top_, size(), buckets_before);
     }
+}
+
+void Table::cancel(Insertion& insertion) noexcept {
+    undo_claims(insertion.batch, insertion.rows, insertion.buckets_before);
     forget_keys(insertion);
     insertion.growth = {};  // shrinks the buffers now, while the caller holds the lock
 }
@@ -191,11 +195,10 @@ Insertion::Counts Table::finish_keys(Insertion& insertion) noexcept {
     // If every row adds a key and none reuses an index, the claims' base + row is final.
     bool const is_final = added.claimed == insertion.rows && added.reused == 0;
     if (!is_final && added.claimed > 0) {
-        BucketIndex& target = insertion.replacement ? *insertion.replacement : index_;
-        target.publish(key_buffer(), insertion.batch, insertion.rows, free_.data() + free_.size(),
+        index_.publish(key_buffer(), insertion.batch, insertion.rows, free_.data() + free_.size(),
                        added.reused);
     }
-    std::optional<BucketIndex> rebuilt = std::move(insertion.growth.index);
+    std::optional<BucketIndex> smaller = std::move(insertion.growth.index);
     adopt(std::move(insertion.growth));
     write_keys(insertion);
     for (std::uint64_t i = 0; i < added.reused; ++i) {
@@ -205,13 +208,7 @@ Insertion::Counts Table::finish_keys(Insertion& insertion) noexcept {
     free_.resize(free_.size() - added.reused);
     set_bits(live_, top_, top_ + fresh);
     top_ += static_cast<std::uint32_t>(fresh);
-    if (rebuilt) {
-        BucketIndex const& target = insertion.replacement ? *insertion.replacement : index_;
-        rebuilt->place(key_buffer(), live_.data(), top_, size(), target);
-        index_ = std::move(*rebuilt);
-    } else if (insertion.replacement) {
-        index_ = std::move(*insertion.replacement);
-    }
+    finish_index(std::move(smaller), 0);
     return added;
 }
 

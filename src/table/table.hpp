@@ -14,6 +14,7 @@
 #include "backend/table_backend.hpp"
 #include "index/bucket_index.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
 #include "table/limits.hpp"
 #include "tensorhash/memory_usage.hpp"
 #include "tensorhash/tensor.hpp"
@@ -23,10 +24,10 @@ namespace tensorhash::table {
 using index::BucketIndex;
 using index::ProbeLengths;
 
-/// The capacity that a table grows to if it needs `needed` rows: that many or twice `capacity`, the
-/// larger. A large table that doubles grows to all the entries that its buckets serve. Never more
-/// than kMaxEntries, even if more are needed.
-std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity, std::uint64_t needed);
+/// The capacity that a table grows to if it needs `needed` rows: that many, or twice `capacity` of
+/// a small table and an eighth more than that of a large one, whichever is more. Never more than
+/// kMaxEntries, even if more are needed.
+std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed);
 
 using backend::Answers;
 using backend::Bytes;
@@ -54,8 +55,8 @@ struct Growth {
     std::optional<Column> keys;  // none: the buffers are large enough
     std::vector<Column> values;
     std::vector<std::uint64_t> live;
-    std::optional<BucketIndex> index;  // sized for `capacity`, not yet filled
-    std::uint64_t buckets = 0;         // or: the table's own index was extended to this many
+    std::optional<BucketIndex> index;  // of another size, not yet filled
+    std::uint64_t buckets = 0;         // or: the table's own index has memory for this many
     std::vector<runtime::Extension> extensions;
 };
 
@@ -71,7 +72,7 @@ struct Insertion {
     bool in_place = false;  // the copy is in the table's key buffer instead, from `base` on
     step::BatchView batch;
     std::size_t rows = 0;
-    std::optional<BucketIndex> replacement;  // has the claims if the table's index is too small
+    std::uint64_t buckets_before = 0;  // the table's index may have grown since
     Growth growth;
     Counts counts;
 };
@@ -80,6 +81,8 @@ struct Insertion {
 struct Erasing {
     runtime::Block positions;
     runtime::Block freed;
+    runtime::Chunks chunks;  // one per thread, to find rows that erase the same entry
+    runtime::Block cleared;  // bits of the entries that each chunk erases; none if few rows
 };
 
 /// A prepared replacement: old entries are erased, new keys have claimed slots.
@@ -97,6 +100,16 @@ struct Compacted {
     std::vector<std::uint64_t> live;
     std::optional<BucketIndex> index;
     std::uint64_t count = 0;
+};
+
+/// Smaller parts for a table that gives memory back. A column without a block shrinks in place.
+struct Shrinkage {
+    std::uint64_t capacity = 0;
+    std::optional<Column> keys;  // none: the buffers have no row to spare
+    std::vector<Column> values;
+    std::vector<std::uint64_t> live;
+    std::vector<std::uint32_t> free;
+    std::optional<BucketIndex> index;  // none: the index is small enough
 };
 
 /// A copy of some rows' values, for rollback.
@@ -167,6 +180,8 @@ public:
     void finish_erase(Erasing& erasing, Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
     Growth prepare_reserve(std::uint64_t capacity);
     void finish_reserve(Growth&& growth) noexcept;
+    Shrinkage prepare_shrink() const;
+    void finish_shrink(Shrinkage&& shrinkage) noexcept;
     Compacted prepare_compact(std::int32_t* old_to_new) const;
     void finish_compact(Compacted&& compacted) noexcept;
 
@@ -213,15 +228,20 @@ private:
     void forget_keys(Insertion const& insertion) noexcept;
     void write_keys(Insertion const& insertion) noexcept;
     void close_gaps(Insertion const& insertion) noexcept;
-    cpu::ClaimCount claim(step::BatchView const& batch, std::size_t rows,
-                          std::optional<BucketIndex>& replacement);
-    cpu::ClaimCount claim_in_larger(step::BatchView const& batch, std::size_t rows,
-                                    std::uint64_t missing,
-                                    std::optional<BucketIndex>& replacement) const;
+    cpu::ClaimCount claim(step::BatchView const& batch, std::size_t rows);
+    cpu::ClaimCount claim_and_grow(step::BatchView const& batch, std::size_t rows,
+                                   std::uint64_t missing);
+    void make_room(std::uint64_t entries);
+    void undo_claims(step::BatchView const& batch, std::size_t rows,
+                     std::uint64_t buckets_before) noexcept;
+    void prepare_index(Growth& growth, std::uint64_t buckets);
+    void finish_index(std::optional<BucketIndex>&& other, std::uint64_t buckets) noexcept;
     Column enlarged(Column const& column, Growth& growth) const;
     Growth grown_to(std::uint64_t capacity) const;
-    Growth prepare_growth(BucketIndex const& target, std::uint64_t fresh) const;
-    bool clear_live(step::BatchView const& batch, runtime::Chunks const& chunks) noexcept;
+    Column shrunk(Column const& column, std::uint64_t rows) const;
+    Growth prepare_growth(Insertion const& insertion) const;
+    bool clear_live(Erasing& erasing, step::BatchView const& batch) noexcept;
+    std::uint64_t erase_slots(Erasing& erasing, step::BatchView const& batch) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,

@@ -57,12 +57,14 @@ Tensor words(std::size_t rows, std::uint64_t (*word)(std::uint64_t)) {
 }
 
 TEST(Rule07Flooding, narrow_keys_crafted_for_another_seed_are_ordinary_keys) {
-    Tensor const keys = same_home_keys(rows_made, 40, 1, step::secret_of(their_seed));
+    Tensor const keys = same_home_keys(rows_made, inner_home, 1, step::secret_of(their_seed));
     EXPECT_GT(
-        probe_lengths(same_home_keys(1000, 40, 1, step::secret_of(their_seed)), their_seed).mean,
+        probe_lengths(same_home_keys(1000, inner_home, 1, step::secret_of(their_seed)), their_seed)
+            .mean,
         50);
     expect_ordinary(keys, "crafted for another seed");
-    expect_ordinary(same_home_keys(rows_made, 40, 1, {}), "crafted for the published constants");
+    expect_ordinary(same_home_keys(rows_made, inner_home, 1, {}),
+                    "crafted for the published constants");
 }
 
 TEST(Rule07Flooding, wide_keys_crafted_for_another_seed_are_ordinary_keys) {

@@ -141,7 +141,7 @@ TEST(Rule07Keys, structured_keys_probe_no_more_buckets_under_other_seeds) {
 }
 
 TEST(Rule07Keys, colliding_keys_do_lengthen_the_measured_probes) {
-    auto lengths = probe_lengths(same_home_keys(1000, 44), 0);
+    auto lengths = probe_lengths(same_home_keys(1000), 0);
     EXPECT_GT(lengths.mean, 50);
     EXPECT_GT(lengths.longest, 150u);
 }
@@ -165,12 +165,12 @@ void churn(Twin& twin, std::function<Tensor(std::size_t, std::uint64_t)> keys, s
 }
 
 TEST_P(Rule07Collisions, keys_of_one_home_bucket_are_all_told_apart) {
-    for (int bits : {8, 24, 44}) {
+    for (std::uint32_t home : {first_home, inner_home, last_home}) {
         Twin twin(0, {Dtype::Int64, {1}}, {{Dtype::Int64, {}}});
         churn(
             twin,
-            [bits](std::size_t rows, std::uint64_t first) {
-                return same_home_keys(rows, bits, first);
+            [home](std::size_t rows, std::uint64_t first) {
+                return same_home_keys(rows, home, first);
             },
             600);
     }
@@ -194,7 +194,8 @@ TEST_P(Rule07Collisions, a_large_batch_in_few_home_buckets) {
     auto* words = static_cast<std::uint64_t*>(keys.data());
     for (std::uint64_t i = 0; i < 16384; ++i) {
         std::uint64_t const number = i * 37 % 5000;
-        words[i] = step::unmix(number * 11 << 59 | number << 40 | number % 32, test_secret);
+        auto const home = static_cast<std::uint32_t>(number / 157) << 8;
+        write_same_home_key(words + i, last_home - home, number);
     }
     twin.insert(keys, twin.columns(16384, 1));
     twin.erase(keys);
@@ -235,10 +236,10 @@ TEST_P(Rule07Collisions, reinserting_over_a_tombstone_stores_a_key_once) {
     // A narrow bucket has five slots. More keys with one home bucket probe past it, so its erased
     // slots stay marked as erased.
     Twin twin(64, {Dtype::Int64, {1}}, {});
-    for (std::uint64_t k = 1; k <= 40; ++k) twin.insert(same_home_keys(1, 30, k), {});
+    for (std::uint64_t k = 1; k <= 40; ++k) twin.insert(same_home_keys(1, inner_home, k), {});
     for (std::uint64_t k = 1; k <= 30; ++k) {
-        twin.erase(same_home_keys(1, 30, k));
-        twin.insert(same_home_keys(40 - k, 30, k + 1), {});
+        twin.erase(same_home_keys(1, inner_home, k));
+        twin.insert(same_home_keys(40 - k, inner_home, k + 1), {});
         EXPECT_EQ(twin.table.size(), 40 - static_cast<std::int64_t>(k));
         twin.check();
     }

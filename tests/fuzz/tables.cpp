@@ -92,7 +92,7 @@ private:
         auto* bytes = static_cast<char*>(out.data());
         for (std::size_t row = 0; colliding_ && row < ids.size(); ++row) {
             if (width == 8)
-                write_same_home_key(bytes + row * width, 44, ids[row]);
+                write_same_home_key(bytes + row * width, last_home, ids[row]);
             else
                 write_same_hash_key(bytes + row * width, width, ids[row]);
         }
@@ -151,7 +151,10 @@ private:
     }
 
     void rarely() {
-        switch (random_.below(7)) {
+        switch (random_.below(8)) {
+            case 7:
+                twin_.shrink_to_fit();
+                break;
             case 0:
                 twin_.reserve(static_cast<std::int64_t>(random_.below(3000)));
                 break;

@@ -171,7 +171,57 @@ MUTANTS = [
             Edit(
                 "src/index/bucket_index_spread.cpp",
                 "if (NarrowBucket::has_overflow_bits(at)) {",
-                "if (at > buckets.mask) {",
+                "if (at > buckets.count) {",
+            )
+        ],
+    ),
+    Mutant(
+        "the home of the largest hash lies past the last bucket",
+        "*Rule07*:*Rule03*",
+        [
+            Edit(
+                "include/tensorhash/step/bucket.hpp",
+                "return bits * bucket_count >> 32;",
+                "return (std::uint64_t{bits} + 1) * bucket_count >> 32;",
+            )
+        ],
+    ),
+    Mutant(
+        "a growing index overwrites buckets that it has not read",
+        "*Rule03*",
+        [
+            Edit(
+                "src/index/bucket_index_spread.cpp",
+                "while (to.first_after(from, begin) < left) {",
+                "while (begin > left * 3 / 4) {",
+            ),
+            Edit(
+                "src/index/bucket_index_spread.cpp",
+                "std::uint64_t begin = left * buckets_ / buckets;",
+                "std::uint64_t begin = left / 2;",
+            ),
+        ],
+    ),
+    Mutant(
+        "shrink_to_fit drops the last entry",
+        "*Rule03*",
+        [
+            Edit(
+                "src/table/shrink.cpp",
+                "std::uint64_t const end = end_of(live_);",
+                "std::uint64_t const end = end_of(live_) - (size() > 0 ? 1 : 0);",
+            )
+        ],
+    ),
+    Mutant(
+        "a row erases a wide key that an earlier row has erased",
+        "*Rule02*:*Rule01*",
+        [
+            Edit(
+                ENGINE,
+                "(at.buf_index == kNotFound || "
+                "index.ticket(at.position) == to_ticket(at.buf_index));",
+                "true;",
             )
         ],
     ),
@@ -214,8 +264,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/erase.cpp",
-                "bool const has_repeats = clear_live(batch, chunks);",
-                "bool const has_repeats = clear_live(batch, chunks) && false;",
+                "bool const has_repeats = clear_live(erasing, batch);",
+                "bool const has_repeats = clear_live(erasing, batch) && false;",
             )
         ],
     ),
@@ -246,9 +296,10 @@ MUTANTS = [
         "*Rule03*",
         [
             Edit(
-                "src/table/insert.cpp",
-                "count.claimed - insertion.counts.reused);",
-                "rows);",
+                "src/table/growth.cpp",
+                "std::uint64_t const needed = top_ + insertion.counts.claimed "
+                "- insertion.counts.reused;",
+                "std::uint64_t const needed = top_ + insertion.rows;",
             )
         ],
     ),

@@ -365,6 +365,11 @@ def check_reserve_and_balance(group, folder):
     same(table.owner(table.keys()), np.full(table.local_size(), table.rank))
     table.reserve(400_000)
     assert table.local.capacity() >= 400_000 / table.world_size
+    before = table.find(keys)
+    table.shrink_to_fit()
+    assert table.local.capacity() == table.local_size()
+    same(table.find(keys)[0], before[0])
+    table.validate()
     assert repr(table).startswith(f"DistributedHashMap(rank {table.rank} of {table.world_size}")
 
 

@@ -263,9 +263,30 @@ def test_memory_usage_names_its_parts():
     assert usage["values"] >= 16_000
 
 
+def test_shrink_to_fit_gives_memory_back_and_moves_no_entry():
+    table = HashMap(200_000, "int64", (), "int64", ())
+    keys = np.arange(100_000)
+    table.insert(keys, keys)
+    table.erase(keys[50_000:])
+    table.erase(keys[:10])
+    before = table.memory_usage()["total"]
+    table.shrink_to_fit()
+    assert table.capacity() == 50_000
+    assert table.memory_usage()["total"] < before / 3
+    same_pair(
+        table.find(keys[:60_000]),
+        (
+            np.where((keys >= 10) & (keys < 50_000), keys, -1)[:60_000].astype(np.int32),
+            ((keys >= 10) & (keys < 50_000))[:60_000],
+        ),
+    )
+    same(table.insert([7, 8], [1, 2])[0], np.int32([9, 8]))
+    table.validate()
+
+
 def test_a_hash_map_has_all_its_methods():
     names = """insert activate find insert_or_assign accumulate erase contains get keys items
-    from_items load compact active_buf_indices key_tensor value_tensor value_tensors reserve size
+    from_items load compact active_buf_indices key_tensor value_tensor value_tensors reserve size shrink_to_fit
     capacity clear clone to cpu cuda save device is_cpu is_cuda memory_usage validate"""
     for name in names.split():
         assert hasattr(HashMap, name), name

@@ -133,6 +133,12 @@ def test_the_operations_of_a_multi_device_table():
     assert 13 not in table
     table.insert_from_cpu(None, [13, 8], [1.0, 2.0])
     assert 13 in table and 8 in table
+    found = table.find(table.keys())
+    table.shrink_to_fit()
+    table.validate()
+    assert table.size() <= table.capacity() < 20
+    for before, after in zip(found, table.find(table.keys()), strict=True):
+        np.testing.assert_array_equal(before, after)
     table.clear()
     assert table.get_size() == 0
 

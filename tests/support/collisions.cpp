@@ -4,9 +4,10 @@
 
 namespace th_test {
 
-void write_same_home_key(void* out, int bits, std::uint64_t number,
+void write_same_home_key(void* out, std::uint32_t home, std::uint64_t number,
                          step::HashSecret const& secret) {
-    std::uint64_t word = step::unmix((number * 11 << 59) | (number << bits) | 3, secret);
+    std::uint64_t const low = number << 5 | (number * 11 & 31);
+    std::uint64_t word = step::unmix(std::uint64_t{home} << 32 | low, secret);
     std::memcpy(out, &word, 8);
 }
 
@@ -36,12 +37,12 @@ void write_same_hash_key(void* out, std::size_t width, std::uint64_t number,
     write_key_of_hash(out, width, 0x123456789abcdef0u ^ number << 61, number, secret);
 }
 
-Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first,
+Tensor same_home_keys(std::size_t rows, std::uint32_t home, std::uint64_t first,
                       step::HashSecret const& secret) {
     Tensor out = Tensor::empty({static_cast<std::int64_t>(rows), 1}, Dtype::Int64);
     auto* bytes = static_cast<char*>(out.data());
     for (std::size_t i = 0; i < rows; ++i)
-        write_same_home_key(bytes + 8 * i, bits, first + i, secret);
+        write_same_home_key(bytes + 8 * i, home, first + i, secret);
     return out;
 }
 

@@ -20,10 +20,15 @@ inline std::uint64_t const test_seed = [] {
 }();
 inline step::HashSecret const test_secret = step::secret_of(test_seed);
 
-/// An 8-byte key. The low `bits` of its mixed word are the same for all numbers, so all these keys
-/// share one home bucket in every index of up to 2^bits buckets. Their classes (top bits) differ.
-/// `number` must be below 2^(59 - bits).
-void write_same_home_key(void* out, int bits, std::uint64_t number,
+/// Homes of write_same_home_key(): the first bucket of every index, one inside, and the last.
+inline constexpr std::uint32_t first_home = 0;
+inline constexpr std::uint32_t inner_home = 0x5a5a5a5a;
+inline constexpr std::uint32_t last_home = 0xffffffff;
+
+/// An 8-byte key. The high half of its mixed word is `home` for all numbers, so all these keys
+/// share one home bucket in every index. Their classes (low bits) differ. `number` must be in [1,
+/// 2^27).
+void write_same_home_key(void* out, std::uint32_t home, std::uint64_t number,
                          step::HashSecret const& secret = test_secret);
 
 /// A key of more than eight bytes with the hash `wanted`. Keys of other numbers have the same hash,
@@ -37,7 +42,7 @@ void write_key_of_hash(void* out, std::size_t width, std::uint64_t wanted, std::
 void write_same_hash_key(void* out, std::size_t width, std::uint64_t number,
                          step::HashSecret const& secret = test_secret);
 
-Tensor same_home_keys(std::size_t rows, int bits, std::uint64_t first = 1,
+Tensor same_home_keys(std::size_t rows, std::uint32_t home = inner_home, std::uint64_t first = 1,
                       step::HashSecret const& secret = test_secret);
 
 /// Rows of `width` bytes, each written by `write(bytes, row)`.

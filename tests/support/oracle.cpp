@@ -103,6 +103,17 @@ std::vector<std::string> Oracle::get(Rows const& keys, std::vector<Rows> const& 
 
 void Oracle::reserve(std::int64_t capacity) { capacity_ = std::max(capacity_, capacity); }
 
+void Oracle::shrink_to_fit() {
+    while (!live_.empty() && !live_.back()) {
+        live_.pop_back();
+        stored_.pop_back();
+    }
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+        columns_[c].resize(live_.size() * values_[c].bytes());
+    capacity_ = static_cast<std::int64_t>(live_.size());
+    std::erase_if(free_, [&](std::int32_t index) { return at(index) >= live_.size(); });
+}
+
 void Oracle::clear() {
     where_.clear();
     free_.clear();
@@ -188,7 +199,8 @@ OracleLocated Oracle::each_row(Rows const& keys, EachRow const& then) {
         then(row, index, added);
     }
     auto needed = static_cast<std::int64_t>(stored_.size());
-    if (needed > capacity_) capacity_ = std::max(2 * capacity_, needed);
+    std::int64_t const more = capacity_ < 65536 ? capacity_ : capacity_ / 8;
+    if (needed > capacity_) capacity_ = std::max(capacity_ + more, needed);
     return out;
 }
 

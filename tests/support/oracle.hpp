@@ -51,6 +51,7 @@ public:
     std::vector<std::string> get(Rows const& keys, std::vector<Rows> const& defaults) const;
 
     void reserve(std::int64_t capacity);
+    void shrink_to_fit();
     void clear();
     std::vector<std::int32_t> compact();
 

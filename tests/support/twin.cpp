@@ -134,6 +134,10 @@ void Twin::reserve(std::int64_t capacity) {
     table.reserve(Capacity{capacity});
     oracle.reserve(capacity);
 }
+void Twin::shrink_to_fit() {
+    table.shrink_to_fit();
+    oracle.shrink_to_fit();
+}
 void Twin::clear() {
     table.clear();
     oracle.clear();

@@ -54,6 +54,7 @@ public:
     std::vector<Tensor> get(Ids const& ids, std::vector<Tensor> const& defaults = {}) const;
     Tensor compact();
     void reserve(std::int64_t capacity);
+    void shrink_to_fit();
     void clear();
 
     /// Compares everything visible from outside, and calls validate().

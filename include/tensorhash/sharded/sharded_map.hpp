@@ -142,6 +142,9 @@ public:
 
     /// Makes room for `capacity` evenly spread keys. Never shrinks, never moves an entry.
     void reserve(Capacity capacity);
+    /// HashMap::shrink_to_fit on every shard, or on none if memory runs out. A bounded table keeps
+    /// its memory.
+    void shrink_to_fit();
     void clear();
     /// HashMap::compact on every shard: one int32 [capacity(shard)] per shard.
     std::vector<Tensor> compact();

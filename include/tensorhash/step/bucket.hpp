@@ -26,6 +26,14 @@ TH_STEP constexpr Position to_position(std::uint64_t bucket, std::uint32_t lane)
     return static_cast<Position>(bucket * 8 + lane);
 }
 
+/// The home bucket of a hash, from 32 of its bits: the high half of their product with the number
+/// of buckets. So an index can have any number of buckets. A larger `bits` never has an earlier
+/// home: the entries of a bucket go to adjacent buckets of a larger index. 32 bits are enough for
+/// 2^29 buckets, and their product needs no 128-bit arithmetic.
+TH_STEP constexpr std::uint64_t home_of(std::uint32_t bits, std::uint64_t bucket_count) {
+    return bits * bucket_count >> 32;
+}
+
 // A key that finds its home bucket full goes on to the next bucket with room. In every bucket that
 // it probes past, it sets the overflow bit of its class, which is a few bits of its hash. So a key
 // is not in the table if it is not in its home bucket and the overflow bit of its class is clear
@@ -47,8 +55,13 @@ struct alignas(64) NarrowBucket {
     TH_STEP static constexpr bool has_overflow_bits(std::uint64_t bucket) {
         return bucket > kErased;
     }
+    // The home comes from the high half of the mixed key and the class from its low bits, so that
+    // the keys of one bucket have all classes.
+    TH_STEP static constexpr std::uint64_t home(std::uint64_t hash, std::uint64_t bucket_count) {
+        return home_of(static_cast<std::uint32_t>(hash >> 32), bucket_count);
+    }
     TH_STEP static constexpr std::uint32_t class_of(std::uint64_t hash) {
-        return static_cast<std::uint32_t>(hash >> 59);
+        return static_cast<std::uint32_t>(hash) & 31;
     }
 };
 static_assert(sizeof(NarrowBucket) == 64);
@@ -67,6 +80,10 @@ struct alignas(64) WideBucket {
 
     std::uint64_t slots[kLanes];
 
+    // The home comes from the low half of the hash, fingerprint and class from the high half.
+    TH_STEP static constexpr std::uint64_t home(std::uint64_t hash, std::uint64_t bucket_count) {
+        return home_of(static_cast<std::uint32_t>(hash), bucket_count);
+    }
     TH_STEP static constexpr std::uint32_t class_of(std::uint64_t hash) {
         return static_cast<std::uint32_t>(hash >> 60);
     }

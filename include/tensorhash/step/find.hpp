@@ -37,7 +37,7 @@ TH_STEP Match find(Index const& index, std::uint64_t hash, BatchView const& batc
 template <class Reader>
 TH_STEP bool find_at_home(NarrowIndex<Reader, Exclusive> const& index, std::uint64_t hash,
                           Match& at) {
-    std::uint64_t const bucket = hash & index.bucket_mask;
+    std::uint64_t const bucket = index.home(hash);
     auto const seen = index.read(bucket);
     std::uint32_t const found = seen.with_word(hash);
     // No branch on hit or miss: it would be unpredictable.
@@ -57,13 +57,13 @@ TH_STEP bool find_at_home(NarrowIndex<Reader, Exclusive> const& index, std::uint
 /// will read.
 template <class Reader>
 TH_STEP Match guess(WideIndex<Reader, Exclusive> const& index, std::uint64_t hash) {
-    std::uint64_t const bucket = hash & index.bucket_mask;
+    std::uint64_t const bucket = index.home(hash);
     std::uint32_t const candidates = index.read_slots(bucket).with_fingerprint(hash);
     if (candidates == 0) {
         if (!index.has_overflow(bucket, hash)) {
             return {kNotFound, 0};
         }
-        prefetch(&index.buckets[(bucket + 1) & index.bucket_mask]);
+        prefetch(&index.buckets[next_bucket(index, bucket)]);
         return {kUndecided, 0};
     }
     Position const position = to_position(bucket, lowest_bit(candidates));

@@ -159,7 +159,7 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
         index.set_ticket(Index::side_position(hash), to_ticket(buf_index));
         return true;
     }
-    std::uint64_t const home = hash & index.bucket_mask;
+    std::uint64_t const home = index.home(hash);
     std::uint64_t bucket = home;
     do {
         for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
@@ -171,7 +171,7 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
                 return true;
             }
         }
-        bucket = (bucket + 1) & index.bucket_mask;
+        bucket = next_bucket(index, bucket);
     } while (range == ProbeRange::All && !(kBoundedProbes && bucket == home));
     return false;
 }
@@ -179,7 +179,7 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
 template <class Reader, class Access>
 TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
                    std::uint32_t buf_index, ProbeRange range = ProbeRange::All) {
-    std::uint64_t const home = hash & index.bucket_mask;
+    std::uint64_t const home = index.home(hash);
     std::uint64_t bucket = home;
     do {
         for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
@@ -190,7 +190,7 @@ TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
                 return true;
             }
         }
-        bucket = (bucket + 1) & index.bucket_mask;
+        bucket = next_bucket(index, bucket);
     } while (range == ProbeRange::All && !(kBoundedProbes && bucket == home));
     return false;
 }

@@ -14,16 +14,19 @@ template <class Reader, class Access>
 struct NarrowIndex {
     using Snapshot = NarrowSnapshot<Access>;
     NarrowBucket* buckets;
-    std::uint64_t bucket_mask;
+    std::uint64_t bucket_count;
     HashSecret secret;
     Reader reader;
 
     TH_STEP explicit NarrowIndex(IndexView const& view)
-        : buckets(static_cast<NarrowBucket*>(view.buckets)), bucket_mask(view.bucket_mask),
+        : buckets(static_cast<NarrowBucket*>(view.buckets)), bucket_count(view.bucket_count),
           secret(view.secret), reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
         return mix(reader.word(keys, row), secret);
+    }
+    TH_STEP std::uint64_t home(std::uint64_t hash) const {
+        return NarrowBucket::home(hash, bucket_count);
     }
     TH_STEP Snapshot read(std::uint64_t bucket) const { return Snapshot(buckets[bucket]); }
     TH_STEP Snapshot read_slots(std::uint64_t bucket) const { return read(bucket); }
@@ -72,19 +75,22 @@ template <class Reader, class Access>
 struct WideIndex {
     using Snapshot = WideSnapshot<Access>;
     WideBucket* buckets;
-    std::uint64_t bucket_mask;
+    std::uint64_t bucket_count;
     unsigned char const* key_buffer;
     HashSecret secret;
     Reader reader;
 
     TH_STEP explicit WideIndex(IndexView const& view)
-        : buckets(static_cast<WideBucket*>(view.buckets)), bucket_mask(view.bucket_mask),
+        : buckets(static_cast<WideBucket*>(view.buckets)), bucket_count(view.bucket_count),
           key_buffer(view.key_buffer), secret(view.secret),
           reader(KeyFormat{view.key_bytes, view.float_bytes}) {}
 
     TH_STEP std::uint64_t hash(unsigned char const* keys, std::size_t row) const {
         // 63 bits: the top bit of a slot is an overflow bit.
         return reader.hash(keys + row * reader.bytes(), secret) >> 1;
+    }
+    TH_STEP std::uint64_t home(std::uint64_t hash) const {
+        return WideBucket::home(hash, bucket_count);
     }
     TH_STEP Snapshot read(std::uint64_t bucket) const { return Snapshot(buckets[bucket]); }
     TH_STEP Snapshot read_slots(std::uint64_t bucket) const {
@@ -148,7 +154,7 @@ struct WideIndex {
     /// Prefetches the key of the home bucket's first candidate. The bucket itself must already be
     /// in the cache.
     TH_STEP void prefetch_candidate(std::uint64_t hash, Comparison const& c) const {
-        std::uint64_t const bucket = hash & bucket_mask;
+        std::uint64_t const bucket = home(hash);
         std::uint32_t const candidates = read(bucket).with_fingerprint(hash);
         if (candidates == 0) {
             return;
@@ -180,6 +186,12 @@ template <class Reader, class Access>
 struct IndexOf<Reader, Access, false> {
     using type = WideIndex<Reader, Access>;
 };
+
+/// The bucket after this one; the first comes after the last.
+template <class Index>
+TH_STEP std::uint64_t next_bucket(Index const& index, std::uint64_t bucket) {
+    return bucket + 1 == index.bucket_count ? 0 : bucket + 1;
+}
 
 /// What a probe found where it stopped.
 enum class Found : std::uint32_t {
@@ -214,8 +226,8 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
                    typename Index::Comparison const& comparison,
                    ProbeRange range = ProbeRange::All) {
     Slot free{0, 0, Found::Unknown};
-    for (std::uint64_t bucket = hash & index.bucket_mask;;
-         bucket = (bucket + 1) & index.bucket_mask) {
+    std::uint64_t const home = index.home(hash);
+    for (std::uint64_t bucket = home;; bucket = next_bucket(index, bucket)) {
         // A set overflow bit hides its lane from `read`. That is safe at home: a bucket with
         // overflow bits has no empty slot, so the answer is Unknown and ProbeRange::All finds the
         // key.
@@ -241,7 +253,7 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
             return free;
         }
         if constexpr (kBoundedProbes) {
-            if (((bucket + 1 - hash) & index.bucket_mask) == 0) {
+            if (next_bucket(index, bucket) == home) {
                 return {0, 0, Found::Unknown};
             }
         }
@@ -251,8 +263,8 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
 /// Sets the overflow bit of the key's class in every bucket from its home to the one before `to`.
 template <class Index>
 TH_STEP void mark_overflow(Index const& index, std::uint64_t hash, std::uint64_t to) {
-    for (std::uint64_t bucket = hash & index.bucket_mask; bucket != to;
-         bucket = (bucket + 1) & index.bucket_mask) {
+    for (std::uint64_t bucket = index.home(hash); bucket != to;
+         bucket = next_bucket(index, bucket)) {
         index.mark_overflow(bucket, hash);
     }
 }

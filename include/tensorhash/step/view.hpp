@@ -10,8 +10,8 @@ namespace tensorhash::step {
 
 /// An index and the key buffer that its tickets point into.
 struct IndexView {
-    void* buckets;              // NarrowBucket or WideBucket [bucket_mask + 1], bucket_mask >= 1
-    std::uint64_t bucket_mask;  // a power of two minus one
+    void* buckets;                    // NarrowBucket or WideBucket [bucket_count]
+    std::uint64_t bucket_count;       // 2 to 2^29
     unsigned char const* key_buffer;  // [capacity, key bytes]
     std::uint32_t key_bytes;
     std::uint32_t float_bytes;

@@ -165,7 +165,8 @@ class Calls:
         scratch.insert(to_tensor(rows, self._key, "keys"), ())
         needed = size + scratch.size()
         if needed > capacity:
-            self._table.reserve(max(needed, min(2 * capacity, _MAX_ROWS)))
+            more = capacity if capacity < 65_536 else capacity // 8
+            self._table.reserve(max(needed, min(capacity + more, _MAX_ROWS)))
 
     def _return_marked(
         self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any

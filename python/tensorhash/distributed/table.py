@@ -232,6 +232,11 @@ class DistributedHashMap:
         share = _share(total, self._exchange.ranks, "capacity")
         self._everywhere("reserve (room)", lambda: self._local.reserve(share))
 
+    def shrink_to_fit(self) -> None:
+        """Gives back unused memory on all ranks. Never moves an entry. Collective."""
+        self._exchange.agree("shrink_to_fit")
+        self._everywhere("shrink_to_fit (memory)", self._local.shrink_to_fit)
+
     def clear(self) -> None:
         """Removes all keys on all ranks; the capacity stays. Collective."""
         self._exchange.agree("clear")

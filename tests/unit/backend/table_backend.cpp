@@ -108,6 +108,8 @@ std::vector<Verb> const verbs{
      [](Shard& s) { s.table->reserve({5000}); }},
     {"compact", [](Shard& s) { return backend::Compact{s.old_to_new.data()}; },
      [](Shard& s) { s.table->compact({s.old_to_new.data()}); }},
+    {"shrink", [](Shard&) { return backend::Shrink{}; },
+     [](Shard& s) { s.table->finish(s.table->prepare(backend::Shrink{})); }},
 };
 
 TEST(TableBackend, a_change_in_two_steps_equals_the_change_in_one) {

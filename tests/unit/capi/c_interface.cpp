@@ -150,6 +150,10 @@ TEST(CInterface, no_rows_and_no_columns_are_ordinary) {
     std::int64_t capacity = 0;
     EXPECT_EQ(th_map_capacity(set, &capacity), TH_OK);
     EXPECT_EQ(capacity, 100);
+    EXPECT_EQ(th_map_shrink_to_fit(set), TH_OK);
+    EXPECT_EQ(th_map_capacity(set, &capacity), TH_OK);
+    EXPECT_EQ(capacity, 0);
+    EXPECT_EQ(th_map_shrink_to_fit(nullptr), TH_VALUE_ERROR);
     th_map_destroy(set);
     th_map_destroy(nullptr);
 }

@@ -130,6 +130,8 @@ TEST(CSharded, every_operation_does_what_ShardedHashMap_does) {
         EXPECT_EQ(th_sharded_validate(c.map), TH_OK);
     }
     expect_same_sizes(c);
+    EXPECT_EQ(th_sharded_shrink_to_fit(c.map), TH_OK);
+    EXPECT_EQ(th_sharded_validate(c.map), TH_OK);
     EXPECT_EQ(th_sharded_clear(c.map), TH_OK);
     std::int64_t size = -1;
     EXPECT_EQ(th_sharded_size(c.map, -1, &size), TH_OK);

@@ -70,7 +70,7 @@ struct Bench {
                                                              : 0),
           keys(buckets * 8 * kind.width()) {}
 
-    step::IndexView view() { return {memory.data(), buckets - 1, keys.data(), width, float_bytes}; }
+    step::IndexView view() { return {memory.data(), buckets, keys.data(), width, float_bytes}; }
 
     OracleLocated insert(cpu::IndexLoops const& run, bool shared, Rows const& rows) {
         OracleLocated out = answers(rows);
@@ -133,7 +133,7 @@ TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_after_all_claims)
         cpu::IndexLoops const& run = level.index_loops(8, 0);
         std::uint64_t const keys[] = {7, 8, 7, 7};
         std::uint64_t const word = step::mix(7);
-        std::uint64_t const home = word & (bench.buckets - 1);
+        std::uint64_t const home = step::NarrowBucket::home(word, bench.buckets);
         auto& bucket = reinterpret_cast<step::NarrowBucket*>(bench.memory.data())[home];
         bucket.words[0] = word;
 

@@ -120,7 +120,7 @@ public:
             ASSERT_EQ(out.buf_indices[buf_index], buf_index);
             std::uint64_t const hash = index().hash(keys_.data(), buf_index);
             std::uint64_t const at = out.positions[buf_index] >> 3;
-            for (std::uint64_t bucket = hash % buckets_; bucket != at;
+            for (std::uint64_t bucket = index().home(hash); bucket != at;
                  bucket = (bucket + 1) % buckets_, ++away)
                 EXPECT_TRUE(!has_overflow_bits(bucket) ||
                             (index().overflow_bits(bucket) >> Bucket::class_of(hash) & 1) != 0);
@@ -169,7 +169,7 @@ private:
         }
     };
 
-    step::IndexView view() { return {memory_.data(), buckets_ - 1, keys_.data(), kWidth, 0}; }
+    step::IndexView view() { return {memory_.data(), buckets_, keys_.data(), kWidth, 0}; }
     std::vector<unsigned char> random_keys(std::size_t rows) {
         std::vector<unsigned char> keys(rows * kWidth);
         std::generate(keys.begin(), keys.end(),

@@ -254,7 +254,7 @@ public:
     static constexpr std::uint32_t kSlots = kBuckets * Bucket::kLanes;
     static constexpr std::uint32_t kStrangers = 20;  // keys from kSlots on are not in the index
 
-    step::IndexView view() { return {buckets_, kBuckets - 1, keys_.data(), kWidth, 0}; }
+    step::IndexView view() { return {buckets_, kBuckets, keys_.data(), kWidth, 0}; }
     Index index() { return Index(view()); }
     std::uint64_t hash(std::uint32_t row) { return index().hash(keys_.data(), row); }
     step::BatchView batch() { return {keys_.data(), kBase, nullptr, nullptr, nullptr}; }
