@@ -303,7 +303,7 @@ private:
             throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
                              " entries, this batch needs at least " + std::to_string(needed));
         }
-        insertion.capacity = grown_capacity(format_, capacity(), needed);
+        insertion.capacity = grown_capacity(capacity(), needed);
         if (insertion.capacity != capacity()) {
             insertion.buffers = make_buffers(insertion.capacity);
         }

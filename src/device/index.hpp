@@ -31,7 +31,7 @@ public:
     void clear() { buckets_.zero(); }
 
     IndexView view(unsigned char const* key_buffer) const noexcept {
-        return {buckets_.data(), buckets() - 1,       key_buffer,
+        return {buckets_.data(), buckets(),           key_buffer,
                 format_.bytes,   format_.float_bytes, secret_};
     }
 

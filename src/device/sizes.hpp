@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "device/grid.hpp"
@@ -27,8 +26,7 @@ constexpr BucketRule bucket_rule(step::KeyFormat format) {
 
 constexpr std::uint64_t buckets_for(step::KeyFormat format, std::uint64_t capacity) {
     std::uint64_t const entries = bucket_rule(format).entries;
-    return std::min(std::bit_ceil(std::max<std::uint64_t>((capacity + entries - 1) / entries, 2)),
-                    kMaxBuckets);
+    return std::clamp<std::uint64_t>((capacity + entries - 1) / entries, 2, kMaxBuckets);
 }
 
 /// New keys fit for certain while no more slots than this are occupied.
@@ -37,18 +35,14 @@ constexpr std::uint64_t occupied_limit(step::KeyFormat format, std::uint64_t buc
     return buckets == kMaxBuckets ? buckets * rule.lanes - buckets / 2 : buckets * rule.occupied;
 }
 
-/// The capacity of a table that needs `needed` rows: that many or twice as many as now. From 2^18
-/// rows on, a table that doubles takes all that its buckets serve.
-constexpr std::uint64_t grown_capacity(step::KeyFormat format, std::uint64_t capacity,
-                                       std::uint64_t needed) {
+/// The capacity of a table that needs `needed` rows, by the CPU's rule: it doubles up to 2^16 rows
+/// and grows by an eighth from there on.
+constexpr std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed) {
     if (needed <= capacity) {
         return capacity;
     }
-    std::uint64_t grown = std::max(2 * capacity, needed);
-    if (needed <= 2 * capacity && grown >= std::uint64_t{1} << 18) {
-        grown = std::max(grown, buckets_for(format, grown) * bucket_rule(format).entries);
-    }
-    return std::min(grown, kMaxEntries);
+    std::uint64_t const more = capacity < std::uint64_t{1} << 16 ? capacity : capacity / 8;
+    return std::min(std::max(capacity + more, needed), kMaxEntries);
 }
 
 }  // namespace tensorhash::device

@@ -224,6 +224,10 @@ private:
             pending.growth = core_.prepare_reserve(request.capacity);
         }
     }
+    void prepare(Work&, backend::Shrink const&) {
+        throw DeviceError("shrink_to_fit: runs on the CPU, this table is on " + to_string(device_) +
+                          "; call it on table.cpu()");
+    }
     void prepare(Work& pending, backend::Compact const& request) {
         State const now = core_.read_state();
         pending.entries = now.top - now.free;
@@ -321,6 +325,7 @@ private:
         take_columns(pending);
         core_.finish_reserve(std::move(pending.growth));
     }
+    void finish(Work&, backend::Shrink const&) noexcept {}
     void finish(Work& pending, backend::Compact const&) noexcept {
         if (pending.growth.buffers) {
             columns_ = std::move(pending.columns);

@@ -85,7 +85,7 @@ DEVICE_MUTANTS = [
         "probes have no bound",
         "HostPart*",
         PROBE,
-        "if (((bucket + 1 - hash) & index.bucket_mask) == 0) {",
+        "if (next_bucket(index, bucket) == home) {",
         "if (false) {",
     ),
     device(

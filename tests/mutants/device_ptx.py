@@ -175,7 +175,7 @@ PTX_MUTANTS = [
         "probes have no bound",
         "HostPart*",
         PROBE,
-        "if (((bucket + 1 - hash) & index.bucket_mask) == 0) {",
+        "if (next_bucket(index, bucket) == home) {",
         "if (false) {",
     ),
     ptx(
