@@ -33,7 +33,11 @@ def group_by(keys: ArrayLike) -> Grouping:
 
 
 class Grouping:
-    """Keys to group by. `group_by` makes it."""
+    """Keys to group by. `group_by` makes it.
+
+    >>> group_by([7, 3, 7])
+    Grouping of 3 rows by key
+    """
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
