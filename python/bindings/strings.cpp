@@ -218,8 +218,7 @@ void bind_strings(nb::module_& m) {
                 Tensor const rows = to_tensor(numbers, "numbers");
                 return to_list(without_gil([&] { return self.decode(rows); }), as_bytes);
             },
-            nb::arg("numbers"), nb::arg("as_bytes"),
-            nb::sig("def decode(self, numbers: object, as_bytes: bool) -> list[str | bytes]"))
+            nb::arg("numbers"), nb::arg("as_bytes"))
         .def(
             "strings",
             [](StringIndex const& self) {

@@ -550,7 +550,7 @@ class ArrowColumn:
 
     def numbers(self, argument: str) -> Tensor: ...
 
-def import_arrow(object: object, argument: str) -> tuple:
+def import_arrow(object: object, argument: str) -> tuple[bool, list[str], list[ArrowColumn]]:
     """(is a frame, names, columns)."""
 
 class StringIndex:
@@ -562,7 +562,7 @@ class StringIndex:
 
     def find(self, strings: object, kind: str, argument: str) -> Tensor: ...
 
-    def decode(self, numbers: object, as_bytes: bool) -> list[str | bytes]: ...
+    def decode(self, numbers: object, as_bytes: bool) -> list[object]: ...
 
     def strings(self) -> tuple[Tensor, Tensor]:
         """(offsets int64 [N + 1], bytes uint8)."""

@@ -88,7 +88,11 @@ class StringIndex:
         return isinstance(string, (str, bytes)) and bool(np.asarray(self.find([string]))[0] >= 0)
 
     def memory_usage(self) -> int:
-        """Bytes of memory in use."""
+        """Bytes of memory in use.
+
+        >>> StringIndex().memory_usage() < 1000
+        True
+        """
         return self._core.memory()
 
     def save(self, file_name: Any) -> str:
@@ -107,14 +111,26 @@ class StringIndex:
 
     @staticmethod
     def load(file_name: Any, max_bytes: int | None = None) -> StringIndex:
-        """Reads a file of `save`. Safe for untrusted files, as the `load` of tables."""
+        """Reads a file of `save`. Safe for untrusted files, as the `load` of tables.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     StringIndex.load(StringIndex().save(folder + "/words"))
+        StringIndex of 0 strings
+        """
         core = _core.StringIndex.load(
             os.fsencode(_with_suffix(file_name)), parse_max_bytes(max_bytes)
         )
         return _from_core(core)
 
     def clone(self) -> StringIndex:
-        """An independent copy with the same numbers."""
+        """An independent copy with the same numbers.
+
+        >>> index = StringIndex()
+        >>> _ = index.clone().insert(["x"])
+        >>> len(index)
+        0
+        """
         return _from_core(self._core.clone())
 
     __copy__ = clone
