@@ -24,6 +24,9 @@ enum class Waits : unsigned char { No, ForBlock, ForLanes, Done };
 enum class Call : unsigned char { Ballot, Shuffle, Sync };
 constexpr char const* kCallNames[] = {"ballot", "shuffle", "sync"};
 
+/// Thrown by fail() to leave a body.
+struct Stop {};
+
 /// What a lane brings to a collective call.
 struct Collective {
     Call call = Call::Ballot;
@@ -107,13 +110,13 @@ std::uint32_t Machine::random(std::uint32_t below) {
     return static_cast<std::uint32_t>((x >> 32) % below);
 }
 
-/// Ends the launch: no fiber runs again. Bodies own nothing, so their stacks are just dropped.
+/// Ends the launch: no fiber runs again. The failing fiber unwinds its stack. Bodies own nothing,
+/// so those of the others are just dropped.
 void Machine::fail(std::string const& what) {
     auto const& place = running_->place;
     error_ = what + " (block " + std::to_string(place.block) + ", thread " +
              std::to_string(place.thread) + ")";
-    leave();
-    __builtin_unreachable();
+    throw Stop{};
 }
 
 void Machine::spend() {
@@ -127,7 +130,11 @@ void Machine::enter(context::transfer_t from) {
     Machine& machine = *current;
     machine.running_->stack.entered(machine.scheduler_stack_);
     machine.scheduler_ = from.fctx;
-    machine.body_(machine.block_->shared.data());
+    try {
+        machine.body_(machine.block_->shared.data());
+    } catch (Stop const&) {
+        // fail() has recorded the error.
+    }
     machine.running_->waits = Waits::Done;
     ++machine.block_->done;
     machine.running_->stack.ends();
