@@ -38,7 +38,7 @@ def cells(timing: Timing) -> tuple[str, ...]:
     return timing.step, f"{timing.rows:,}", *times, factor
 
 
-RULE = "Both must agree, or the demo fails. Fastest of three runs; steps above a second run once"
+RULE = "Both must agree, or the demo fails. Median of three runs; steps above a second run once"
 HEADS = ("step", "rows", "tensorhash ms", "NumPy ms", "faster")
 
 

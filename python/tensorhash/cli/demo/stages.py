@@ -34,13 +34,13 @@ class Timing(NamedTuple):
 
 
 def timed(call: Callable[[], Result], times: int = 3) -> tuple[Result, float]:
-    """The result of a call and the seconds of its fastest run."""
-    best = np.inf
+    """The result of a call, and the median of its seconds over this many runs."""
+    seconds = []
     for _ in range(times):
         start = time.perf_counter()
         result = call()
-        best = min(best, time.perf_counter() - start)
-    return result, float(best)
+        seconds.append(time.perf_counter() - start)
+    return result, float(np.median(seconds))
 
 
 class Voxelised(NamedTuple):
