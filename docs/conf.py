@@ -21,7 +21,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"tensorhash {release}"
-html_static_path: list[str] = []
+html_show_copyright = False
 
 myst_heading_anchors = 4
 # Code blocks without a language are plain text.
