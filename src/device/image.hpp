@@ -2,6 +2,7 @@
 // by table.hpp.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
