@@ -45,6 +45,16 @@ public:
                       std::size_t, tensorhash::Device) override {
         throw std::logic_error("no test here copies strided tensors");
     }
+    void copy_between(void*, tensorhash::Device, void const*, tensorhash::Device,
+                      std::size_t) override {
+        throw std::logic_error("no test here copies tensors between devices");
+    }
+    // The queue of a test has one stream, and work runs at once.
+    tensorhash::Event record(tensorhash::Stream) override { return {}; }
+    void wait(tensorhash::Stream, tensorhash::Event const&) override {}
+    void synchronize(tensorhash::Stream) override {}
+    int device_count() noexcept override { return 1; }
+    void check(tensorhash::Device) override {}
 
 private:
     TestQueue& queue_;

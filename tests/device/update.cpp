@@ -33,7 +33,7 @@ struct Pair {
     Pair(Optimizer const& optimizer, Dtype dtype, std::uint64_t seed)
         : weights{dtype, {3}}, columns(tensorhash::optimizer_columns(optimizer, weights)),
           queue({.seed = seed}), random(seed),
-          cpu(backend::cpu_backend().make_table({key, columns, 16, seed}, {})),
+          cpu(backend::backend_for({}, "device").make_table({key, columns, 16, seed}, {})),
           device(queue, {key, columns, 16, seed}, {}) {}
 
     void update(Optimizer const& optimizer, Lookup lookup, DuplicateKeys duplicates) {
