@@ -265,8 +265,9 @@ TEST(Rule03Capacity, shrink_to_fit_gives_memory_back_and_moves_no_entry) {
         twin.erase(sequence(5'000, 65'000));  // the last entries
         twin.erase(sequence(3'000, 1'000));
         std::size_t const before = twin.table.memory_usage().total();
+        Tensor const live = twin.table.active_buf_indices();
         twin.shrink_to_fit();
-        EXPECT_EQ(twin.table.capacity(), 65'000);
+        EXPECT_EQ(twin.table.capacity(), live.as<std::int32_t>().back() + 1);
         EXPECT_LT(twin.table.memory_usage().total(), before);
         twin.check();
         twin.find(sequence(70'000));
@@ -298,7 +299,7 @@ TEST(Rule03Views, a_view_keeps_its_memory_when_the_table_shrinks) {
     Tensor view = map.value_tensor();
     map.shrink_to_fit();
     EXPECT_EQ(map.capacity(), 3);
-    EXPECT_EQ(view.shape(), (Shape{100'000}));
+    EXPECT_EQ(view.shape()[0], 100'000);
     view.as_mutable<std::int64_t>()[99'999] = 7;
     view.as_mutable<std::int64_t>()[0] = 7;
     EXPECT_EQ(map.get(int64_keys({10, 30}))[0].as<std::int64_t>()[0], 1);

@@ -27,7 +27,7 @@ float from_float16(std::uint16_t bits) {
     int fraction = bits & 1023;
     float sign = (bits & 0x8000u) ? -1.0f : 1.0f;
     if (exponent == 31)
-        return fraction ? std::numeric_limits<float>::quiet_NaN()
+        return fraction ? std::copysign(std::numeric_limits<float>::quiet_NaN(), sign)
                         : sign * std::numeric_limits<float>::infinity();
     if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
     return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
@@ -35,7 +35,7 @@ float from_float16(std::uint16_t bits) {
 
 std::uint16_t to_float16(float x) {
     std::uint16_t sign = std::signbit(x) ? 0x8000u : 0u;
-    if (std::isnan(x)) return 0x7e00u;
+    if (std::isnan(x)) return static_cast<std::uint16_t>(sign | 0x7e00u);
     double size = std::fabs(static_cast<double>(x));
     int exponent = size == 0 ? -14 : std::max(-14, std::ilogb(size));
     double steps = std::nearbyint(std::ldexp(size, 10 - exponent));
