@@ -429,7 +429,7 @@ class VoxelBlockGrid:
         return VoxelBlockGrid._of, (self._map, self._names, self._voxel_size, self._side)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> str | Device:
         """The device of the map: the CPU."""
         return self._map.device
 
