@@ -22,7 +22,7 @@ release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
-demo:  ## real LiDAR scans: times beside NumPy's, eight pictures and a report in build/demo; under 90 s
+demo:  ## real LiDAR scans: times beside NumPy's, nine pictures and a report in build/demo; under 90 s
 	@tools/setup package demo
 	@tools/install-package
 	@$(python) -m tensorhash demo --output build/demo

@@ -31,6 +31,7 @@ set(_core_sources
     src/coords/neighbours/cell_grid.cpp
     src/coords/neighbours/kd_tree.cpp
     src/coords/neighbours/knn_search.cpp
+    src/coords/neighbours/point_index.cpp
     src/coords/neighbours/points.cpp
     src/coords/neighbours/radius_search.cpp
     src/coords/neighbours/search_space.cpp
@@ -44,6 +45,7 @@ set(_core_sources
     src/coords/tables/cpu_coord_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
+    src/coords/voxels/voxel_pick.cpp
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/cpu/group_dispatch.cpp
@@ -62,6 +64,18 @@ set(_core_sources
     src/data/row_lists.cpp
     src/data/values.cpp
     src/data/word_numbers.cpp
+    src/geometry/blocks.cpp
+    src/geometry/camera.cpp
+    src/geometry/depth_range_map.cpp
+    src/geometry/extract_mesh.cpp
+    src/geometry/extract_points.cpp
+    src/geometry/images.cpp
+    src/geometry/integrate.cpp
+    src/geometry/neighbor_index.cpp
+    src/geometry/ray_cast.cpp
+    src/geometry/scan.cpp
+    src/geometry/touch.cpp
+    src/geometry/voxels.cpp
     src/index/bucket_index.cpp
     src/index/bucket_index_spread.cpp
     src/index/flat_index.cpp
@@ -121,7 +135,8 @@ set(_core_sources
     src/tensor/tensor.cpp)
 
 # Without errno a square root is one instruction instead of a call. The result is the same.
-set_source_files_properties(src/table/steps.cpp PROPERTIES
+set(_without_errno src/geometry/integrate.cpp src/geometry/ray_cast.cpp src/table/steps.cpp)
+set_source_files_properties(${_without_errno} PROPERTIES
     COMPILE_OPTIONS "-fno-math-errno;-fno-trapping-math")
 
 function(_tensorhash_add_objects target)
@@ -147,8 +162,8 @@ _tensorhash_add_objects(tensorhash_objects ${_core_sources})
 if(TENSORHASH_PRECOMPILE)
     # Angle brackets keep the path of this tree out of the compiler cache's key.
     target_precompile_headers(tensorhash_objects PRIVATE <precompiled.hpp>)
-    # This file has other compiler options than the precompiled header.
-    set_source_files_properties(src/table/steps.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    # These files have other compiler options than the precompiled header.
+    set_source_files_properties(${_without_errno} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()
 
 # The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.

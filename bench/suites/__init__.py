@@ -21,6 +21,7 @@ NAMES = (
     "overhead",
     "kernel_maps",
     "packed",
+    "geometry",
     "sharded",
     "ranks",
     "tensorflow",

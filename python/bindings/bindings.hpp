@@ -16,10 +16,12 @@ void bind_geometry(nb::module_& m);
 void bind_hash_map(nb::module_& m);
 void bind_coords_tables(nb::module_& m);
 void bind_kernel_maps(nb::module_& m);
+void bind_neighbor_index(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_threads(nb::module_& m);
+void bind_voxel_block_grid(nb::module_& m);
 
 }  // namespace tensorhash::bindings

@@ -56,6 +56,28 @@ Tensor reduce_voxels(nb::handle values, nb::handle inverse, std::int64_t voxels,
     });
 }
 
+Tensor nearest_to_centers(nb::handle points, std::vector<double> const& voxel_size,
+                          std::vector<double> const& origin, nb::handle inverse,
+                          std::int64_t voxels) {
+    Tensor const rows = to_tensor(points, "points");
+    Tensor const voxel_of_row = to_tensor(inverse, "inverse");
+    return without_gil(
+        [&] { return coords::nearest_to_centers(rows, voxel_size, origin, voxel_of_row, voxels); });
+}
+
+Tensor nearest_to_centroids(nb::handle points, nb::handle inverse, std::int64_t voxels) {
+    Tensor const rows = to_tensor(points, "points");
+    Tensor const voxel_of_row = to_tensor(inverse, "inverse");
+    return without_gil([&] { return coords::nearest_to_centroids(rows, voxel_of_row, voxels); });
+}
+
+Tensor mode_rows(nb::handle labels, std::optional<std::int64_t> ignore_label, nb::handle inverse,
+                 std::int64_t voxels) {
+    Tensor const rows = to_tensor(labels, "features");
+    Tensor const voxel_of_row = to_tensor(inverse, "inverse");
+    return without_gil([&] { return coords::mode_rows(rows, ignore_label, voxel_of_row, voxels); });
+}
+
 Csr radius_search(nb::handle points, nb::handle queries, double radius, nb::handle batch,
                   nb::handle query_batch, std::optional<std::int64_t> max_neighbors) {
     coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
@@ -97,6 +119,12 @@ void bind_geometry(nb::module_& m) {
           nb::arg("origin"), nb::arg("batch").none(), nb::arg("dtype"));
     m.def("reduce_voxels", &reduce_voxels, nb::arg("values"), nb::arg("inverse"), nb::arg("voxels"),
           nb::arg("reduce"));
+    m.def("nearest_to_centers", &nearest_to_centers, nb::arg("points"), nb::arg("voxel_size"),
+          nb::arg("origin"), nb::arg("inverse"), nb::arg("voxels"));
+    m.def("nearest_to_centroids", &nearest_to_centroids, nb::arg("points"), nb::arg("inverse"),
+          nb::arg("voxels"));
+    m.def("mode_rows", &mode_rows, nb::arg("labels"), nb::arg("ignore_label").none(),
+          nb::arg("inverse"), nb::arg("voxels"));
     m.def("radius_search", &radius_search, nb::arg("points"), nb::arg("queries"), nb::arg("radius"),
           nb::arg("batch").none(), nb::arg("query_batch").none(), nb::arg("max_neighbors").none(),
           "(indices int64 [P], distances float64 [P], offsets int64 [M + 1]).");

@@ -22,4 +22,6 @@ NB_MODULE(_core, m) {
     bind_sharded_map(m);
     bind_data(m);
     bind_threads(m);
+    bind_neighbor_index(m);
+    bind_voxel_block_grid(m);
 }

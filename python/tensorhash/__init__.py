@@ -51,6 +51,7 @@ _LAZY: dict[str, str | None] = {
     "coords": None,
     "core": None,
     "distributed": "torch",
+    "geometry": None,
     "io": None,
     "tensorflow": "tensorflow",
     "torch": "torch",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from tensorhash import coords as coords
     from tensorhash import core as core
     from tensorhash import distributed as distributed
+    from tensorhash import geometry as geometry
     from tensorhash import io as io
     from tensorhash import tensorflow as tensorflow
     from tensorhash import torch as torch

@@ -70,6 +70,28 @@ def load(file_name: Any, default_suffix: str, max_bytes: int | None) -> _core.Ha
     return _core.HashMap.load(os.fsencode(path), most)
 
 
+def archive_target(file_name: Any) -> str:
+    """The path for a `save` that writes only .npz."""
+    path = _target(file_name, _ARCHIVE)
+    _require_archive(path)
+    return path
+
+
+def archive_source(file_name: Any, max_bytes: int | None) -> tuple[str, int | None]:
+    """(path, limit) for a `load` that reads only .npz."""
+    most = parse_max_bytes(max_bytes)
+    path = _path(file_name)
+    _require_archive(path)
+    if not _suffix(path) and not os.path.exists(path):
+        path += _ARCHIVE
+    return path, most
+
+
+def _require_archive(path: str) -> None:
+    if _suffix(path) == _NATIVE:
+        raise ValueError(f"file_name: expected a name that ends in {_ARCHIVE!r}, got {path!r}")
+
+
 def native_source(file_name: Any, default_suffix: str) -> str:
     """The path for a `load` that reads only the native format."""
     path = _path(file_name)

@@ -32,8 +32,11 @@ def is_archive(path: str) -> bool:
         return False
 
 
-def save(table: _core.HashMap, path: str) -> None:
-    """Writes the live rows of `table`. If that fails, the old file does not change."""
+def save(table: _core.HashMap, path: str, extra: dict[str, Any] | None = None) -> None:
+    """Writes the live rows of `table`, and `extra` arrays by name.
+
+    If that fails, the old file does not change.
+    """
     columns = len(table.value_elements)
     if any(dtype == "bfloat16" for dtype, _ in table.value_elements):
         raise TypeError(
@@ -51,6 +54,7 @@ def save(table: _core.HashMap, path: str) -> None:
     for column in range(columns):
         arrays[f"value_{column:03d}"] = np.asarray(moment.value_tensor(column))[live]
     arrays["buf_index"] = live
+    arrays.update(extra or {})
     with replacing(path) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type, unused-ignore]
 
@@ -77,19 +81,30 @@ def load(path: str, max_bytes: int | None) -> _core.HashMap:
 
     ValueError says what is wrong with the file.
     """
+    return load_with_extra(path, max_bytes, lambda name: False)[0]
+
+
+def load_with_extra(
+    path: str, max_bytes: int | None, is_extra: Callable[[str], bool]
+) -> tuple[_core.HashMap, dict[str, Any]]:
+    """(the table, the arrays with a name that `is_extra` accepts)."""
     with open_regular(path) as file:
         limit = Limit(path, size_of(file), max_bytes)
         try:
             with zipfile.ZipFile(file) as archive:
-                entries = members(file, archive, _is_ours)
+                entries = members(file, archive, lambda name: _is_ours(name) or is_extra(name))
                 limit.require(sum(entry.file_size for entry in entries.values()), "its arrays")
                 arrays = {name: _read_array(archive, entries[name], name) for name in entries}
         except TooLarge:
             raise
         except DAMAGE as error:
             raise ValueError(f"{path}: not a readable .npz file: {error}") from error
+    extra = {name: arrays.pop(name) for name in list(arrays) if not _is_ours(name)}
+    if extra and "n_values" not in arrays:  # Open3D does not write it for a VoxelBlockGrid
+        columns = sum(name.startswith("value_") for name in arrays)
+        arrays["n_values"] = np.array([columns], dtype=np.int64)
     try:
-        return _table_of(arrays, limit)
+        return _table_of(arrays, limit), extra
     except TooLarge:
         raise
     except (ValueError, TypeError, RuntimeError) as error:

@@ -24,6 +24,8 @@ REQUIRED = [
     "tensorhash/__init__.py",
     "tensorhash/_core.pyi",
     "tensorhash/py.typed",
+    "tensorhash/cli/__init__.py",
+    *(f"tensorhash/view/{name}" for name in ("page.html", "page.css", "raster.js", "app.js")),
     "tensorhash/include/tensorhash/c.h",
     "tensorhash/include/tensorhash/export.hpp",
     "tensorhash/tensorflow/__init__.py",

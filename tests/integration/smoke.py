@@ -9,6 +9,7 @@ import sys
 import numpy as np
 
 import tensorhash
+from tensorhash import cli
 
 for name in ("torch", "jax", "tensorflow", "ml_dtypes"):
     assert importlib.util.find_spec(name) is None, f"{name} is here: this is no clean environment"
@@ -29,6 +30,7 @@ assert np.array_equal(table.get(keys[:2]), values[:2])
 assert tensorhash.__version__ == importlib.metadata.version("tensorhash")
 assert tensorhash.unique(keys).tolist() == [7, -1, 0]
 table.validate()
+assert cli.main(["info", "--json"]) == 0
 loaded = [m for m in ("torch", "jax", "tensorflow") if m in sys.modules]
 assert not loaded, loaded
 try:

@@ -1,9 +1,14 @@
 """The command line: what each command prints and writes, and one line for bad input."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +132,25 @@ def test_convert_clouds_and_tables(scan, tmp_path, answer):
     assert np.array_equal(again.get(np.arange(5)), np.ones((5, 2)))
 
 
+def test_mesh_of_a_ball_that_was_scanned_from_inside(tmp_path, answer, run):
+    rng = np.random.default_rng(0)
+    rays = rng.normal(size=(40_000, 3))
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    origin = np.array([1.0, 2.0, 3.0])
+    points = np.concatenate([5 * rays + origin, np.tile(origin, (7, 1))])
+    io.write(tmp_path / "ball.npy", points)
+    arguments = ("mesh", tmp_path / "ball.npy", tmp_path / "m.ply", "--size", "0.25")
+    facts = answer(*arguments, "--origin", "1,2,3")
+    mesh = io.read_mesh(tmp_path / "m.ply")
+    assert facts["points"] == 40_000 and facts["triangles"] == len(mesh.triangles) > 5000
+    radius = np.linalg.norm(mesh.vertices - origin, axis=1)
+    assert np.abs(radius - 5).max() < 0.25
+    inward = -(mesh.vertices - origin) / radius[:, None]
+    assert np.median((mesh.attributes["normals"] * inward).sum(axis=1)) > 0.95
+    code, _, err = run(*arguments, "--origin", "1,2,3")
+    assert code == 0 and err == "tensorhash: dropped 7 points at the origin of the scan\n"
+
+
 def test_drop_invalid(tmp_path, run, answer):
     io.write(tmp_path / "a.ply", np.float32([[0, 0, 0], [np.nan, 0, 0], [np.inf, 1, 1]]))
     code, _, err = run("voxelize", tmp_path / "a.ply", "--size", "1")
@@ -224,6 +248,8 @@ def test_inspect_checkpoints(tmp_path, answer, run):
         (["voxelize", "SCAN", "--size", "nan"], "expected a number greater than 0, got 'nan'"),
         (["voxelize", "SCAN", "--size", "1e-30"], "int32"),
         (["voxelize", "none.ply", "--size", "1"], "none.ply: No such file or directory"),
+        (["mesh", "SCAN", "m.ply", "--size", "1", "--origin", "1,2"], "three numbers as x,y,z"),
+        (["mesh", "SCAN", "m.npz", "--size", "1"], "path: expected a name that ends in .ply"),
         (["unique", "SCAN", "--by", "x,w"], "which are x, y, z, intensity, label, got 'w'"),
         (["unique", "SCAN", "--by", "x,,"], "expected names with commas between them"),
         (["convert", "SCAN", "out.obj"], "path: expected a name that ends in"),
@@ -256,6 +282,31 @@ def test_module_version_and_broken_pipe():
         code == "2"
         and done.stderr == "tensorhash inspect: no-such-file: No such file or directory\n"
     )
+
+
+@pytest.mark.parametrize("bar", ["", "tqdm"])
+def test_progress_is_one_line_on_a_terminal(scan, bar):
+    """Plain text, or a bar of tqdm if it is installed."""
+    if bar:
+        pytest.importorskip(bar)
+    terminal, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    hide = "" if bar else "import sys; sys.modules['tqdm'] = None; "
+    program = (
+        f"{hide}from tensorhash.cli import main; main(['voxelize', {str(scan)!r}, '--size', '1'])"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=other
+    )
+    os.close(other)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal ends with the process
+        while piece := os.read(terminal, 4096):
+            shown += piece
+    os.close(terminal)
+    assert process.communicate(timeout=60)[0].startswith(b"5,000 points")
+    assert b"reading" in shown and b"voxelising" in shown and b"\n" not in shown
+    assert (b"[2/3]" in shown) == (not bar)
 
 
 def test_completion_knows_every_command_and_option(run):

@@ -7,6 +7,7 @@ import tarfile
 
 import numpy as np
 import pytest
+from in_full import only_in_full
 
 from tensorhash import cli, io
 from tensorhash.cli import demo
@@ -100,6 +101,8 @@ def test_steps_agree_with_numpy(street):
     assert stages.distinct_points(street)[0] == len(np.unique(street.points, axis=0))
     columns, _ = stages.group(street)
     assert columns.counts.sum() == len(street.points) and set(columns.scans) == {1, 2, 3}
+    surface, timing = stages.fuse(street)
+    assert len(surface.triangles) > 100 and timing.numpy is None
     found, _ = stages.kernel_map(street)
     assert found.pairs == found.neighbours.sum() and found.neighbours.min() >= 1
     with pytest.raises(RuntimeError, match="the demo failed"):
@@ -113,6 +116,7 @@ def test_the_embedding_learns(monkeypatch):
     assert (np.diff(learned.ids) >= 0).all() and learned.ids[-1] > 2 * learned.ids[0]
 
 
+@only_in_full
 def test_the_demo_writes_pictures_and_a_report(tmp_path, street, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(embedding, "BATCHES", 10)

@@ -111,7 +111,9 @@ def test_faces_that_are_no_triangles_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"1 2\n", "line 1: expected at least 3 numbers, got 2"),
+        (b"1 2\n", "line 1: expected 3 to 1000 columns, got 2"),
+        (b"\n" + b"1 " * 1001, "line 2: expected 3 to 1000 columns, got 1001"),
+        (b"x y z " + b"a" * 9 + b" w" * 1001 + b"\n", "expected 3 to 1000 columns, got 1005"),
         (b"1 2 3\n# c\n4 5\n", "line 3: expected 3 numbers, got 2: '4 5'"),
         (b"1 2 3\n4 five 6\n", "line 2: expected 3 numbers, got '4 five 6'"),
         (b"1 2 3\n" * 999 + b"1 2 0x3\n", "line 1000: expected 3 numbers"),
@@ -167,16 +169,15 @@ def test_objects_in_numpy_files_are_never_loaded(tmp_path):
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path):
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        rows = 30_000_000
+        rows = 8_333_333
         stream = streams.BytesIO()
         np.lib.format.write_array_header_1_0(
             stream, {"descr": "<f4", "fortran_order": False, "shape": (rows, 3)}
         )
         with archive.open("points.npy", "w") as member:
             member.write(stream.getvalue())
-            for _ in range(360):
-                member.write(bytes(1_000_000))
-    with pytest.raises(ValueError, match="max_bytes=36"):
+            member.write(bytes(12 * rows))
+    with pytest.raises(ValueError, match="max_bytes=100000"):
         io.read(path)
 
 
@@ -190,7 +191,7 @@ def test_random_damage_gives_a_value_error_or_the_same_number_of_columns(tmp_pat
     io.write(path, points, {"label": rng.integers(0, 9, 20)}, encoding=encoding)
     good = np.frombuffer(path.read_bytes(), np.uint8)
     refused = 0
-    for _ in range(times(3000, 150)):
+    for _ in range(times(3000, 60)):
         bad = good[: rng.integers(len(good) // 2, len(good) + 1)].copy()
         where = rng.integers(0, min(len(bad), 300), rng.integers(0, 3))
         bad[where] ^= rng.integers(1, 256, len(where)).astype(np.uint8)

@@ -28,4 +28,18 @@ TH_API VoxelReduce voxel_reduce_from_name(std::string_view name);
 TH_API Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                             VoxelReduce reduce);
 
+/// Functions that pick a row of each voxel return int64 [voxels]. The row nearest to the centre of
+/// the voxel; of equally near ones the first.
+TH_API Tensor nearest_to_centers(Tensor const& points, std::vector<double> const& voxel_size,
+                                 std::vector<double> const& origin, Tensor const& inverse,
+                                 std::int64_t voxels);
+/// The row nearest to the mean of the voxel's points; of equally near ones the first.
+TH_API Tensor nearest_to_centroids(Tensor const& points, Tensor const& inverse,
+                                   std::int64_t voxels);
+/// The first row with the most frequent label; of equally frequent labels the one that came first.
+/// Labels are integers or bools, one per row. `ignore_label` does not count, unless a voxel has no
+/// other label.
+TH_API Tensor mode_rows(Tensor const& labels, std::optional<std::int64_t> ignore_label,
+                        Tensor const& inverse, std::int64_t voxels);
+
 }  // namespace tensorhash::coords

@@ -7,9 +7,9 @@ import sys
 from typing import NoReturn
 
 import tensorhash
-from tensorhash.cli import completion, convert, demo, info, inspect, unique, view, voxelize
+from tensorhash.cli import completion, convert, demo, info, inspect, mesh, unique, view, voxelize
 
-COMMANDS = (info, demo, voxelize, unique, convert, view, inspect, completion)
+COMMANDS = (info, demo, voxelize, unique, mesh, convert, view, inspect, completion)
 
 
 class Parser(argparse.ArgumentParser):

@@ -30,3 +30,14 @@ def port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
     return int(text)
+
+
+def three(text: str) -> tuple[float, float, float]:
+    """Three finite numbers with commas between them."""
+    try:
+        x, y, z = (float(part) for part in text.split(","))
+    except ValueError:
+        x = y = z = math.nan
+    if not all(map(math.isfinite, (x, y, z))):
+        raise argparse.ArgumentTypeError(f"expected three numbers as x,y,z, got {text!r}")
+    return x, y, z

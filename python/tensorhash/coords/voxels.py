@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._arguments import optional_integer
 from tensorhash._dtypes import parse_dtype
 from tensorhash._frameworks import Framework, as_numpy, to_numpy
 from tensorhash._types import Array, ArrayLike, DtypeLike
@@ -26,7 +27,8 @@ class Voxels(NamedTuple):
     coords: Array  #: [V, D] integers, or [V, 1 + D] with the batch first
     #: [V, ...]: the combined features of each voxel; a list if a list of arrays was given
     features: Array | list[Array]
-    index: Array  # type: ignore[assignment]  #: int64 [V]: the first point of each voxel
+    #: int64 [V]: the point that `reduce` kept for each voxel, or else the first one
+    index: Array  # type: ignore[assignment]
     inverse: Array  #: int64 [N]: the voxel of each point
     counts: Array  #: int64 [V]: the number of points in each voxel
 
@@ -39,6 +41,7 @@ def voxelize(
     features: ArrayLike | Sequence[ArrayLike] | None = None,
     batch: ArrayLike | None = None,
     dtype: DtypeLike = "int32",
+    ignore_label: int | None = None,
 ) -> Voxels:
     """The occupied voxels of a point cloud [N, D], with the combined features of their points.
 
@@ -48,7 +51,15 @@ def voxelize(
     "mean", "min" or "max": one for all, or one per array, or for a single [N, C] array one per
     column. Floats are added in float64 and keep their dtype; sums of integers are int64 or uint64,
     their means float64. Columns of different dtypes get a dtype that holds every number exactly, or
-    are a ValueError. `batch`, one integer per point, becomes the first column of the coordinates:
+    are a ValueError.
+
+    Three words keep the features of one point, and `index` is the row of that point:
+    "nearest_center" the point nearest to the centre of the voxel, "nearest_centroid" the one
+    nearest to the mean of the voxel's points (of equally near ones the first), and "mode" the first
+    point with the most frequent label. Labels are integers, one per point; of equally frequent ones
+    the first that came wins. `ignore_label` does not count, unless a voxel has no other label.
+
+    `batch`, one integer per point, becomes the first column of the coordinates:
     points of different batches never share a voxel.
 
     NaN, infinity and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
@@ -59,15 +70,17 @@ def voxelize(
     ([[0, 0], [-1, 0]], [2, 1])
     >>> voxels.features.tolist()
     [[0.2, 0.2], [-0.1, 0.0]]
+    >>> kept = voxelize(points, 0.5, reduce="mode", features=[7, 9, 7], ignore_label=7)
+    >>> kept.features.tolist(), kept.index.tolist()
+    ([9, 7], [1, 2])
     """
     cloud = _Cloud(points, voxel_size, origin, batch, dtype)
-    columns = _Columns(cloud, features, reduce)
+    columns = _Columns(cloud, features, reduce, ignore_label)
     cloud.find_voxels()
-    joined = columns.join(cloud.inverse, cloud.coords.shape[0])
+    joined = columns.join(cloud)
     give = cloud.source.give
-    return Voxels(
-        give(cloud.coords), joined, give(cloud.index), give(cloud.inverse), give(cloud.counts)
-    )
+    index = cloud.index if columns.kept is None else columns.kept
+    return Voxels(give(cloud.coords), joined, give(index), give(cloud.inverse), give(cloud.counts))
 
 
 def voxel_downsample(
@@ -81,18 +94,19 @@ def voxel_downsample(
     """One point per occupied voxel, the mean of its points, in order of first occurrence.
 
     With `features`, returns (points, features), with features combined by `reduce` as in
-    `voxelize`; without, `reduce` applies to the points. With `batch`, the batch of each point is
-    the last result.
+    `voxelize`; without, `reduce` applies to the points. "nearest_center" and "nearest_centroid"
+    keep a point and its features instead. With `batch`, the batch of each point is the last result.
 
     >>> voxel_downsample([[0.0], [0.2], [5.0]], 1.0).tolist()
     [[0.1], [5.0]]
     """
     cloud = _Cloud(points, voxel_size, origin, batch, "int64")
-    wanted = [_Columns(cloud, None, reduce if features is None else "mean")]
+    own = reduce if features is None or reduce in _NEAREST else "mean"
+    wanted = [_Columns(cloud, None, own)]
     if features is not None:
         wanted.append(_Columns(cloud, features, reduce))
     cloud.find_voxels()
-    results = [columns.join(cloud.inverse, cloud.coords.shape[0]) for columns in wanted]
+    results = [columns.join(cloud) for columns in wanted]
     if batch is not None:
         numbers = np.ascontiguousarray(to_numpy(cloud.coords)[:, 0])
         results.append(cloud.source.give(_core.Tensor.wrap(numbers, "batch")))
@@ -124,11 +138,31 @@ class _Cloud:
         )
         self.coords, self.index, self.inverse, self.counts = _core.unique(keys, True, True, True)
 
+    def nearest(self, word: str) -> _core.Tensor:
+        """The row of the point that "nearest_center" or "nearest_centroid" keeps."""
+        voxels = self.coords.shape[0]
+        if word == "nearest_centroid":
+            return _core.nearest_to_centroids(self.points, self.inverse, voxels)
+        return _core.nearest_to_centers(
+            self.points, self._voxel_size, self._origin, self.inverse, voxels
+        )
+
+
+_NEAREST = ("nearest_center", "nearest_centroid")
+
 
 class _Columns:
     """The arrays to reduce and the reduction of each, checked before any work."""
 
-    def __init__(self, cloud: _Cloud, features: Any, reduce: str | Sequence[str]) -> None:
+    kept: _core.Tensor | None = None  # the rows of the points that were kept, after join()
+
+    def __init__(
+        self,
+        cloud: _Cloud,
+        features: Any,
+        reduce: str | Sequence[str],
+        ignore_label: int | None = None,
+    ) -> None:
         self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
         self._arrays = [(cloud.points, cloud.source)]
         if features is not None:
@@ -139,6 +173,20 @@ class _Columns:
                 for array, name in zip(arrays, names, strict=True)
             ]
         self._words = self._check_words(reduce)
+        self._ignore_label = optional_integer(ignore_label, "ignore_label", None)
+        self._check_kept()
+
+    def _check_kept(self) -> None:
+        """Only one point per voxel can be the one that was kept."""
+        flat = [one for word in self._words for one in ([word] if isinstance(word, str) else word)]
+        words = [word for word in flat if word in _NEAREST or word == "mode"]
+        if len(set(words)) > 1 or words.count("mode") > 1:
+            raise ValueError(
+                f"reduce: expected one word that keeps a point, because `index` shows its row, "
+                f"got {' and '.join(words)}; call voxelize once for each"
+            )
+        if self._ignore_label is not None and "mode" not in words:
+            raise ValueError('ignore_label: expected None without reduce="mode"')
 
     def _check_words(self, reduce: str | Sequence[str]) -> list[str | list[str]]:
         if isinstance(reduce, str):
@@ -161,12 +209,32 @@ class _Columns:
             )
         return list(words) if self._many else [words]
 
-    def join(self, inverse: _core.Tensor, voxels: int) -> Array | list[Array]:
+    def join(self, cloud: _Cloud) -> Array | list[Array]:
         joined = [
-            _join(array, source, word, inverse, voxels)
+            self._join(array, source, word, cloud)
             for (array, source), word in zip(self._arrays, self._words, strict=True)
         ]
         return joined if self._many else joined[0]
+
+    def _join(self, array: Any, source: Framework, word: str | list[str], cloud: _Cloud) -> Array:
+        if isinstance(word, str):
+            return source.give(self._reduce(array, word, cloud))
+        values = as_numpy(array)
+        columns = [to_numpy(self._reduce(values[:, i], one, cloud)) for i, one in enumerate(word)]
+        voxels = cloud.coords.shape[0]
+        joined = _stack(columns, word) if columns else np.empty((voxels, 0), values.dtype)
+        return source.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))
+
+    def _reduce(self, array: Any, word: str, cloud: _Cloud) -> _core.Tensor:
+        voxels = cloud.coords.shape[0]
+        if word in _NEAREST:
+            self.kept = cloud.nearest(word)
+        elif word == "mode":
+            label = _label_in(as_numpy(array).dtype, self._ignore_label)
+            self.kept = _core.mode_rows(array, label, cloud.inverse, voxels)
+        else:
+            return _core.reduce_voxels(array, cloud.inverse, voxels, word)
+        return _core.Tensor.wrap(as_numpy(array)[to_numpy(self.kept)], "features")
 
 
 def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
@@ -182,18 +250,14 @@ def _is_matrix(values: Any) -> bool:
     return not any(hasattr(value, "shape") and len(value.shape) > 0 for value in values)
 
 
-def _join(
-    array: Any, source: Framework, word: str | list[str], inverse: _core.Tensor, voxels: int
-) -> Array:
-    if isinstance(word, str):
-        return source.give(_core.reduce_voxels(array, inverse, voxels, word))
-    values = as_numpy(array)
-    columns = [
-        to_numpy(_core.reduce_voxels(values[:, i], inverse, voxels, one))
-        for i, one in enumerate(word)
-    ]
-    joined = _stack(columns, word) if columns else np.empty((voxels, 0), values.dtype)
-    return source.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))
+def _label_in(dtype: Any, label: int | None) -> int | None:
+    """The label for the core, as int64; None if no label of this dtype is equal to it."""
+    if label is None or dtype.kind not in "iub":
+        return None
+    low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    if not low <= label <= high:
+        return None
+    return label - 2**64 if label >= 2**63 else label  # the same bits
 
 
 def _stack(columns: list[Any], words: list[str]) -> Any:

@@ -14,6 +14,8 @@ from tensorhash.coords._points import take_numbers
 #: Attributes of three columns, and the names of these columns in files.
 TRIPLES = {"normals": ("nx", "ny", "nz"), "colors": ("red", "green", "blue")}
 AXES = ("x", "y", "z")
+#: Columns that a file may have: each becomes an array.
+MOST_COLUMNS = 1000
 
 
 class PointCloud(NamedTuple):
@@ -127,6 +129,13 @@ def cloud_of(columns: dict[str, NumPyArray], source: str) -> PointCloud:
         elif triple not in attributes:
             attributes[triple] = _stack([rest[part] for part in TRIPLES[triple]])
     return PointCloud(points, attributes)
+
+
+def names_of(count: int, source: str) -> list[str]:
+    """Names for columns of a file that names none: x, y, z, column_3, column_4, ..."""
+    if not 3 <= count <= MOST_COLUMNS:
+        raise ValueError(f"{source}: expected 3 to {MOST_COLUMNS} columns, got {count}")
+    return [*AXES, *(f"column_{i}" for i in range(3, count))]
 
 
 def _has(columns: dict[str, NumPyArray], triple: str) -> bool:

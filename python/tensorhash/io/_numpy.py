@@ -16,7 +16,7 @@ from tensorhash import _npz
 from tensorhash._disk import Limit, TooLarge
 from tensorhash._npy import read_any, read_npy
 from tensorhash._types import NumPyArray
-from tensorhash.io._cloud import AXES, PointCloud, cloud_of, columns_of
+from tensorhash.io._cloud import AXES, PointCloud, cloud_of, columns_of, names_of
 
 
 def read_npy_cloud(file: IO[bytes], size: int, source: str) -> PointCloud:
@@ -33,7 +33,7 @@ def read_npy_cloud(file: IO[bytes], size: int, source: str) -> PointCloud:
             f"{source}: expected numbers of shape (N, 3), or more columns, "
             f"got {array.dtype} {array.shape}"
         )
-    names = [*AXES, *(f"column_{i}" for i in range(3, array.shape[1]))]
+    names = names_of(array.shape[1], source)
     return cloud_of({name: array[:, i] for i, name in enumerate(names)}, source)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorhash._types import NumPyArray
 from tensorhash.io import _text
-from tensorhash.io._cloud import AXES, PointCloud, cloud_of, columns_of
+from tensorhash.io._cloud import AXES, MOST_COLUMNS, PointCloud, cloud_of, columns_of, names_of
 from tensorhash.io._text import Lines
 
 _SEPARATORS = bytes.maketrans(b",;", b"  ")
@@ -29,19 +29,20 @@ def read(file: IO[bytes], size: int, source: str) -> PointCloud:
     lines = _text.split(text.translate(_SEPARATORS))
     names, lines = _without_comments(lines)
     chosen = lines.numbers()
-    if names is None and len(chosen):
-        words = lines.line(int(chosen[0])).split()
-        if not _text.is_number(words[0]):
-            names, chosen = _names(words), chosen[1:]
     if names is None:
-        count = int(lines.tokens[chosen[0]]) if len(chosen) else 3
-        if count < 3:
-            raise ValueError(
-                f"{source}, line {int(chosen[0]) + 1}: expected at least 3 numbers, got {count}"
-            )
-        names = [*AXES, *(f"column_{i}" for i in range(3, count))]
+        names, chosen = _header(lines, chosen, source)
     values = _text.parse(lines, chosen, len(names), 1, source)
     return cloud_of({name: values[:, i] for i, name in enumerate(names)}, source)
+
+
+def _header(lines: Lines, chosen: NumPyArray, source: str) -> tuple[list[str], NumPyArray]:
+    """(names of the columns, lines of numbers): the first line may have names or numbers."""
+    if len(chosen) == 0:
+        return list(AXES), chosen
+    number = int(chosen[0])
+    unnamed = names_of(int(lines.tokens[number]), f"{source}, line {number + 1}")
+    words = lines.line(number).split()
+    return (unnamed, chosen) if _text.is_number(words[0]) else (_names(words), chosen[1:])
 
 
 def _without_comments(lines: Lines) -> tuple[list[str] | None, Lines]:
@@ -58,7 +59,7 @@ def _without_comments(lines: Lines) -> tuple[list[str] | None, Lines]:
     if not comment.any():
         return None, lines
     names = None
-    if comment[0]:
+    if comment[0] and lines.tokens[filled[0]] <= MOST_COLUMNS:
         words = lines.line(int(filled[0])).lstrip(b"#/").split()
         if [word.lower() for word in words[:3]] == [b"x", b"y", b"z"]:
             names = _names(words)

@@ -24,21 +24,20 @@ std::uint64_t finish(std::uint64_t hash, std::int64_t word, step::HashSecret con
 
 // Coordinates are within 2^501, so an edge of 2^-500 keeps quotients finite. A larger minimum would
 // only put more points into one cell.
-CellGrid::CellGrid(SearchSpace const& space, double reach)
-    : secret_(step::secret_of(runtime::new_seed())), axes_(space.axes()), reach_(reach),
-      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(space.points)), keys_(keys_of(space)),
+CellGrid::CellGrid(SearchCloud const& cloud, double reach)
+    : secret_(step::secret_of(runtime::new_seed())), axes_(cloud.points.axes), reach_(reach),
+      edge_(std::max(reach, 0x1p-500)), gridded_(finest_axes(cloud.points)), keys_(keys_of(cloud)),
       table_(index::FlatIndex::capacity_for(keys_.size()), CellKeys::kColumns),
-      cell_of_(keys_.size()), points_(space.points.rows * axes_) {
+      cell_of_(keys_.size()), points_(cloud.rows() * axes_) {
     group_points();
-    bool const batched = space.point_batch.has_value();
-    if (batched) batches_.resize(space.points.rows);
-    runtime::for_ranges(
-        space.points.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) {
-                std::copy_n(space.points.row(row(i)), axes_, points_.data() + i * axes_);
-                if (batched) batches_[i] = space.batch_of_points()[row(i)];
-            }
-        });
+    bool const batched = cloud.batch.has_value();
+    if (batched) batches_.resize(cloud.rows());
+    runtime::for_ranges(cloud.rows(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            std::copy_n(cloud.points.row(row(i)), axes_, points_.data() + i * axes_);
+            if (batched) batches_[i] = cloud.batches()[row(i)];
+        }
+    });
 }
 
 // Counts the cells of a sample instead of comparing extents: a few outliers must not select an axis
@@ -66,15 +65,15 @@ std::vector<std::size_t> CellGrid::finest_axes(Points const& points) const {
     return axes;
 }
 
-CellKeys CellGrid::keys_of(SearchSpace const& space) const {
+CellKeys CellGrid::keys_of(SearchCloud const& cloud) const {
     CellKeys keys;
-    keys.resize(space.points.rows);
-    std::int64_t const* const batch = space.batch_of_points();
+    keys.resize(cloud.rows());
+    std::int64_t const* const batch = cloud.batches();
     runtime::for_ranges(keys.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             std::array<std::int64_t, kMaxAxes> cell{};
             for (std::size_t axis = 0; axis < gridded_.size(); ++axis) {
-                cell[axis] = number(space.points.row(i)[gridded_[axis]]);
+                cell[axis] = number(cloud.points.row(i)[gridded_[axis]]);
             }
             std::uint64_t const base = fold(secret_.start, batch ? batch[i] : 0, secret_);
             std::uint64_t const row = fold(fold(base, cell[0], secret_), cell[1], secret_);

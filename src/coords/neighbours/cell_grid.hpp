@@ -71,18 +71,22 @@ private:
     std::vector<std::int32_t> words_;
 };
 
+/// The reach of a grid for a radius. The margin is wider than the rounding error of a distance.
+inline double reach_of(double radius) noexcept { return radius * (1 + 0x1p-40); }
+
 class CellGrid {
 public:
     static constexpr std::size_t kMaxAxes = 3;  // more would cost 3^axes lookups per query
 
     /// A window of `reach` to each side is a few cells wide.
-    CellGrid(SearchSpace const& space, double reach);
+    CellGrid(SearchCloud const& cloud, double reach);
 
     /// Appends the keys of all cells that overlap the window of a query.
     void add_window(double const* query, std::int64_t batch, CellKeys& keys) const;
     /// The cell of each key, or -1. Many threads may call this at once.
     void find(CellKeys const& keys, std::int32_t* cells) const;
 
+    std::size_t size() const noexcept { return keys_.size(); }
     /// The points of a cell lie together: from begin(cell) to begin(cell + 1).
     std::size_t begin(std::size_t cell) const noexcept { return groups_.offsets[cell]; }
     std::uint32_t row(std::size_t i) const noexcept { return groups_.rows[i]; }
@@ -93,7 +97,7 @@ private:
     std::int64_t number(double x) const noexcept { return cell_number(std::floor(x / edge_)); }
     /// The axes along which the points fill the most cells, at most kMaxAxes.
     std::vector<std::size_t> finest_axes(Points const& points) const;
-    CellKeys keys_of(SearchSpace const& space) const;
+    CellKeys keys_of(SearchCloud const& cloud) const;
     /// Numbers the cells in the order of their first points.
     void group_points();
 

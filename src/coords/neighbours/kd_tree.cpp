@@ -2,6 +2,7 @@
 #include "coords/neighbours/kd_tree.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,40 +13,41 @@ namespace {
 
 constexpr std::size_t kLeaf = 16;
 
-/// The batches as groups of rows, and the group of each query's batch.
-RowGroups batches_of(SearchSpace const& space, std::vector<std::uint32_t>& group_of_query) {
-    std::size_t const rows = space.points.rows;
-    std::size_t const queries = space.queries.rows;
-    if (!space.point_batch) {
-        RowGroups all;
-        all.rows.resize(rows);
-        std::iota(all.rows.begin(), all.rows.end(), std::uint32_t{0});
-        if (rows > 0) all.offsets.push_back(rows);
-        group_of_query.assign(queries, rows > 0 ? 0 : KeyGroups::kNoGroup);
-        return all;
-    }
-    auto const keys = [](std::int64_t const* data, std::size_t size) {
-        return std::span(reinterpret_cast<std::uint64_t const*>(data), size);
-    };
-    KeyGroups const batches(keys(space.batch_of_points(), rows));
-    std::vector<unsigned char> mask(queries);
-    group_of_query.resize(queries);
-    batches.find(keys(space.batch_of_queries(), queries), group_of_query.data(), mask.data());
-    return batches.groups();
+std::span<std::uint64_t const> keys_of(SearchCloud const& cloud) {
+    return {reinterpret_cast<std::uint64_t const*>(cloud.batches()), cloud.rows()};
+}
+
+/// All rows as one group; no group if there are no rows.
+RowGroups all_rows(std::size_t rows) {
+    RowGroups all;
+    all.rows.resize(rows);
+    std::iota(all.rows.begin(), all.rows.end(), std::uint32_t{0});
+    if (rows > 0) all.offsets.push_back(rows);
+    return all;
 }
 
 }  // namespace
 
-KdTree::KdTree(SearchSpace const& space) : space_(space), axes_(space.axes()) {
-    RowGroups batches = batches_of(space, root_of_);
-    order_ = std::move(batches.rows);
+KdTree::KdTree(SearchCloud const& cloud) : source_(cloud.points), axes_(cloud.points.axes) {
+    if (cloud.batch) batches_ = std::make_unique<KeyGroups>(keys_of(cloud));
+    RowGroups const batches = batches_ ? batches_->groups() : all_rows(cloud.rows());
+    order_ = batches.rows;
     grow(batches);
     points_.resize(order_.size() * axes_);
     runtime::for_ranges(order_.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            std::copy_n(space.points.row(order_[i]), axes_, points_.data() + i * axes_);
+            std::copy_n(source_.row(order_[i]), axes_, points_.data() + i * axes_);
         }
     });
+}
+
+std::vector<std::uint32_t> KdTree::roots_of(SearchCloud const& queries) const {
+    if (!batches_)
+        return std::vector<std::uint32_t>(queries.rows(), nodes_.empty() ? KeyGroups::kNoGroup : 0);
+    std::vector<std::uint32_t> roots(queries.rows());
+    std::vector<unsigned char> mask(queries.rows());
+    batches_->find(keys_of(queries), roots.data(), mask.data());
+    return roots;
 }
 
 // The split of a node depends only on its size. So the nodes of a level are known before its points
@@ -80,11 +82,11 @@ void KdTree::finish_node(std::size_t index) {
     Node& node = nodes_[index];
     double* const low = boxes_.data() + index * 2 * axes_;
     double* const high = low + axes_;
-    std::copy_n(space_.points.row(order_[node.begin]), axes_, low);
+    std::copy_n(source_.row(order_[node.begin]), axes_, low);
     std::copy_n(low, axes_, high);
     node.lowest_row = order_[node.begin];
     for (std::uint32_t i = node.begin + 1; i < node.end; ++i) {
-        double const* const point = space_.points.row(order_[i]);
+        double const* const point = source_.row(order_[i]);
         node.lowest_row = std::min(node.lowest_row, order_[i]);
         for (std::size_t axis = 0; axis < axes_; ++axis) {
             low[axis] = std::min(low[axis], point[axis]);
@@ -110,15 +112,14 @@ void KdTree::split(Node const& node, std::size_t axis) {
     std::vector<std::pair<double, std::uint32_t>> keyed(node.end - node.begin);
     for (std::size_t i = 0; i < keyed.size(); ++i) {
         std::uint32_t const row = order_[node.begin + i];
-        keyed[i] = {space_.points.row(row)[axis], row};
+        keyed[i] = {source_.row(row)[axis], row};
     }
     auto const middle = keyed.begin() + static_cast<std::ptrdiff_t>(keyed.size() / 2);
     std::nth_element(keyed.begin(), middle, keyed.end());
     for (std::size_t i = 0; i < keyed.size(); ++i) order_[node.begin + i] = keyed[i].second;
 }
 
-std::size_t KdTree::available(std::size_t query) const noexcept {
-    std::uint32_t const root = root_of_[query];
+std::size_t KdTree::available(std::uint32_t root) const noexcept {
     return root == KeyGroups::kNoGroup ? 0 : nodes_[root].end - nodes_[root].begin;
 }
 
@@ -129,20 +130,20 @@ double KdTree::squared_to_box(double const* query, std::size_t node) const noexc
     double const* const high = low + axes_;
     double sum = 0;
     for (std::size_t axis = 0; axis < axes_; ++axis) {
-        double const x = query[axis];
-        double const difference = x < low[axis]    ? low[axis] - x
-                                  : x > high[axis] ? x - high[axis]
-                                                   : 0.0;
+        // Positive on one side of the box, negative on the other and inside.
+        double const beyond = std::max(low[axis] - query[axis], query[axis] - high[axis]);
+        double const difference = std::max(beyond, 0.0);
         sum += difference * difference;
     }
     return sum;
 }
 
-void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
+void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count, double bound,
                        std::vector<Candidate>& best) const {
     for (std::uint32_t i = leaf.begin; i < leaf.end; ++i) {
         Candidate const candidate{squared_distance(query, points_.data() + i * axes_, axes_),
                                   order_[i]};
+        if (candidate.squared > bound) continue;
         if (best.size() < count) {
             best.push_back(candidate);
             std::push_heap(best.begin(), best.end());
@@ -154,25 +155,40 @@ void KdTree::scan_leaf(double const* query, Node const& leaf, std::size_t count,
     }
 }
 
-void KdTree::nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const {
-    double const* const from = space_.queries.row(query);
+double KdTree::bound_of(double const* query, std::uint32_t root, std::size_t count,
+                        Search const& search) const noexcept {
+    if (search.root != root || search.best.size() < count) {
+        return std::numeric_limits<double>::infinity();
+    }
+    double bound = 0;
+    for (Candidate const& one : search.best) {
+        bound = std::max(bound, squared_distance(query, source_.row(one.row), axes_));
+    }
+    return bound;
+}
+
+void KdTree::nearest(double const* query, std::uint32_t root, std::size_t count,
+                     Search& search) const {
+    double const bound = bound_of(query, root, count, search);
+    auto& [best, last_root, open] = search;
+    last_root = root;
     best.clear();
-    std::vector<PendingNode> open;
-    open.reserve(64);
-    open.push_back({0.0, root_of_[query]});
+    open.clear();
+    open.push_back({0.0, root});
     while (!open.empty()) {
         PendingNode const next = open.back();
         open.pop_back();
+        if (next.squared > bound) continue;
         Node const& node = nodes_[next.node];
         if (best.size() == count && best.front() < Candidate{next.squared, node.lowest_row}) {
             continue;  // no point of the box is nearer, or equally near with a lower row
         }
         if (node.children == 0) {
-            scan_leaf(from, node, count, best);
+            scan_leaf(query, node, count, bound, best);
             continue;
         }
-        PendingNode left{squared_to_box(from, node.children), node.children};
-        PendingNode right{squared_to_box(from, node.children + 1), node.children + 1};
+        PendingNode left{squared_to_box(query, node.children), node.children};
+        PendingNode right{squared_to_box(query, node.children + 1), node.children + 1};
         if (right.squared < left.squared) std::swap(left, right);
         open.push_back(right);
         open.push_back(left);

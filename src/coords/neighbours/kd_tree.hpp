@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,13 +15,18 @@ namespace tensorhash::coords {
 
 class KdTree {
 public:
-    explicit KdTree(SearchSpace const& space);
+    explicit KdTree(SearchCloud const& cloud);
 
-    /// Points in the batch of the query.
-    std::size_t available(std::size_t query) const noexcept;
-    /// The `count` nearest points, sorted; 0 < count <= available(query). Many threads may call
-    /// this at once.
-    void nearest(std::size_t query, std::size_t count, std::vector<Candidate>& best) const;
+    /// The root for the batch of each query; kNoGroup if the batch has no points.
+    std::vector<std::uint32_t> roots_of(SearchCloud const& queries) const;
+    /// Points below a root.
+    std::size_t available(std::uint32_t root) const noexcept;
+    /// What one thread keeps from query to query.
+    struct Search;
+    /// Finds the `count` nearest points, sorted, in `search.best`; 0 < count <= available(root).
+    /// Starts from the answer of the last query, so near queries should follow each other. Many
+    /// threads may call this at once, each with its own `search`.
+    void nearest(double const* query, std::uint32_t root, std::size_t count, Search& search) const;
 
 private:
     struct Node {
@@ -40,16 +46,25 @@ private:
     void split(Node const& node, std::size_t axis);
     std::size_t widest_axis(std::size_t node) const noexcept;
     double squared_to_box(double const* query, std::size_t node) const noexcept;
-    void scan_leaf(double const* query, Node const& leaf, std::size_t count,
+    /// No answer is farther away than this square: the last query's points are there.
+    double bound_of(double const* query, std::uint32_t root, std::size_t count,
+                    Search const& search) const noexcept;
+    void scan_leaf(double const* query, Node const& leaf, std::size_t count, double bound,
                    std::vector<Candidate>& best) const;
 
-    SearchSpace const& space_;
+    Points source_;  // in the order of the rows
     std::size_t axes_;
+    std::unique_ptr<KeyGroups> batches_;  // null without batches
     std::vector<std::uint32_t> order_;    // rows, the points of a node together
     std::vector<Node> nodes_;             // roots first
     std::vector<double> boxes_;           // lower corner, upper corner of each node
     std::vector<double> points_;          // in the order of `order_`
-    std::vector<std::uint32_t> root_of_;  // of each query; kNoGroup if its batch has no points
+};
+
+struct KdTree::Search {
+    std::vector<Candidate> best;  // the answer of the last query
+    std::uint32_t root = KeyGroups::kNoGroup;
+    std::vector<PendingNode> open;
 };
 
 }  // namespace tensorhash::coords

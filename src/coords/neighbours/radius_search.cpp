@@ -12,9 +12,8 @@
 namespace tensorhash::coords {
 namespace {
 
-constexpr std::size_t kBlock = 64;    // queries that look up their cells together
-constexpr std::size_t kGrain = 256;   // queries per task, at least
-constexpr double kBeyond = 0x1p+520;  // above every distance in a search space
+constexpr std::size_t kBlock = 64;   // queries that look up their cells together
+constexpr std::size_t kGrain = 256;  // queries per task, at least
 
 /// The neighbours of one chunk of queries.
 struct ChunkNeighbors {
@@ -24,12 +23,10 @@ struct ChunkNeighbors {
 
 class RadiusSearch {
 public:
-    RadiusSearch(SearchSpace const& space, double radius, std::optional<std::int64_t> most)
-        : space_(space), radius_(std::min(radius * space.scale, kBeyond)),
-          // The margin is wider than the rounding error of a distance.
-          reach_(radius_ * (1 + 0x1p-40)),
-          most_(most ? static_cast<std::size_t>(*most) : space.points.rows), cells_(space, reach_) {
-    }
+    RadiusSearch(CellGrid const& cells, SearchCloud const& queries, double radius,
+                 std::optional<std::int64_t> most)
+        : cells_(cells), queries_(queries), radius_(radius), reach_(reach_of(radius)),
+          most_(most ? static_cast<std::size_t>(*most) : cells.size()) {}
 
     void search(std::size_t begin, std::size_t end, ChunkNeighbors& found) const {
         CellKeys keys;
@@ -40,7 +37,7 @@ public:
             keys.clear();
             ends.clear();
             for (std::size_t query = first; query < last; ++query) {
-                cells_.add_window(space_.queries.row(query), batch(query), keys);
+                cells_.add_window(queries_.points.row(query), batch(query), keys);
                 ends.push_back(keys.size());
             }
             cells.resize(keys.size());
@@ -56,7 +53,7 @@ public:
 
 private:
     std::int64_t batch(std::size_t query) const noexcept {
-        return space_.query_batch ? space_.batch_of_queries()[query] : 0;
+        return queries_.batch ? queries_.batches()[query] : 0;
     }
 
     void collect(std::size_t query, std::span<std::int32_t const> window,
@@ -75,11 +72,11 @@ private:
     }
 
     void measure(std::size_t query, std::size_t cell, std::vector<Candidate>& out) const {
-        double const* const from = space_.queries.row(query);
+        double const* const from = queries_.points.row(query);
         std::int64_t const wanted = batch(query);
         std::size_t const end = cells_.begin(cell + 1);
         for (std::size_t i = cells_.begin(cell); i < end; ++i) {
-            double const squared = squared_distance(from, cells_.point(i), space_.axes());
+            double const squared = squared_distance(from, cells_.point(i), queries_.points.axes);
             // The reported distance decides. The square is only a quick test.
             if (squared <= reach_ * reach_ && std::sqrt(squared) <= radius_ &&
                 cells_.batch(i) == wanted) {
@@ -88,11 +85,11 @@ private:
         }
     }
 
-    SearchSpace const& space_;
+    CellGrid const& cells_;
+    SearchCloud const& queries_;
     double radius_;
     double reach_;
     std::size_t most_;
-    CellGrid cells_;
 };
 
 Neighbors join_chunks(std::vector<ChunkNeighbors> const& found, std::size_t queries, double scale) {
@@ -116,15 +113,26 @@ Neighbors join_chunks(std::vector<ChunkNeighbors> const& found, std::size_t quer
 
 }  // namespace
 
-Neighbors find_within(backend::RadiusRequest const& request) {
-    SearchSpace const space(request.points, request.queries);
-    RadiusSearch const search(space, request.radius, request.max_neighbors);
-    auto const chunks = runtime::cut(space.queries.rows, kGrain);
+double scaled_radius(double radius, double scale) noexcept {
+    constexpr double kBeyond = 0x1p+520;  // above every distance between scaled points
+    return std::min(radius * scale, kBeyond);
+}
+
+Neighbors find_within(CellGrid const& cells, SearchCloud const& queries, double scale,
+                      double radius, std::optional<std::int64_t> max_neighbors) {
+    RadiusSearch const search(cells, queries, scaled_radius(radius, scale), max_neighbors);
+    auto const chunks = runtime::cut(queries.rows(), kGrain);
     std::vector<ChunkNeighbors> found(std::max<std::size_t>(1, chunks.count));
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         search.search(begin, end, found[chunk]);
     });
-    return join_chunks(found, space.queries.rows, space.scale);
+    return join_chunks(found, queries.rows(), scale);
+}
+
+Neighbors find_within(backend::RadiusRequest const& request) {
+    SearchSpace const space(request.points, request.queries);
+    CellGrid const cells(space.points, reach_of(scaled_radius(request.radius, space.scale)));
+    return find_within(cells, space.queries, space.scale, request.radius, request.max_neighbors);
 }
 
 }  // namespace tensorhash::coords

@@ -14,7 +14,7 @@ namespace {
 // An outlier above this would scale ordinary distances so far down that their squares underflow.
 constexpr double kLargest = 1e150;
 
-double largest(Points const& points, char const* argument) {
+double largest_of(Points const& points, char const* argument) {
     double most = 0;
     std::size_t outside = 0;
     for (std::size_t i = 0; i < points.rows * points.axes; ++i) {
@@ -29,27 +29,30 @@ double largest(Points const& points, char const* argument) {
     return most;
 }
 
-void rescale(Points& points, double scale) {
+}  // namespace
+
+SearchCloud::SearchCloud(Cloud const& cloud, char const* argument, char const* batch_argument)
+    : points(to_points(cloud.points, argument)), largest(largest_of(points, argument)) {
+    if (cloud.batch) batch = to_batch(*cloud.batch, batch_argument);
+}
+
+void SearchCloud::multiply(double factor) {
     auto* const data = static_cast<double*>(points.tensor.data());
     runtime::for_ranges(points.rows * points.axes, 1 << 16,
                         [&](std::size_t begin, std::size_t end) {
-                            for (std::size_t i = begin; i < end; ++i) data[i] *= scale;
+                            for (std::size_t i = begin; i < end; ++i) data[i] *= factor;
                         });
 }
 
-}  // namespace
+double search_scale(double largest) noexcept {
+    return largest > 0 ? std::ldexp(1.0, std::min(1000, 500 - std::ilogb(largest))) : 1;
+}
 
 SearchSpace::SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud)
-    : points(to_points(point_cloud.points, "points")),
-      queries(to_points(query_cloud.points, "queries")) {
-    if (point_cloud.batch) {
-        point_batch = to_batch(*point_cloud.batch, "batch");
-        query_batch = to_batch(*query_cloud.batch, "query_batch");
-    }
-    double const most = std::max(largest(points, "points"), largest(queries, "queries"));
-    if (most > 0) scale = std::ldexp(1.0, std::min(1000, 500 - std::ilogb(most)));
-    rescale(points, scale);
-    rescale(queries, scale);
+    : points(point_cloud, "points", "batch"), queries(query_cloud, "queries", "query_batch"),
+      scale(search_scale(std::max(points.largest, queries.largest))) {
+    points.multiply(scale);
+    queries.multiply(scale);
 }
 
 Neighbors make_neighbors(std::vector<std::int64_t> const& offsets) {

@@ -1,4 +1,4 @@
-// Points and queries of a neighbour search on one scale, and the arrays of its result.
+// The clouds of a neighbour search on one scale, and the arrays of its result.
 #pragma once
 
 #include <cmath>
@@ -12,26 +12,35 @@
 
 namespace tensorhash::coords {
 
-/// Points and queries times a power of two that keeps every square within float64. Distances are
+/// The points or the queries of a search, in a copy of their own.
+struct SearchCloud {
+    /// The names are for messages.
+    SearchCloud(Cloud const& cloud, char const* argument, char const* batch_argument);
+
+    std::size_t rows() const noexcept { return points.rows; }
+    /// The batch of each row, or null.
+    std::int64_t const* batches() const noexcept {
+        return batch ? static_cast<std::int64_t const*>(batch->data()) : nullptr;
+    }
+    void multiply(double factor);
+
+    Points points;
+    std::optional<Tensor> batch;
+    double largest = 0;  // of the coordinates, before any multiply()
+};
+
+/// A power of two. Coordinates up to `largest` times it have squares within float64. Distances are
 /// those of the unscaled numbers to the last bit, for huge and for tiny numbers. Squares of numbers
 /// below 2^-1011 of the largest coordinate underflow: no scale holds both.
+double search_scale(double largest) noexcept;
+
+/// Points and queries on one scale.
 struct SearchSpace {
     SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud);
 
-    std::size_t axes() const noexcept { return points.axes; }
-    std::int64_t const* batch_of_points() const noexcept { return batch_data(point_batch); }
-    std::int64_t const* batch_of_queries() const noexcept { return batch_data(query_batch); }
-
-    Points points;
-    Points queries;
-    std::optional<Tensor> point_batch;
-    std::optional<Tensor> query_batch;
-    double scale = 1;
-
-private:
-    static std::int64_t const* batch_data(std::optional<Tensor> const& batch) noexcept {
-        return batch ? static_cast<std::int64_t const*>(batch->data()) : nullptr;
-    }
+    SearchCloud points;
+    SearchCloud queries;
+    double scale;
 };
 
 /// A possible neighbour. Nearer ones sort first; of equally near ones the lower row.
@@ -46,6 +55,12 @@ struct Candidate {
 
 /// Adds the axes in order, so that the bound of a box is never above the distance to a point in it.
 inline double squared_distance(double const* a, double const* b, std::size_t axes) noexcept {
+    if (axes == 3) {  // the same sum without a loop
+        double const x = a[0] - b[0];
+        double const y = a[1] - b[1];
+        double const z = a[2] - b[2];
+        return x * x + y * y + z * z;
+    }
     double sum = 0;
     for (std::size_t axis = 0; axis < axes; ++axis) {
         double const difference = a[axis] - b[axis];

@@ -189,7 +189,8 @@ void pick_rows(Tensor const& values, RowGroups const& groups, bool last, Tensor&
         values.bytes() / static_cast<std::size_t>(values.shape()[0]), picked.data(), picked.size());
 }
 
-/// Throws ValueError if a voxel is out of range or has no row.
+}  // namespace
+
 RowGroups group_by_voxel(Tensor const& inverse, std::int64_t voxels) {
     Tensor const numbers = inverse.contiguous();
     auto const span = numbers.as<std::int64_t>();
@@ -208,8 +209,6 @@ RowGroups group_by_voxel(Tensor const& inverse, std::int64_t voxels) {
     }
     return groups;
 }
-
-}  // namespace
 
 Tensor reduce_rows(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                    VoxelReduce reduce) {

@@ -32,8 +32,7 @@ def run(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    steps = 9
-    with Progress(steps, enabled=True) as progress:
+    with Progress(10, enabled=True) as progress:
         result = tour(folder, options.synthetic, progress)
     print("\n".join(result.lines))
     seconds = time.perf_counter() - start

@@ -10,9 +10,11 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PathCollection
-from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm
+from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.legend_handler import HandlerPathCollection
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
 from tensorhash._types import NumPyArray
 from tensorhash.cli.demo import embedding, stages
@@ -20,7 +22,8 @@ from tensorhash.cli.demo.scans import Scans
 
 # Colours that people with colour blindness can tell apart.
 FIRST, SECOND, BOTH, GREY = "#0072B2", "#E69F00", "#009E73", "#999999"
-NEAR = 20.0  # metres around the first scanner in pictures of voxels
+NEAR = 20.0  # metres around the first scanner in the picture of voxels
+NEAR_MESH = 10.0  # and in that of the mesh
 _SETTINGS = {
     "figure.dpi": 110,
     "axes.titlesize": 12,
@@ -41,6 +44,11 @@ class Album:
     def _figure(self, width: float = 9.0, height: float = 6.0) -> Any:
         plt.rcParams.update(_SETTINGS)
         return plt.subplots(figsize=(width, height), layout="constrained")
+
+    def _space(self) -> Any:
+        plt.rcParams.update(_SETTINGS)
+        figure = plt.figure(figsize=(9, 6.5), layout="constrained")
+        return figure, figure.add_subplot(projection="3d", computed_zorder=False)
 
     def _save(self, figure: Any, name: str, caption: str) -> None:
         figure.savefig(self._folder / name)
@@ -68,18 +76,13 @@ class Album:
 
     def voxels(self, scans: Scans, voxels: stages.Voxelised) -> None:
         """One point per voxel, in 3-D, coloured by height."""
-        plt.rcParams.update(_SETTINGS)
-        figure = plt.figure(figsize=(9, 6.5), layout="constrained")
-        axes = figure.add_subplot(projection="3d", computed_zorder=False)
+        figure, axes = self._space()
         near = np.linalg.norm(voxels.means[:, :2], axis=1) < NEAR
         points = voxels.means[near]
         low, high = np.percentile(points[:, 2], [1, 99])
         colors = {"c": points[:, 2], "cmap": "viridis", "vmin": low, "vmax": high}
         drawn = axes.scatter(*points.T, s=7, marker="s", lw=0, depthshade=False, **colors)
-        axes.set_box_aspect(np.ptp(points, axis=0), zoom=1.3)
-        axes.view_init(elev=42, azim=-50)
-        axes.set(xlabel="x in m", ylabel="y in m")
-        axes.set_zticks([])
+        _finish_space(axes, points)
         figure.colorbar(drawn, ax=axes, label="height z in m", shrink=0.6, pad=0.02)
         figure.suptitle(
             f"{len(scans.points):,} points become {len(voxels.means):,} voxels of {stages.VOXEL:g} m "
@@ -135,6 +138,36 @@ class Album:
         axes.set_title(f"How much the scans overlap, by ground column of {stages.COLUMN:g} m")
         self._save(figure, "5-overlap.png", "Group-by: which scan saw the column.")
 
+    def mesh(self, surface: stages.Surface) -> None:
+        """The fused surface, lit from above."""
+        figure, axes = self._space()
+        corners = surface.vertices[surface.triangles]
+        corners = corners[np.linalg.norm(corners[:, :, :2].mean(axis=1), axis=1) < NEAR_MESH]
+        heights = corners[:, :, 2].mean(axis=1)
+        low, high = np.percentile(heights, [1, 99])
+        scale = ScalarMappable(Normalize(low, high), "viridis")
+        colors = scale.to_rgba(heights)
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+        light = np.array([0.3, -0.5, 0.81])
+        colors[:, :3] *= (0.45 + 0.55 * np.abs(normals @ light))[:, None]
+        axes.add_collection3d(
+            Poly3DCollection(corners, facecolors=colors, edgecolors=colors, linewidths=0.2)
+        )
+        points = corners.reshape(-1, 3)
+        _finish_space(axes, points)
+        figure.colorbar(scale, ax=axes, label="height z in m", shrink=0.6, pad=0.02)
+        figure.suptitle(
+            f"Both scans fused into one surface of {len(surface.triangles):,} triangles "
+            f"(shown: within {NEAR_MESH:g} m)",
+            fontsize=12,
+            fontweight="bold",
+        )
+        caption = (
+            f"VoxelBlockGrid.integrate with voxels of {stages.MESH_VOXEL:g} m, then marching cubes."
+        )
+        self._save(figure, "6-mesh.png", caption)
+
     def neighbours(self, found: stages.Neighbourhood) -> None:
         """The occupied neighbours of each voxel."""
         figure, axes = self._figure()
@@ -155,7 +188,7 @@ class Album:
         )
         self._save(
             figure,
-            "6-kernel-map.png",
+            "7-kernel-map.png",
             f"The kernel map of {len(found.neighbours):,} voxels of {stages.CONV_VOXEL:g} m: {found.pairs:,} pairs.",
         )
 
@@ -184,7 +217,7 @@ class Album:
         axes.set_title("The error falls although new users and items keep arriving")
         self._save(
             figure,
-            "7-embedding.png",
+            "8-embedding.png",
             "Adagrad steps inside two tables (update with missing='insert').",
         )
 
@@ -213,7 +246,17 @@ class Album:
             frameon=False,
         )
         axes.set_title("The same steps with tensorhash and with NumPy")
-        self._save(figure, "8-times.png", "The table above as a picture.")
+        self._save(figure, "9-times.png", "The table above as a picture.")
+
+
+def _finish_space(axes: Any, points: NumPyArray) -> None:
+    """Limits, labels and the point of view, the same in all pictures of space."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
+    axes.set_box_aspect(high - low, zoom=1.3)
+    axes.view_init(elev=42, azim=-50)
+    axes.set(xlabel="x in m", ylabel="y in m")
+    axes.set_zticks([])
 
 
 def _legend_below(axes: Any) -> None:

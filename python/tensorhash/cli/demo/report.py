@@ -38,6 +38,7 @@ def cells(timing: Timing) -> tuple[str, ...]:
     return timing.step, f"{timing.rows:,}", *times, factor
 
 
+RULE = "Both must agree, or the demo fails. Median of three runs; steps above a second run once"
 HEADS = ("step", "rows", "tensorhash ms", "NumPy ms", "faster")
 
 
@@ -87,8 +88,7 @@ def write(folder: Path, timings: list[Timing], captions: dict[str, str], facts: 
 <table><thead><tr>{head}</tr></thead><tbody>
 {rows}
 </tbody></table>
-<p>Fastest of three runs of tensorhash, one run of NumPy; each step checks that both give the same.
-{html.escape(machine())}.</p>
+<p>{RULE}. {html.escape(machine())}.</p>
 {figures}
 </body></html>
 """

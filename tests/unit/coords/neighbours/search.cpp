@@ -152,7 +152,7 @@ std::size_t distinct_keys(std::vector<Cell> const& cells) {
     Cloud const cloud{Tensor::from(std::vector<double>{1, 2, 3}, {1, 3}),
                       Tensor::from(std::vector<std::int64_t>{0})};
     tensorhash::coords::SearchSpace const space(cloud, cloud);
-    tensorhash::coords::CellGrid const grid(space, space.scale);
+    tensorhash::coords::CellGrid const grid(space.points, space.scale);
     std::set<std::pair<std::int32_t, std::int32_t>> found;
     for (auto const& [batch, x, y, z] : cells) {
         std::array<double, 3> const middle = {(static_cast<double>(x) + 0.5) * space.scale,

@@ -1,0 +1,197 @@
+"""VoxelBlockGrid and neighbour searches beside Open3D's."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harness.case import Case, Sample, Scale
+from harness.clock import Clock, in_turn, samples
+from harness.report import OURS, beside
+
+TITLE = "Geometry"
+ABOUT = """
+Four depth and colour images of a synthetic room (a ball before a wavy wall), integrated with voxels of 10 mm and
+blocks of 16^3. Both grids have room for all blocks. The integration is timed on a grid that has the blocks already.
+Then neighbours of a synthetic street, 200,000 points and 100,000 queries, with the time to build the index; "kept"
+is a search on an index that is there.
+"""
+OPEN3D = "Open3D"
+VOXEL, RESOLUTION = 0.01, 16
+NUMBERS = (1000.0, 3.0, 8.0)  # depth scale, greatest depth, truncation
+NAMES = ("tsdf", "weight", "color")
+
+
+def cases(scale: Scale) -> list[Case]:
+    sizes = {"smoke": (64, 48)}.get(scale.name, (640, 480))
+    rows = min(200_000, scale.most_rows)
+    return [
+        Case("geometry/voxel_block_grid", partial(measure, width=sizes[0], height=sizes[1])),
+        Case("geometry/neighbours", partial(measure_neighbours, rows=rows)),
+    ]
+
+
+def intrinsic_of(width: int, height: int) -> np.ndarray:
+    focal = 525.0 * width / 640
+    return np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
+
+
+def frames(width: int, height: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """[(depth uint16 in mm, color uint8, extrinsic)]"""
+    v, u = np.mgrid[0:height, 0:width]
+    k = intrinsic_of(width, height)
+    x, y = (u - k[0, 2]) / k[0, 0], (v - k[1, 2]) / k[1, 1]
+    made = []
+    for shift in (0.0, 0.05, 0.1, 0.15):
+        extrinsic = np.eye(4)
+        extrinsic[0, 3] = -shift
+        wall = 2.2 + 0.05 * np.sin(4 * (2 * x + shift)) * np.cos(6 * y)
+        a, b = x * x + y * y + 1, x * (shift - 0.1) - 1.5
+        root = b * b - a * ((shift - 0.1) ** 2 + 1.5**2 - 0.5**2)
+        ball = np.where(root > 0, (-b - np.sqrt(np.maximum(root, 0))) / a, np.inf)
+        color = np.stack([u % 256, v % 256, (u + v) % 256], axis=-1).astype(np.uint8)
+        made.append(((1000 * np.minimum(wall, ball)).astype(np.uint16), color, extrinsic))
+    return made
+
+
+class Ours:
+    """Our grid, with NumPy arrays."""
+
+    def __init__(self) -> None:
+        from tensorhash.geometry import VoxelBlockGrid
+
+        self.grid: Any = VoxelBlockGrid(NAMES, ("float32",) * 3, (1, 1, 3), VOXEL, RESOLUTION, 8000)
+
+    def matrix(self, array: np.ndarray) -> Any:
+        return array
+
+    image = matrix
+
+
+class Theirs:
+    """Open3D's grid, with its own tensors. Their conversion is not timed."""
+
+    def __init__(self) -> None:
+        import open3d
+
+        self.o3d: Any = open3d
+        dtypes = (open3d.core.float32,) * 3
+        self.grid: Any = open3d.t.geometry.VoxelBlockGrid(
+            NAMES, dtypes, ((1,), (1,), (3,)), VOXEL, RESOLUTION, 8000
+        )
+
+    def matrix(self, array: np.ndarray) -> Any:
+        return self.o3d.core.Tensor(array)
+
+    def image(self, array: np.ndarray) -> Any:
+        return self.o3d.t.geometry.Image(self.o3d.core.Tensor(array))
+
+
+class Contender:
+    """One grid with four images, and a round of all methods."""
+
+    def __init__(self, side: Ours | Theirs, width: int, height: int) -> None:
+        self.side, self.size = side, (width, height)
+        self.intrinsic = side.matrix(intrinsic_of(width, height))
+        self.frames = [
+            (side.image(depth), side.image(color), side.matrix(extrinsic))
+            for depth, color, extrinsic in frames(width, height)
+        ]
+        for depth, color, extrinsic in self.frames:
+            self.blocks = side.grid.compute_unique_block_coordinates(
+                depth, self.intrinsic, extrinsic, *NUMBERS
+            )
+            side.grid.integrate(self.blocks, depth, color, self.intrinsic, extrinsic, *NUMBERS)
+        side.grid.ray_cast(self.blocks, self.intrinsic, self.frames[-1][2], *self.size)
+
+    def __call__(self, clock: Clock) -> None:
+        grid, (depth, color, extrinsic) = self.side.grid, self.frames[-1]
+        where = (self.intrinsic, extrinsic)
+        with clock("compute_unique_block_coordinates"):
+            blocks = grid.compute_unique_block_coordinates(depth, *where, *NUMBERS)
+        with clock("integrate"):
+            grid.integrate(blocks, depth, color, *where, *NUMBERS)
+        with clock("ray_cast"):
+            grid.ray_cast(blocks, *where, *self.size, ["depth", "color", "normal"])
+        with clock("extract_point_cloud"):
+            grid.extract_point_cloud(3.0)
+        with clock("extract_triangle_mesh"):
+            grid.extract_triangle_mesh(3.0)
+        with clock("voxel_coordinates_and_flattened_indices"):
+            grid.voxel_coordinates_and_flattened_indices()
+        with clock("voxel_indices"):
+            indices = grid.voxel_indices()
+        with clock("voxel_coordinates"):
+            grid.voxel_coordinates(indices)
+
+
+def measure(scale: Scale, width: int, height: int) -> list[Sample]:
+    contenders = {
+        OURS: Contender(Ours(), width, height),
+        OPEN3D: Contender(Theirs(), width, height),
+    }
+    counts = {contender.side.grid.hashmap().size() for contender in contenders.values()}
+    if len(counts) != 1:
+        raise AssertionError(f"contenders disagree on the number of blocks: {counts}")
+    times = in_turn(contenders, scale, scale.rounds(1_000_000))
+    return samples(times, data=f"{width} x {height}")
+
+
+def street(rows: int, seed: int) -> np.ndarray:
+    """float64 [rows, 3]: a flat ground around a sensor, with walls."""
+    rng = np.random.default_rng(seed)
+    angle, distance = rng.uniform(0, 2 * np.pi, rows), rng.gamma(2, 12, rows)
+    height = np.where(rng.random(rows) < 0.7, rng.normal(0, 0.03, rows), rng.uniform(0, 6, rows))
+    return np.stack([distance * np.cos(angle), distance * np.sin(angle), height], axis=1)
+
+
+def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
+    """One round of each contender: kNN with k = 8 and a radius of 0.3, with and without the build."""
+    import open3d.core as o3c
+
+    from tensorhash.geometry import NeighborIndex, knn_search, radius_search
+
+    kept = NeighborIndex(points)
+    search = o3c.nns.NearestNeighborSearch
+    cloud, asked = o3c.Tensor(points), o3c.Tensor(queries)
+    tree, cells = search(cloud), search(cloud)
+    tree.knn_index()
+    cells.fixed_radius_index(0.3)
+
+    def ours(clock: Clock) -> None:
+        with clock("kNN, k = 8"):
+            knn_search(points, queries, 8)
+        with clock("radius 0.3"):
+            radius_search(points, queries, 0.3)
+        with clock("kNN, kept"):
+            kept.knn(8, queries)
+        with clock("radius, kept"):
+            kept.radius(0.3, queries)
+
+    def theirs(clock: Clock) -> None:
+        with clock("kNN, k = 8"):
+            made = search(cloud)
+            made.knn_index()
+            made.knn_search(asked, 8)
+        with clock("radius 0.3"):
+            made = search(cloud)
+            made.fixed_radius_index(0.3)
+            made.fixed_radius_search(asked, 0.3)
+        with clock("kNN, kept"):
+            tree.knn_search(asked, 8)
+        with clock("radius, kept"):
+            cells.fixed_radius_search(asked, 0.3)
+
+    return {OURS: ours, OPEN3D: theirs}
+
+
+def measure_neighbours(scale: Scale, rows: int) -> list[Sample]:
+    contenders = neighbours_of(street(rows, 0), street(max(1, rows // 2), 1))
+    times = in_turn(contenders, scale, scale.rounds(1_000_000))
+    return samples(times, data=f"{rows} points")
+
+
+def tables(measured: list[Sample]) -> list[str]:
+    return beside(measured)

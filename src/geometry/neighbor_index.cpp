@@ -1,0 +1,81 @@
+// The public NeighborIndex: arguments in, neighbours out.
+#include "tensorhash/geometry/neighbor_index.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "coords/api/arguments.hpp"
+#include "coords/neighbours/point_index.hpp"
+#include "tensorhash/error.hpp"
+
+namespace tensorhash::geometry {
+namespace {
+
+coords::Cloud const& checked(coords::Cloud const& points) {
+    coords::check_points(points.points, "points");
+    if (points.batch) coords::check_batch_of(*points.batch, points.points.shape()[0], "batch");
+    return points;
+}
+
+}  // namespace
+
+struct NeighborIndex::Impl {
+    explicit Impl(coords::Cloud const& points) : index(checked(points)) {}
+
+    void check(std::optional<coords::Cloud> const& queries) const {
+        if (!queries) return;
+        coords::check_points(queries->points, "queries");
+        std::int64_t const columns = queries->points.shape()[1];
+        if (columns != static_cast<std::int64_t>(index.axes())) {
+            throw ValueError("queries: expected " + std::to_string(index.axes()) +
+                             " columns, as many as points, got " + std::to_string(columns));
+        }
+        if (queries->batch.has_value() != index.has_batch()) {
+            throw ValueError(index.has_batch()
+                                 ? "query_batch: expected one, because the points have a batch, "
+                                   "got none"
+                                 : "query_batch: expected none, because the points have no batch, "
+                                   "got one");
+        }
+        if (queries->batch) {
+            coords::check_batch_of(*queries->batch, queries->points.shape()[0], "query_batch");
+        }
+    }
+
+    coords::PointIndex index;
+};
+
+NeighborIndex::NeighborIndex(coords::Cloud const& points) : impl_(std::make_unique<Impl>(points)) {}
+NeighborIndex::NeighborIndex(NeighborIndex&&) noexcept = default;
+NeighborIndex& NeighborIndex::operator=(NeighborIndex&&) noexcept = default;
+NeighborIndex::~NeighborIndex() = default;
+
+coords::Neighbors NeighborIndex::radius(double radius, std::optional<coords::Cloud> const& queries,
+                                        std::optional<std::int64_t> max_neighbors) const {
+    if (!std::isfinite(radius) || radius < 0) {
+        throw ValueError("radius: expected a finite number, 0 or more, got " +
+                         std::to_string(radius));
+    }
+    if (max_neighbors && *max_neighbors < 0) {
+        throw ValueError("max_neighbors: expected 0 or more, got " +
+                         std::to_string(*max_neighbors));
+    }
+    impl_->check(queries);
+    return impl_->index.within(queries, radius, max_neighbors);
+}
+
+coords::Neighbors NeighborIndex::knn(std::int64_t k,
+                                     std::optional<coords::Cloud> const& queries) const {
+    if (k < 0) throw ValueError("k: expected 0 or more, got " + std::to_string(k));
+    impl_->check(queries);
+    return impl_->index.nearest(queries, k);
+}
+
+std::int64_t NeighborIndex::size() const noexcept {
+    return static_cast<std::int64_t>(impl_->index.size());
+}
+std::int64_t NeighborIndex::axes() const noexcept {
+    return static_cast<std::int64_t>(impl_->index.axes());
+}
+
+}  // namespace tensorhash::geometry
