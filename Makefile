@@ -9,12 +9,13 @@ python := .venv/bin/python
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
-test_steps := test-setup test-lint test-cpp test-cuda-compile test-ptx test-install test-wheel test-python \
-              test-tensorflow test-examples test-asan test-tsan test-workflow
+# Builds that run ahead use the folder of test-asan, so test-device comes after it.
+test_steps := test-setup test-lint test-cpp test-cuda test-ptx test-install test-wheel test-python test-tensorflow \
+              test-examples test-asan test-tsan test-device test-workflow
 # The further steps of `make test-release`.
-release_steps := test-tidy test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full test-python-in-full \
-                 test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends test-open3d test-compilers \
-                 test-arm test-demo test-browser wheel mutants bench-regress
+release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full \
+                 test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
+                 test-open3d test-compilers test-arm test-demo test-browser wheel mutants bench-regress
 
 .PHONY: help demo check test test-release bench bench-quick bench-setup lint format wheel clean $(test_steps) $(release_steps)
 
@@ -64,7 +65,7 @@ format:  ## format the sources
 
 # Frameworks are installed while C++ compiles. A step that needs them waits for the installation.
 test-setup:
-	@tools/setup package lint cpp
+	@tools/setup package lint cpp device
 	@mkdir -p build && (tools/setup test tensorflow workflow >build/setup.log 2>&1 &)
 
 test-lint:
@@ -136,10 +137,23 @@ test-subproject:  ## tensorhash as part of another CMake project, and as a stati
 	@tools/setup
 	@tools/test-subproject
 
-test-cuda-compile:  ## the engine's steps compile as CUDA (where nvcc is present)
-	@tools/setup
-	$(call step,"CUDA: the engine's steps compile for sm_80 and sm_90")
+test-device:  ## kernel bodies on the fiber emulator, against the oracle; no GPU
+	@tools/setup cpp device
+	$(call step,"device: kernel bodies on fibers")
+	@tools/test-device
+
+test-device-in-full:  ## the same with 50 seeds
+	@tools/setup cpp device
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-device
+
+test-cuda:  ## steps and kernel bodies compile with nvcc for two architectures, within their registers; no GPU
+	@tools/setup cuda
+	$(call step,"CUDA: steps and kernel bodies compile for sm_80 and sm_90")
 	@tools/test-cuda-compile
+
+test-cuda-all:  ## the same for all six architectures
+	@tools/setup cuda
+	@tools/test-cuda-compile --all
 
 test-ptx:  ## device code as PTX (clang 22), interpreted with a race detector
 	@tools/setup ptx

@@ -31,6 +31,8 @@ has_library() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/d
 need_gtest() {
     [ -f /usr/src/googletest/CMakeLists.txt ] || has_header gtest/gtest.h || want_packages libgtest-dev
 }
+# Switches the stacks of the fiber emulator.
+need_boost_context() { has_header boost/context/detail/fcontext.hpp || want_packages libboost-context-dev; }
 # Compiles device code to PTX for the interpreter in tests/ptx.
 need_clang_22() { command -v clang++-22 >/dev/null || want_packages clang-22; }
 # The compiler cache is optional.

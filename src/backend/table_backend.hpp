@@ -92,7 +92,8 @@ public:
     virtual void from_cpu(TableImage const& image) = 0;
 
     virtual Device device() const noexcept = 0;
-    virtual TableSizes sizes() const noexcept = 0;
+    /// On a device this waits, and throws what an earlier call failed with.
+    virtual TableSizes sizes() const = 0;
     virtual MemoryUsage memory_usage() const noexcept = 0;
     /// Throws CorruptTable unless the table is valid, as HashMap::validate() says.
     virtual void validate() const = 0;

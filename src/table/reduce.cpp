@@ -1,40 +1,13 @@
-// Sum, min, max and last. Integers wrap, bool sums are "or", half floats add in float and round at
-// every step. A NaN on either side gives NaN, as in NumPy's minimum and maximum.
+// Sum, min, max and last, row by row. Half floats add in float and round at every step.
 #include "table/reduce.hpp"
 
 #include <cstring>
-#include <type_traits>
 
+#include "tensor/joins.hpp"
 #include "tensor/stored.hpp"
 
 namespace tensorhash::table {
 namespace {
-
-struct Sum {
-    template <class T>
-    static T join(T stored, T row) {
-        if constexpr (std::is_same_v<T, bool>) {
-            return stored || row;
-        } else if constexpr (std::is_integral_v<T>) {
-            using U = std::make_unsigned_t<T>;  // signed overflow would be undefined
-            return static_cast<T>(static_cast<U>(static_cast<U>(stored) + static_cast<U>(row)));
-        } else {
-            return stored + row;
-        }
-    }
-};
-struct Min {
-    template <class T>
-    static T join(T stored, T row) {
-        return stored != stored ? stored : (row < stored || row != row) ? row : stored;
-    }
-};
-struct Max {
-    template <class T>
-    static T join(T stored, T row) {
-        return stored != stored ? stored : (row > stored || row != row) ? row : stored;
-    }
-};
 
 template <class Type, class Op>
 void join_elements(unsigned char* stored, unsigned char const* row, std::size_t elements) {
@@ -102,13 +75,13 @@ Join::Join(Element const& element, Reduce reduce)
             elements_ = element.bytes();
             break;
         case Reduce::Sum:
-            function_ = for_dtype<Sum>(element.dtype);
+            function_ = for_dtype<JoinSum>(element.dtype);
             break;
         case Reduce::Min:
-            function_ = for_dtype<Min>(element.dtype);
+            function_ = for_dtype<JoinMin>(element.dtype);
             break;
         case Reduce::Max:
-            function_ = for_dtype<Max>(element.dtype);
+            function_ = for_dtype<JoinMax>(element.dtype);
             break;
     }
 }

@@ -1,5 +1,5 @@
 // float16 and bfloat16 to float and back, rounded to nearest even. Portable: assumes no instruction
-// set.
+// set. `constexpr`, so that CUDA compilers may call them in device code.
 #pragma once
 
 #include <bit>
@@ -7,11 +7,11 @@
 
 namespace tensorhash {
 
-inline float bfloat16_to_float(std::uint16_t bits) noexcept {
+constexpr float bfloat16_to_float(std::uint16_t bits) noexcept {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-inline std::uint16_t float_to_bfloat16(float value) noexcept {
+constexpr std::uint16_t float_to_bfloat16(float value) noexcept {
     auto const bits = std::bit_cast<std::uint32_t>(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u) {
         // The set bit keeps it a NaN after it loses its low bits.
@@ -20,7 +20,7 @@ inline std::uint16_t float_to_bfloat16(float value) noexcept {
     return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-inline float half_to_float(std::uint16_t bits) noexcept {
+constexpr float half_to_float(std::uint16_t bits) noexcept {
     std::uint32_t const sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     std::uint32_t const exponent = (bits >> 10) & 0x1fu;
     std::uint32_t const fraction = bits & 0x3ffu;
@@ -35,7 +35,7 @@ inline float half_to_float(std::uint16_t bits) noexcept {
     return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-inline std::uint16_t float_to_half(float value) noexcept {
+constexpr std::uint16_t float_to_half(float value) noexcept {
     auto const bits = std::bit_cast<std::uint32_t>(value);
     auto const sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
     std::uint32_t const magnitude = bits & 0x7fffffffu;

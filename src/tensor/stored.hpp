@@ -11,22 +11,22 @@ template <class T>
 struct Plain {
     using Stored = T;
     using Computed = T;
-    static T load(T stored) { return stored; }
-    static T store(T value) { return value; }
+    static constexpr T load(T stored) { return stored; }
+    static constexpr T store(T value) { return value; }
 };
 
 struct Half {
     using Stored = std::uint16_t;
     using Computed = float;
-    static float load(std::uint16_t bits) { return half_to_float(bits); }
-    static std::uint16_t store(float value) { return float_to_half(value); }
+    static constexpr float load(std::uint16_t bits) { return half_to_float(bits); }
+    static constexpr std::uint16_t store(float value) { return float_to_half(value); }
 };
 
 struct BrainHalf {
     using Stored = std::uint16_t;
     using Computed = float;
-    static float load(std::uint16_t bits) { return bfloat16_to_float(bits); }
-    static std::uint16_t store(float value) { return float_to_bfloat16(value); }
+    static constexpr float load(std::uint16_t bits) { return bfloat16_to_float(bits); }
+    static constexpr std::uint16_t store(float value) { return float_to_bfloat16(value); }
 };
 
 }  // namespace tensorhash

@@ -23,7 +23,14 @@ class Mutant(NamedTuple):
 
 
 # Steps that notice bugs, and the CMake preset that each builds.
-STEPS = {"test-cpp": "release", "test-asan": "asan", "test-tsan": "tsan"}
+STEPS = {
+    "test-cpp": "release",
+    "test-asan": "asan",
+    "test-tsan": "tsan",
+    "test-device": "release",
+}
+# The test program of a step, unless it is tensorhash_tests.
+PROGRAMS = {"test-device": "tensorhash_device_tests"}
 
 
 INSERT = "include/tensorhash/step/insert.hpp"

@@ -17,8 +17,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from mutants import MUTANTS, STEPS, Mutant
+from mutants import MUTANTS, PROGRAMS, STEPS, Mutant
 
+from device import DEVICE_MUTANTS
+
+ALL_MUTANTS = [*MUTANTS, *DEVICE_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
@@ -30,8 +33,12 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def build(work: Path, preset: str) -> None:
-    command = ["cmake", "--build", str(work / preset), "--target", "tensorhash_tests", "-j2"]
+def program_of(step: str) -> str:
+    return PROGRAMS.get(step, "tensorhash_tests")
+
+
+def build(work: Path, step: str) -> None:
+    command = ["cmake", "--build", str(work / STEPS[step]), "--target", program_of(step), "-j2"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"the tests do not build:\n{done.stdout[-4000:]}")
@@ -66,7 +73,7 @@ def run_tests(work: Path, mutant: Mutant) -> str:
     """The test that was running when one failed; empty if all passed."""
     # The first failure ends the run: one is enough.
     preset = STEPS[mutant.step]
-    program = [str(work / preset / "tests/tensorhash_tests"), "--gtest_break_on_failure"]
+    program = [str(work / preset / "tests" / program_of(mutant.step)), "--gtest_break_on_failure"]
     how = ""
     try:
         done = subprocess.run(
@@ -121,7 +128,7 @@ def copy_tree(source: Path, tree: Path) -> None:
 def try_mutant(tree: Path, work: Path, mutant: Mutant) -> Outcome:
     start = time.monotonic()
     before = plant(tree, mutant)
-    build(work, STEPS[mutant.step])
+    build(work, mutant.step)
     noticed_by = run_tests(work, mutant)
     for path, text in before.items():
         path.write_text(text)
@@ -147,19 +154,20 @@ def write_report(file: Path, outcomes: list[Outcome]) -> None:
         "| bug | step | test | seconds |",
         "|---|---|---|--:|",
     ]
-    lines += [rows[mutant.name] for mutant in MUTANTS if mutant.name in rows]
+    lines += [rows[mutant.name] for mutant in ALL_MUTANTS if mutant.name in rows]
     file.write_text("\n".join(lines) + "\n")
 
 
 def main() -> None:
     source, work = Path(sys.argv[1]), Path(sys.argv[2])
     wanted = sys.argv[3:] or [""]
-    chosen = [m for m in MUTANTS if any(part in m.name for part in wanted)]
+    chosen = [m for m in ALL_MUTANTS if any(part in m.name for part in wanted)]
     tree = work / "tree"
     copy_tree(source, tree)
     for preset in sorted({STEPS[m.step] for m in chosen}):
         configure(tree, work, preset)
-        build(work, preset)
+    for step in sorted({m.step for m in chosen}):
+        build(work, step)
     for mutant in {(m.step, m.tests): m for m in chosen}.values():
         if failed := run_tests(work, mutant):
             sys.exit(f"{failed} fails without any planted bug")

@@ -1,0 +1,574 @@
+"""Planted bugs in the kernel bodies of src/device and in the device form of the steps.
+
+Each names the tests on the fiber emulator that must notice it (step `test-device`).
+
+Over 400 lines, because it is one table.
+"""
+
+from __future__ import annotations
+
+from mutants import INSERT, PROBE, Edit, Mutant
+
+CORE = "src/device/core.hpp"
+DEVICE_ERASE = "src/device/erase.hpp"
+DEVICE_FIND = "src/device/find.hpp"
+DEVICE_INSERT = "src/device/insert.hpp"
+ERASE = "include/tensorhash/step/erase.hpp"
+FLAT = "src/device/flat.hpp"
+JOINS = "src/device/reduce.hpp"
+MAPS = "src/device/kernel_map.hpp"
+REBUILD = "src/device/rebuild.hpp"
+SEGMENTS = "src/device/segments.hpp"
+STATE_TESTS = "*TableLives*:HostPart*"
+TILES = "src/device/tiles.hpp"
+UPDATE = "src/device/update.hpp"
+VALUES = "src/device/values.hpp"
+
+
+def device(name: str, tests: str, file: str, old: str, new: str) -> Mutant:
+    return Mutant(f"device: {name}", tests, [Edit(file, old, new)], "test-device")
+
+
+DEVICE_MUTANTS = [
+    # Lookups.
+    device(
+        "find trusts the home bucket",
+        STATE_TESTS,
+        DEVICE_FIND,
+        "return step::find_at_home(index, hash, at);",
+        "step::find_at_home(index, hash, at); return true;",
+    ),
+    device(
+        "a tile answers only its first row",
+        "*TableLives*",
+        DEVICE_FIND,
+        "work(first + turn, Lanes::shuffle(my_hash, turn), turn == Lanes::rank());",
+        "work(first + turn, Lanes::shuffle(my_hash, turn), turn == 0);",
+    ),
+    device(
+        "one row too many",
+        "*TableLives*",
+        "src/device/grid.hpp",
+        "row < rows; row += Thread::grid_size()",
+        "row <= rows; row += Thread::grid_size()",
+    ),
+    device(
+        "present rows count as missing",
+        STATE_TESTS,
+        DEVICE_FIND,
+        "here += mask[row] == 0 ? 1 : 0;",
+        "here += mask[row] != 0 ? 1 : 0;",
+    ),
+    # A probe without end is an error, not a hang.
+    device(
+        "a lookup without end is not reported",
+        "HostPart*",
+        DEVICE_FIND,
+        "if (lost) {",
+        "if (false) {",
+    ),
+    device(
+        "a claim without end is not reported",
+        "HostPart*",
+        DEVICE_INSERT,
+        "if (c.claimed == step::Claimed::Beyond) {",
+        "if (false) {",
+    ),
+    device(
+        "the host does not look at the flag of a probe without end",
+        "HostPart*",
+        CORE,
+        "if (now.broken != 0) {",
+        "if (false) {",
+    ),
+    device(
+        "probes have no bound",
+        "HostPart*",
+        PROBE,
+        "if (((bucket + 1 - hash) & index.bucket_mask) == 0) {",
+        "if (false) {",
+    ),
+    device(
+        "a corrupt index still gives rows their indices",
+        "HostPart*",
+        DEVICE_INSERT,
+        "b.buf_indices[row] = step::kNotFound;",
+        "",
+    ),
+    # Claims.
+    device(
+        "undecided rows never join",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "if (state->undecided == 0 || state->broken != 0) {",
+        "if (true) {",
+    ),
+    device(
+        "undecided rows are not counted",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "undecided += c.claimed == step::Claimed::Undecided ? 1 : 0;",
+        "undecided += 0;",
+    ),
+    device(
+        "a row joins before the first ticket is there",
+        "*TableLives*",
+        INSERT,
+        "if (Access::kShared && Access::load(ticket) == kNoTicket) {",
+        "if (false) {",
+    ),
+    device(
+        "a lost exchange counts as won",
+        "*TableLives*",
+        INSERT,
+        "if (expected != hash) { continue;",
+        "if (false) { continue;",
+    ),
+    device(
+        "narrow claims check, then store",
+        "*TableLives*",
+        INSERT,
+        "if (Access::cas(word, expected, hash)) {",
+        "if (Access::load(word) == expected && (Access::store(word, hash), true)) {",
+    ),
+    device(
+        "wide claims check, then store",
+        "*TableLives*",
+        INSERT,
+        "if (Access::cas(at, expected, to_slot(hash, mine) | (expected & WideBucket::kOverflow))) {",
+        "if (Access::load(at) == expected && (Access::store(at, to_slot(hash, mine) | "
+        "(expected & WideBucket::kOverflow)), true)) {",
+    ),
+    device(
+        "a later row takes a wide slot",
+        "*TableLives*",
+        INSERT,
+        "while (slot_ticket(seen) < mine) {",
+        "while (slot_ticket(seen) > mine) {",
+    ),
+    device(
+        "an erased slot is taken at once",
+        "*TableLives*",
+        PROBE,
+        "if (empty != 0) { return free; }",
+        "if (free.found != Found::Unknown) { return free; }",
+    ),
+    device(
+        "keys leave no overflow bits",
+        "*TableLives*",
+        PROBE,
+        "index.mark_overflow(bucket, hash);",
+        "",
+    ),
+    device(
+        "wide hashes have 64 bits",
+        "*TableLives*",
+        PROBE,
+        "return reader.hash(keys + row * reader.bytes(), secret) >> 1;",
+        "return reader.hash(keys + row * reader.bytes(), secret);",
+    ),
+    device(
+        "lanes of a tile look for themselves",
+        "*TableLives*",
+        TILES,
+        "seen = Access::load(p); } return Lanes::shuffle(seen, 0);",
+        "seen = Access::load(p); } return Access::load(p);",
+    ),
+    device(
+        "only the lanes that claimed add up their counts",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "counts.write(b, row, c, &state->broken); }); counts.add_to(state);",
+        "counts.write(b, row, c, &state->broken); }); "
+        "if (counts.claimed != 0) { counts.add_to(state); }",
+    ),
+    # Settling and publishing.
+    device(
+        "rows that lost count as winners",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "return is_row && step::settle(index, b, row);",
+        "return is_row && (step::settle(index, b, row) || true);",
+    ),
+    device(
+        "freed indices come from the bottom of the stack",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "free[reusable - 1 - rank]",
+        "free[rank]",
+    ),
+    device(
+        "rows that lost keep their winner's row",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "if (buf_index >= b.base) {",
+        "if (false) {",
+    ),
+    device(
+        "live bits beyond the last fresh index are set",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "bits &= ~0u >> (31 - (end - 1) % 32);",
+        "bits &= ~0u;",
+    ),
+    device(
+        "reused indices do not become live",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "fetch_or(&live[buf_index / 32], 1u << (buf_index % 32));",
+        "",
+    ),
+    device(
+        "reused indices stay on the stack",
+        "*TableLives*",
+        DEVICE_INSERT,
+        "state->free -= reused;",
+        "",
+    ),
+    device(
+        "a failed insert leaves its claims in the state",
+        "HostPart*",
+        CORE,
+        "queue_->launch(1, ForgetClaims{state()}); throw;",
+        "throw;",
+    ),
+    device(
+        "a cancelled insert keeps its slots",
+        "*DeviceTable*",
+        CORE,
+        "index_.release_claims(keys_data(), insertion.batch, state(), insertion.rows);",
+        "",
+    ),
+    # Erase.
+    device(
+        "rows that repeat are not marked",
+        "*TableLives*",
+        DEVICE_ERASE,
+        "if (state->has_repeats == 0) {",
+        "if (true) {",
+    ),
+    device(
+        "repeats go unnoticed",
+        "*TableLives*",
+        DEVICE_ERASE,
+        "if (repeats) {",
+        "if (false) {",
+    ),
+    device(
+        "every row that repeats erases",
+        "*TableLives*",
+        DEVICE_ERASE,
+        "(!repeats || step::holds_claim(index, b, row))",
+        "true",
+    ),
+    device(
+        "narrow slots are always emptied",
+        "*TableLives*",
+        ERASE,
+        "to_empty ? NarrowBucket::kEmpty : NarrowBucket::kErased",
+        "NarrowBucket::kEmpty",
+    ),
+    device(
+        "wide slots are always emptied",
+        "*TableLives*",
+        ERASE,
+        "to_empty ? WideBucket::kEmpty : WideBucket::kErased | overflow",
+        "WideBucket::kEmpty | overflow",
+    ),
+    device(
+        "freed indices overwrite each other",
+        "*TableLives*",
+        DEVICE_ERASE,
+        "free[held + rank] = batch.buf_indices[row];",
+        "free[held] = batch.buf_indices[row];",
+    ),
+    device(
+        "freed indices are lost",
+        "*TableLives*",
+        DEVICE_ERASE,
+        "state->free += state->released;",
+        "",
+    ),
+    # Rebuilds.
+    device(
+        "dead entries are placed",
+        "*TableLives*",
+        REBUILD,
+        "if ((live[row / 32] >> (row % 32) & 1) == 0) {",
+        "if (false) {",
+    ),
+    device(
+        "entries are placed without an exchange",
+        "*TableLives*",
+        INSERT,
+        "if (Access::cas(&index.buckets[bucket].words[lane], expected, hash)) {",
+        "if ((Access::store(&index.buckets[bucket].words[lane], hash), expected == 0)) {",
+    ),
+    device(
+        "a new index keeps the old count of slots",
+        "HostPart*",
+        REBUILD,
+        "state->occupied = state->top - state->free;",
+        "",
+    ),
+    device(
+        "a compacted table keeps its free indices",
+        "*DeviceTable*",
+        REBUILD,
+        "state->free = 0;",
+        "",
+    ),
+    device(
+        "a compacted table has live bits behind its top",
+        "*DeviceTable*",
+        REBUILD,
+        "live[word] = left >= 32 ? ~0u : (1u << left) - 1;",
+        "live[word] = ~0u;",
+    ),
+    # Scans and lists.
+    device(
+        "the scan reads before all warps have written",
+        "Scan*",
+        SEGMENTS,
+        "sync_block(); Count below = 0;",
+        "Count below = 0;",
+    ),
+    device(
+        "lists begin at row 0",
+        "Listing*",
+        SEGMENTS,
+        "out[rank] = static_cast<std::uint32_t>(first + row);",
+        "out[rank] = static_cast<std::uint32_t>(row);",
+    ),
+    device(
+        "compact gives every entry the rank of the next one",
+        "*DeviceTable*",
+        SEGMENTS,
+        "out[row] = static_cast<std::int32_t>(rank);",
+        "out[row] = static_cast<std::int32_t>(rank) + 1;",
+    ),
+    device(
+        "rows are numbered from 1",
+        "*DeviceTable*",
+        VALUES,
+        "out[row] = static_cast<std::uint32_t>(row);",
+        "out[row] = static_cast<std::uint32_t>(row) + 1;",
+    ),
+    device(
+        "segments count behind the last row",
+        "Listing*",
+        SEGMENTS,
+        "rows, [&](std::uint64_t row, bool is_row) { return is_row && choice(first + row); }, "
+        "[&](std::uint64_t segment",
+        "rows, [&](std::uint64_t row, bool) { return choice(first + row); }, "
+        "[&](std::uint64_t segment",
+    ),
+    # Values.
+    device(
+        "missing rows are zeros, whatever the caller gave",
+        "Values*",
+        VALUES,
+        "} else if (missing != nullptr) {",
+        "} else if (false) {",
+    ),
+    device(
+        "scatter ignores the mask",
+        "Values*",
+        VALUES,
+        "if (mask[row] == 0) {",
+        "if (false) {",
+    ),
+    device(
+        "strided copies swap the axes",
+        "Values*",
+        VALUES,
+        "* strides[axis];",
+        "* strides[axes - 1 - axis];",
+    ),
+    device(
+        "old owners are not forgotten",
+        "Values*",
+        VALUES,
+        "step::Shared::store(&owners[indices[row]], 0u);",
+        "step::Shared::store(&owners[indices[row]], 1u << 31);",
+    ),
+    device(
+        "any row owns an entry, not the last one",
+        "Values*",
+        VALUES,
+        "fetch_max(&owners[indices[row]], static_cast<std::uint32_t>(row) + 1);",
+        "step::Shared::store(&owners[indices[row]], static_cast<std::uint32_t>(row) + 1);",
+    ),
+    device(
+        "early rows own entries too",
+        "Values*",
+        VALUES,
+        "owners[indices[row]] == row + 1;",
+        "owners[indices[row]] >= row + 1;",
+    ),
+    device(
+        "atomic minima are maxima",
+        "Joins*",
+        JOINS,
+        "fetch_min(at, value);",
+        "fetch_max(at, value);",
+    ),
+    device(
+        "every row of an entry joins all of its rows",
+        "Joins*",
+        JOINS,
+        "if (first > 0 && indices[first - 1] == index) {",
+        "if (false) {",
+    ),
+    device(
+        "rows that are stored already join again",
+        "Joins*",
+        JOINS,
+        "if (joined.mask[row] == 0) {",
+        "if (true) {",
+    ),
+    device(
+        "the NaN of infinite differences is another one",
+        "Joins*",
+        JOINS,
+        "constexpr Bits kNan = ~(kQuiet - 1);",
+        "constexpr Bits kNan = ~(kQuiet - 1) << 1 >> 1;",
+    ),
+    # Optimizer steps.
+    device(
+        "summed gradients are also taken one by one",
+        "DeviceUpdate*",
+        UPDATE,
+        "if (!sums) { take(",
+        "if (true) { take(",
+    ),
+    device(
+        "half weights are not rounded between steps",
+        "DeviceUpdate*",
+        UPDATE,
+        "weight.value = Type::load(Type::store(weight.value));",
+        "",
+    ),
+    device(
+        "summed gradients count as one step per row",
+        "DeviceUpdate*",
+        UPDATE,
+        "if (index != step::kNotFound && !(sums && repeats)) {",
+        "if (index != step::kNotFound) {",
+    ),
+    device(
+        "update reports what it added",
+        "DeviceUpdate*",
+        VALUES,
+        "mask[row] ^= 1;",
+        "mask[row] ^= 0;",
+    ),
+    # Distinct rows.
+    device(
+        "indices of distinct rows keep their low 8 bits",
+        "DeviceUnique*",
+        VALUES,
+        "to[row] = from[row];",
+        "to[row] = from[row] & 0xff;",
+    ),
+    device(
+        "every row counts twice",
+        "DeviceUnique*",
+        VALUES,
+        "fetch_add(&counts[indices[row]], std::uint64_t{1});",
+        "fetch_add(&counts[indices[row]], std::uint64_t{2});",
+    ),
+    # Streams.
+    device(
+        "writers do not wait for readers of other streams",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "if (writes) { wait_for(reads_); }",
+        "",
+    ),
+    device(
+        "readers do not wait for the writer of another stream",
+        "*DeviceTable*",
+        "src/device/order.hpp",
+        "wait_for(last_write_);",
+        "",
+    ),
+    # Coordinates.
+    device(
+        "empty slots have row 0",
+        "*Flat*",
+        FLAT,
+        "{step::kEmptyKey, step::kNoRow, 0};",
+        "{step::kEmptyKey, 0, 0};",
+    ),
+    device(
+        "a full flat table is not reported",
+        "*Flat*",
+        FLAT,
+        "raise_flag(&state->full);",
+        "",
+    ),
+    device(
+        "the last row of a coordinate stays",
+        "*Flat*",
+        "include/tensorhash/step/flat.hpp",
+        "while (row < there && !Access::cas(&slot.row, there, row)) {",
+        "if (row < there) { Access::store(&slot.row, row); } while (false) {",
+    ),
+    device(
+        "lookups do not know the longest probe",
+        "*Flat*",
+        FLAT,
+        "table.longest = state->longest;",
+        "",
+    ),
+    device(
+        "the longest probe is not recorded",
+        "*Flat*",
+        FLAT,
+        "fetch_max(&state->longest, longest);",
+        "",
+    ),
+    device(
+        "a tile takes the answer of its first lane",
+        "*Flat*",
+        FLAT,
+        "return Lanes::shuffle(slot.row, step::lowest_bit(ends));",
+        "return Lanes::shuffle(slot.row, 0);",
+    ),
+    device(
+        "coarse cells round towards zero",
+        "KernelMap*",
+        MAPS,
+        "i % 4 == 0 ? coords[i] : coords[i] >> bits;",
+        "i % 4 == 0 ? coords[i] : coords[i] / (1 << bits);",
+    ),
+    device(
+        "one coarse cell is never asked",
+        "KernelMap*",
+        MAPS,
+        "cell < 27;",
+        "cell < 26;",
+    ),
+    device(
+        "queries are not scaled",
+        "KernelMap*",
+        MAPS,
+        "step::shifted_or_empty(q, 4, scale, o)",
+        "step::packed_or_empty(q[0] + o[0], q[1] + o[1], q[2] + o[2], q[3] + o[3])",
+    ),
+    device(
+        "pairs are not in the order of their queries",
+        "KernelMap*",
+        MAPS,
+        "out_rows[rank] = static_cast<std::int32_t>(pair.row);",
+        "out_rows[rank] = static_cast<std::int32_t>(rank);",
+    ),
+    device(
+        "the last offset has no end",
+        "KernelMap*",
+        MAPS,
+        "is_end ? *total :",
+        "is_end ? 0 :",
+    ),
+]
