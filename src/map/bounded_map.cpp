@@ -11,6 +11,7 @@
 #include "map/update_arguments.hpp"
 #include "table/steps.hpp"
 #include "table/update.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -25,7 +26,7 @@ using table::with_hidden;
 BoundedHashMap::BoundedHashMap(Capacity max_capacity, Element key, std::vector<Element> values,
                                Eviction eviction, Device device,
                                std::optional<std::uint64_t> seed) {
-    require_usable(device, "device");
+    require_cpu(device, "device", "bounded tables");
     map::check_elements(key, values);
     std::uint64_t const rows = map::check_capacity(max_capacity, "max_capacity", 1, 1);
     Table made(key, with_hidden(values), rows, seed);

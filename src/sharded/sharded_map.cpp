@@ -12,6 +12,7 @@
 #include "map/get.hpp"
 #include "sharded/impl.hpp"
 #include "table/limits.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -34,7 +35,7 @@ void sharded::check_devices(std::vector<Device> const& devices) {
     std::set<int> seen;
     for (Device const device : devices) {
         if (!device.is_cpu()) {
-            require_usable(device, "devices");
+            require_cpu(device, "devices", "sharded tables");
         }
         if (device.id < 0 || device.id >= static_cast<int>(runtime::kMaxDevices)) {
             throw ValueError(

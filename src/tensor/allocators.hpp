@@ -79,6 +79,10 @@ void load_plugins();
 /// Throws a DeviceError that names `argument` and says why there is no such device.
 [[noreturn]] void fail_no_device(Device device, std::string_view argument);
 
+/// Throws a DeviceError that names `argument` unless `device` is the CPU, the only one that has
+/// `what`, such as "bounded tables".
+void require_cpu(Device device, std::string_view argument, std::string_view what);
+
 /// Throws a DeviceError that names `argument` unless arrays of `device` are in host memory.
 void require_host(Device device, std::string_view argument);
 

@@ -100,6 +100,14 @@ Allocator& memory_of(Device device, std::string_view argument) {
 
 void require_usable(Device device, std::string_view argument) { memory_of(device, argument); }
 
+void require_cpu(Device device, std::string_view argument, std::string_view what) {
+    require_usable(device, argument);
+    if (!device.is_cpu()) {
+        throw DeviceError(std::string(argument) + ": " + std::string(what) +
+                          " are on the CPU only, got \"" + to_string(device) + "\"; use \"cpu\"");
+    }
+}
+
 void require_host(Device device, std::string_view argument) {
     if (!device.is_cpu()) {
         throw DeviceError(std::string(argument) + ": expected memory of the CPU, got memory of \"" +

@@ -13,6 +13,7 @@
 #include "index/flat_index.hpp"
 #include "index/vector_index.hpp"
 #include "runtime/lock.hpp"
+#include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -59,7 +60,7 @@ TorchHashTable::~TorchHashTable() = default;
 
 TorchHashTable::TorchHashTable(Capacity capacity, Device device)
     : impl_(std::make_unique<Impl>(slots_for(capacity))) {
-    require_usable(device, "device");
+    require_cpu(device, "device", "TorchHashTables");
 }
 
 TorchHashTable TorchHashTable::from_keys(Tensor const& vec_keys, std::optional<Capacity> capacity) {

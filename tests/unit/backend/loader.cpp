@@ -6,6 +6,7 @@
 #include "support/fixtures.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/sharded/sharded_map.hpp"
 
 namespace th_test {
 namespace {
@@ -59,6 +60,15 @@ TEST(Loader, a_plugin_without_tables_says_so) {
     EXPECT_EQ(message_of<tensorhash::DeviceError>(
                   [] { HashMap(Capacity{0}, {Dtype::Int64, {}}, {}, emu(0)); }),
               "device: this plugin has no tables on \"emu:0\"; use \"cpu\"");
+    EXPECT_EQ(message_of<tensorhash::DeviceError>([] {
+                  tensorhash::BoundedHashMap(Capacity{1}, {Dtype::Int64, {}}, {},
+                                             tensorhash::Eviction::Lru, emu(0));
+              }),
+              "device: bounded tables are on the CPU only, got \"emu:0\"; use \"cpu\"");
+    EXPECT_EQ(message_of<tensorhash::DeviceError>([] {
+                  tensorhash::ShardedHashMap(Capacity{1}, {Dtype::Int64, {}}, {}, {emu(0)});
+              }),
+              "devices: sharded tables are on the CPU only, got \"emu:0\"; use \"cpu\"");
 }
 
 /// The CPU's back end under the name of another device, until the end of the scope.
