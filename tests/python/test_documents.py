@@ -1,5 +1,6 @@
 """Every Python block of README.md and docs/ runs as it stands."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -54,6 +55,16 @@ START_RANKS = """
         command += ["--nproc-per-node=2", "train.py"]
         sys.exit(subprocess.run(command, cwd=folder).returncode)
 """
+
+
+LINKED = [*blocks.ROOT.glob("*.md"), *(blocks.ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", LINKED, ids=blocks.name_of)
+def test_links_between_files_lead_somewhere(page):
+    links = re.findall(r"\[[^\]]+\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    files = [link for link in links if not link.startswith(("http://", "https://", "mailto:"))]
+    assert [link for link in files if not (page.parent / link).exists()] == []
 
 
 def test_a_false_claim_fails():
