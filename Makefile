@@ -159,7 +159,7 @@ test-cuda-all:  ## the same for all six architectures
 
 test-ptx:  ## device code as PTX (clang 22), interpreted with a race detector
 	@tools/setup ptx
-	$(call step,"PTX: device code, interpreted with a race detector")
+	$(call step,"PTX: device code interpreted with a race detector")
 	@tools/test-ptx
 
 test-ptx-in-full:  ## the same with 50 seeds

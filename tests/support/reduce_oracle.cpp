@@ -36,6 +36,7 @@ float from_float16(std::uint16_t bits) {
 std::uint16_t to_float16(float x) {
     std::uint16_t sign = std::signbit(x) ? 0x8000u : 0u;
     if (std::isnan(x)) return static_cast<std::uint16_t>(sign | 0x7e00u);
+    if (std::isinf(x)) return static_cast<std::uint16_t>(sign | 0x7c00u);
     double size = std::fabs(static_cast<double>(x));
     int exponent = size == 0 ? -14 : std::max(-14, std::ilogb(size));
     double steps = std::nearbyint(std::ldexp(size, 10 - exponent));
