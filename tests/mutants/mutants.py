@@ -176,56 +176,6 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "the home of the largest hash lies past the last bucket",
-        "*Rule07*:*Rule03*",
-        [
-            Edit(
-                "include/tensorhash/step/bucket.hpp",
-                "return bits * bucket_count >> 32;",
-                "return (std::uint64_t{bits} + 1) * bucket_count >> 32;",
-            )
-        ],
-    ),
-    Mutant(
-        "a growing index overwrites buckets that it has not read",
-        "*Rule03*",
-        [
-            Edit(
-                "src/index/bucket_index_spread.cpp",
-                "while (to.first_after(from, begin) < left) {",
-                "while (begin > left * 3 / 4) {",
-            ),
-            Edit(
-                "src/index/bucket_index_spread.cpp",
-                "std::uint64_t begin = left * buckets_ / buckets;",
-                "std::uint64_t begin = left / 2;",
-            ),
-        ],
-    ),
-    Mutant(
-        "shrink_to_fit drops the last entry",
-        "*Rule03*",
-        [
-            Edit(
-                "src/table/shrink.cpp",
-                "std::uint64_t const end = end_of(live_);",
-                "std::uint64_t const end = end_of(live_) - (size() > 0 ? 1 : 0);",
-            )
-        ],
-    ),
-    Mutant(
-        "a row erases a wide key that an earlier row has erased",
-        "*Rule02*:*Rule01*",
-        [
-            Edit(
-                ENGINE,
-                "(at.buf_index == kNotFound || "
-                "index.ticket(at.position) == to_ticket(at.buf_index));",
-                "true;",
-            )
-        ],
-    ),
-    Mutant(
         "the key that mixes to the tombstone mark has no side entry",
         "*Rule05*",
         [

@@ -21,8 +21,9 @@ from device_ptx import PTX_MUTANTS
 from mutants import MUTANTS, PROGRAMS, REBUILT, STEPS, Mutant
 
 from device import DEVICE_MUTANTS
+from index import INDEX_MUTANTS
 
-ALL_MUTANTS = [*MUTANTS, *DEVICE_MUTANTS, *PTX_MUTANTS]
+ALL_MUTANTS = [*MUTANTS, *INDEX_MUTANTS, *DEVICE_MUTANTS, *PTX_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
