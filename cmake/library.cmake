@@ -29,13 +29,14 @@ set(_core_sources
     src/coords/kernel_map/partial_maps.cpp
     src/coords/kernel_map/plane_sweeps.cpp
     src/coords/kernel_map/voxel_blocks.cpp
-    src/coords/neighbours/cell_grid.cpp
-    src/coords/neighbours/kd_tree.cpp
     src/coords/neighbours/knn_search.cpp
     src/coords/neighbours/point_index.cpp
+    src/coords/neighbours/point_tree.cpp
     src/coords/neighbours/points.cpp
+    src/coords/neighbours/query_order.cpp
     src/coords/neighbours/radius_search.cpp
     src/coords/neighbours/search_space.cpp
+    src/coords/neighbours/tree_builder.cpp
     src/coords/rows/distinct_rows.cpp
     src/coords/rows/expand_rows.cpp
     src/coords/rows/row_buffer.cpp
@@ -50,6 +51,7 @@ set(_core_sources
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp
     src/cpu/group_dispatch.cpp
+    src/cpu/tree_dispatch.cpp
     src/cpu/partition.cpp
     src/cpu/shard_hash.cpp
     src/data/columns.cpp
@@ -208,7 +210,7 @@ set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
     _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
-        src/cpu/group_engine.cpp src/cpu/vector_engine.cpp)
+        src/cpu/group_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

@@ -1,11 +1,11 @@
 // The k nearest points. The number of each query's neighbours is known before the search, so
 // results go straight to their places.
 #include <algorithm>
-#include <array>
-#include <numeric>
+#include <limits>
 #include <vector>
 
-#include "coords/neighbours/kd_tree.hpp"
+#include "coords/neighbours/point_tree.hpp"
+#include "coords/neighbours/query_order.hpp"
 #include "coords/neighbours/search.hpp"
 #include "coords/neighbours/search_space.hpp"
 #include "runtime/parallel.hpp"
@@ -14,97 +14,61 @@
 namespace tensorhash::coords {
 namespace {
 
-constexpr std::size_t kCurveAxes = 3;
-constexpr unsigned kCurveBits = 10;  // per axis
-
-/// The first axes of a cloud on a grid of 2^10 cells each.
-class CurveGrid {
+/// The nearest points of one query after the other, on one thread. Near queries should follow each
+/// other: each starts from the answer of the last.
+class NearestSearch {
 public:
-    explicit CurveGrid(Points const& points) : axes_(std::min(points.axes, kCurveAxes)) {
-        for (std::size_t axis = 0; axis < axes_; ++axis) {
-            double high = points.row(0)[axis];
-            low_[axis] = high;
-            for (std::size_t row = 1; row < points.rows; ++row) {
-                low_[axis] = std::min(low_[axis], points.row(row)[axis]);
-                high = std::max(high, points.row(row)[axis]);
-            }
-            double const width = high - low_[axis];
-            scale_[axis] = width > 0 ? ((1 << kCurveBits) - 1) / width : 0;
-        }
-    }
+    explicit NearestSearch(PointTree const& tree) : tree_(tree), view_(tree.view()) {}
 
-    /// The place along a Morton curve: the bits of all axes in turn.
-    std::uint32_t place(double const* point) const noexcept {
-        std::uint32_t code = 0;
-        for (std::size_t axis = 0; axis < axes_; ++axis) {
-            double const cell = (point[axis] - low_[axis]) * scale_[axis];
-            code |= spread(static_cast<std::uint32_t>(cell)) << axis;
-        }
-        return code;
+    /// The `count` nearest points of a batch, sorted; 0 < count <= tree.points_in(batch).
+    std::vector<Candidate> const& find(double const* query, std::uint32_t batch,
+                                       std::size_t count) {
+        double const bound = bound_of(query, batch, count);
+        batch_ = batch;
+        best_.resize(count);
+        cpu::tree_loops().nearest(view_, tree_.root(batch), query, count, bound, best_.data());
+        return best_;
     }
 
 private:
-    /// Moves bit i to place 3 * i.
-    static std::uint32_t spread(std::uint32_t bits) noexcept {
-        bits = (bits | bits << 16) & 0x030000ff;
-        bits = (bits | bits << 8) & 0x0300f00f;
-        bits = (bits | bits << 4) & 0x030c30c3;
-        return (bits | bits << 2) & 0x09249249;
+    /// No answer is farther away than this square: the last query's points are there.
+    double bound_of(double const* query, std::uint32_t batch, std::size_t count) const noexcept {
+        if (batch_ != batch || best_.size() < count) return std::numeric_limits<double>::infinity();
+        double bound = 0;
+        for (Candidate const& one : best_) {
+            double const* const point = tree_.source().row(one.row);
+            bound = std::max(bound, squared_distance(query, point, tree_.axes()));
+        }
+        return bound;
     }
 
-    std::size_t axes_;
-    std::array<double, kCurveAxes> low_{};
-    std::array<double, kCurveAxes> scale_{};
+    PointTree const& tree_;
+    cpu::TreeView view_;
+    std::vector<Candidate> best_;  // the answer of the last query
+    std::uint32_t batch_ = KeyGroups::kNoGroup;
 };
-
-/// The rows, so that near ones follow each other. They read the same nodes and start from each
-/// other's answers. The order never shows in the result.
-std::vector<std::uint32_t> near_each_other(Points const& queries) {
-    std::vector<std::uint32_t> order(queries.rows);
-    std::iota(order.begin(), order.end(), std::uint32_t{0});
-    if (queries.rows < 2 * runtime::kGrain) return order;
-    CurveGrid const grid(queries);
-    std::vector<std::uint32_t> code(queries.rows);
-    runtime::for_ranges(queries.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) code[i] = grid.place(queries.row(i));
-    });
-    // A stable counting sort by the lower half of the code, then by the upper half.
-    constexpr unsigned kHalf = kCurveAxes * kCurveBits / 2;
-    std::vector<std::uint32_t> sorted(queries.rows);
-    for (unsigned const shift : {0u, kHalf}) {
-        std::vector<std::uint32_t> places(std::size_t{1} << kHalf);
-        auto const digit = [&](std::uint32_t row) {
-            return code[row] >> shift & ((1u << kHalf) - 1);
-        };
-        for (std::uint32_t const row : order) ++places[digit(row)];
-        runtime::scan(places);
-        for (std::uint32_t const row : order) sorted[places[digit(row)]++] = row;
-        order.swap(sorted);
-    }
-    return order;
-}
 
 }  // namespace
 
-Neighbors find_nearest(KdTree const& tree, SearchCloud const& queries, double scale,
+Neighbors find_nearest(PointTree const& tree, SearchCloud const& queries, double scale,
                        std::int64_t k) {
-    auto const roots = tree.roots_of(queries);
+    auto const batches = tree.batches_of(queries);
     std::vector<std::int64_t> offsets(queries.rows() + 1, 0);
     for (std::size_t query = 0; query < queries.rows(); ++query) {
-        offsets[query] = std::min(k, static_cast<std::int64_t>(tree.available(roots[query])));
+        offsets[query] = std::min(k, static_cast<std::int64_t>(tree.points_in(batches[query])));
     }
     runtime::scan(offsets);
     Neighbors out = make_neighbors(offsets);
     auto const order = near_each_other(queries.points);
     runtime::for_ranges(queries.rows(), 256, [&](std::size_t begin, std::size_t end) {
-        KdTree::Search search;
+        NearestSearch search(tree);
         for (std::size_t i = begin; i < end; ++i) {
             std::size_t const query = order[i];
             auto const at = static_cast<std::size_t>(offsets[query]);
             std::size_t const count = static_cast<std::size_t>(offsets[query + 1]) - at;
             if (count == 0) continue;
-            tree.nearest(queries.points.row(query), roots[query], count, search);
-            write_neighbors(out, at, search.best.data(), search.best.size(), scale);
+            auto const& best = search.find(queries.points.row(query), batches[query], count);
+            write_neighbors(out, at, best.data(), best.size(), scale);
         }
     });
     return out;
@@ -112,7 +76,7 @@ Neighbors find_nearest(KdTree const& tree, SearchCloud const& queries, double sc
 
 Neighbors find_nearest(Cloud const& points, Cloud const& queries, std::int64_t k) {
     SearchSpace const space(points, queries);
-    return find_nearest(KdTree(space.points), space.queries, space.scale, k);
+    return find_nearest(PointTree(space.points), space.queries, space.scale, k);
 }
 
 }  // namespace tensorhash::coords

@@ -1,4 +1,4 @@
-// Builds what a search needs on first use.
+// Builds the tree on first use.
 #include "coords/neighbours/point_index.hpp"
 
 #include <algorithm>
@@ -21,24 +21,12 @@ PointIndex::PointIndex(Cloud const& cloud)
 
 PointIndex::PointIndex(SearchCloud cloud, double scale) : cloud_(std::move(cloud)), scale_(scale) {}
 
-std::shared_ptr<PointIndex::Grid const> PointIndex::grid_for(double radius) const {
-    {
-        std::lock_guard const lock(mutex_);
-        if (grid_ && grid_->radius == radius) return grid_;
-    }
-    auto made = std::make_shared<Grid const>(
-        Grid{radius, CellGrid(cloud_, reach_of(scaled_radius(radius, scale_)))});
-    std::lock_guard const lock(mutex_);
-    grid_ = made;
-    return made;
-}
-
-std::shared_ptr<KdTree const> PointIndex::tree() const {
+std::shared_ptr<PointTree const> PointIndex::tree() const {
     {
         std::lock_guard const lock(mutex_);
         if (tree_) return tree_;
     }
-    auto made = std::make_shared<KdTree const>(cloud_);
+    auto made = std::make_shared<PointTree const>(cloud_);
     std::lock_guard const lock(mutex_);
     if (!tree_) tree_ = std::move(made);  // another thread may have been faster
     return tree_;
@@ -56,14 +44,14 @@ PointIndex PointIndex::widened(double largest) const {
 Neighbors PointIndex::within(std::optional<Cloud> const& queries, double radius,
                              std::optional<std::int64_t> max_neighbors) const {
     if (!queries) {
-        return find_within(grid_for(radius)->cells, cloud_, scale_, radius, max_neighbors);
+        return find_within(*tree(), cloud_, scale_, radius, max_neighbors);
     }
     SearchCloud cloud(*queries, "queries", "query_batch");
     if (cloud.largest > kRoom * cloud_.largest) {
         return widened(cloud.largest).within(queries, radius, max_neighbors);
     }
     cloud.multiply(scale_);
-    return find_within(grid_for(radius)->cells, cloud, scale_, radius, max_neighbors);
+    return find_within(*tree(), cloud, scale_, radius, max_neighbors);
 }
 
 Neighbors PointIndex::nearest(std::optional<Cloud> const& queries, std::int64_t k) const {

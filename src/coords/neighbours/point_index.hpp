@@ -1,4 +1,4 @@
-// A cloud that is searched many times: its grid and its tree are built on first use and kept.
+// A cloud that is searched many times: its tree is built on first use and kept.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "coords/neighbours/cell_grid.hpp"
-#include "coords/neighbours/kd_tree.hpp"
+#include "coords/neighbours/point_tree.hpp"
 #include "coords/neighbours/search_space.hpp"
 #include "tensorhash/coords/types.hpp"
 
@@ -29,22 +28,15 @@ public:
     Neighbors nearest(std::optional<Cloud> const& queries, std::int64_t k) const;
 
 private:
-    struct Grid {
-        double radius;
-        CellGrid cells;
-    };
-
     PointIndex(SearchCloud cloud, double scale);
     /// The same points on a scale that also fits the queries.
     PointIndex widened(double largest) const;
-    std::shared_ptr<Grid const> grid_for(double radius) const;
-    std::shared_ptr<KdTree const> tree() const;
+    std::shared_ptr<PointTree const> tree() const;
 
     SearchCloud cloud_;
     double scale_;
-    mutable std::mutex mutex_;                  // guards the two pointers
-    mutable std::shared_ptr<Grid const> grid_;  // of the last radius
-    mutable std::shared_ptr<KdTree const> tree_;
+    mutable std::mutex mutex_;  // guards the pointer
+    mutable std::shared_ptr<PointTree const> tree_;
 };
 
 }  // namespace tensorhash::coords

@@ -1,9 +1,12 @@
-// Points within a radius: a query looks up the few cells around it and measures their points.
+// Points within a radius.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
 #include <vector>
 
-#include "coords/neighbours/cell_grid.hpp"
+#include "coords/neighbours/point_tree.hpp"
+#include "coords/neighbours/query_order.hpp"
 #include "coords/neighbours/search.hpp"
 #include "coords/neighbours/search_space.hpp"
 #include "runtime/parallel.hpp"
@@ -12,127 +15,130 @@
 namespace tensorhash::coords {
 namespace {
 
-constexpr std::size_t kBlock = 64;   // queries that look up their cells together
 constexpr std::size_t kGrain = 256;  // queries per task, at least
 
-/// The neighbours of one chunk of queries.
-struct ChunkNeighbors {
-    std::vector<Candidate> candidates;
-    std::vector<std::int64_t> counts;
-};
-
-class RadiusSearch {
-public:
-    RadiusSearch(CellGrid const& cells, SearchCloud const& queries, double radius,
-                 std::optional<std::int64_t> most)
-        : cells_(cells), queries_(queries), radius_(radius), reach_(reach_of(radius)),
-          most_(most ? static_cast<std::size_t>(*most) : cells.size()) {}
-
-    void search(std::size_t begin, std::size_t end, ChunkNeighbors& found) const {
-        CellKeys keys;
-        std::vector<std::size_t> ends;
-        std::vector<std::int32_t> cells;
-        for (std::size_t first = begin; first < end; first += kBlock) {
-            std::size_t const last = std::min(end, first + kBlock);
-            keys.clear();
-            ends.clear();
-            for (std::size_t query = first; query < last; ++query) {
-                cells_.add_window(queries_.points.row(query), batch(query), keys);
-                ends.push_back(keys.size());
-            }
-            cells.resize(keys.size());
-            cells_.find(keys, cells.data());
-            std::size_t at = 0;
-            for (std::size_t query = first; query < last; ++query) {
-                std::size_t const to = ends[query - first];
-                collect(query, {cells.data() + at, to - at}, found);
-                at = to;
-            }
-        }
-    }
-
-private:
-    std::int64_t batch(std::size_t query) const noexcept {
-        return queries_.batch ? queries_.batches()[query] : 0;
-    }
-
-    void collect(std::size_t query, std::span<std::int32_t const> window,
-                 ChunkNeighbors& found) const {
-        std::size_t const before = found.candidates.size();
-        visit_once(window, [&](std::size_t cell) { measure(query, cell, found.candidates); });
-        auto const mine = found.candidates.begin() + static_cast<std::ptrdiff_t>(before);
-        std::size_t const count = std::min(most_, found.candidates.size() - before);
-        auto const kept = mine + static_cast<std::ptrdiff_t>(count);
-        if (kept != found.candidates.end()) {
-            std::nth_element(mine, kept, found.candidates.end());
-            found.candidates.erase(kept, found.candidates.end());
-        }
-        std::sort(mine, mine + static_cast<std::ptrdiff_t>(count));
-        found.counts.push_back(static_cast<std::int64_t>(count));
-    }
-
-    void measure(std::size_t query, std::size_t cell, std::vector<Candidate>& out) const {
-        double const* const from = queries_.points.row(query);
-        std::int64_t const wanted = batch(query);
-        std::size_t const end = cells_.begin(cell + 1);
-        for (std::size_t i = cells_.begin(cell); i < end; ++i) {
-            double const squared = squared_distance(from, cells_.point(i), queries_.points.axes);
-            // The reported distance decides. The square is only a quick test.
-            if (squared <= reach_ * reach_ && std::sqrt(squared) <= radius_ &&
-                cells_.batch(i) == wanted) {
-                out.push_back({squared, cells_.row(i)});
-            }
-        }
-    }
-
-    CellGrid const& cells_;
-    SearchCloud const& queries_;
-    double radius_;
-    double reach_;
-    std::size_t most_;
-};
-
-Neighbors join_chunks(std::vector<ChunkNeighbors> const& found, std::size_t queries, double scale) {
-    std::vector<std::int64_t> offsets;
-    offsets.reserve(queries + 1);
-    std::vector<std::size_t> places;
-    for (ChunkNeighbors const& chunk : found) {
-        places.push_back(chunk.candidates.size());
-        offsets.insert(offsets.end(), chunk.counts.begin(), chunk.counts.end());
-    }
-    offsets.push_back(0);
-    runtime::scan(offsets);
-    runtime::scan(places);
-    Neighbors out = make_neighbors(offsets);
-    runtime::run_tasks(found.size(), [&](std::size_t chunk) {
-        write_neighbors(out, places[chunk], found[chunk].candidates.data(),
-                        found[chunk].candidates.size(), scale);
-    });
-    return out;
-}
-
-}  // namespace
+/// The radius of a search in the tree. The margin is wider than the rounding error of a distance.
+double reach_of(double radius) noexcept { return radius * (1 + 0x1p-40); }
 
 double scaled_radius(double radius, double scale) noexcept {
     constexpr double kBeyond = 0x1p+520;  // above every distance between scaled points
     return std::min(radius * scale, kBeyond);
 }
 
-Neighbors find_within(CellGrid const& cells, SearchCloud const& queries, double scale,
+/// Candidates of several queries, one after the other.
+class CandidateList : private cpu::CandidateSink {
+public:
+    CandidateList() noexcept
+        : CandidateSink{nullptr, nullptr, [](CandidateSink& sink) {
+                            static_cast<CandidateList&>(sink).grow_list();
+                        }} {}
+    CandidateList(CandidateList const&) = delete;
+    CandidateList& operator=(CandidateList const&) = delete;
+
+    CandidateSink& sink() noexcept { return *this; }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(at - list_.data()); }
+    std::span<Candidate> from(std::size_t begin) noexcept {
+        return {list_.data() + begin, size() - begin};
+    }
+    Candidate const* data() const noexcept { return list_.data(); }
+    void resize(std::size_t count) noexcept { at = list_.data() + count; }
+
+private:
+    void grow_list() {
+        std::size_t const used = size();
+        list_.resize(std::max(2 * list_.size(), used + 1024));
+        at = list_.data() + used;
+        end = list_.data() + list_.size();
+    }
+
+    std::vector<Candidate> list_;  // up to `at` in use
+};
+
+/// The neighbours of one chunk of queries, in the order in which they were taken.
+struct ChunkNeighbors {
+    CandidateList candidates;
+    std::vector<std::size_t> ends;
+};
+
+class RadiusSearch {
+public:
+    RadiusSearch(PointTree const& tree, SearchCloud const& queries, double radius,
+                 std::optional<std::int64_t> most)
+        : tree_(tree), view_(tree.view()), queries_(queries), batches_(tree.batches_of(queries)),
+          radius_(radius),
+          most_(most ? static_cast<std::size_t>(*most) : std::numeric_limits<std::size_t>::max()) {}
+
+    void find(std::size_t query, ChunkNeighbors& found) const {
+        std::size_t const before = found.candidates.size();
+        std::uint32_t const batch = batches_[query];
+        if (batch != KeyGroups::kNoGroup) {
+            double const reach = reach_of(radius_);
+            cpu::tree_loops().within(view_, tree_.root(batch), queries_.points.row(query),
+                                     reach * reach, found.candidates.sink());
+        }
+        std::span<Candidate> mine = found.candidates.from(before);
+        // The reported distance decides. Its square is a quick test that leaves few to the root.
+        double const surely = radius_ * (1 - 0x1p-40);
+        auto const is_beyond = [&](Candidate const& one) {
+            return one.squared > surely * surely && std::sqrt(one.squared) > radius_;
+        };
+        auto const last = std::remove_if(mine.begin(), mine.end(), is_beyond);
+        mine = mine.first(static_cast<std::size_t>(last - mine.begin()));
+        if (mine.size() > most_) {
+            auto const kept = mine.begin() + static_cast<std::ptrdiff_t>(most_);
+            std::nth_element(mine.begin(), kept, mine.end());
+            mine = mine.first(most_);
+        }
+        std::sort(mine.begin(), mine.end());
+        found.candidates.resize(before + mine.size());
+        found.ends.push_back(found.candidates.size());
+    }
+
+private:
+    PointTree const& tree_;
+    cpu::TreeView view_;
+    SearchCloud const& queries_;
+    std::vector<std::uint32_t> batches_;
+    double radius_;
+    std::size_t most_;
+};
+
+}  // namespace
+
+Neighbors find_within(PointTree const& tree, SearchCloud const& queries, double scale,
                       double radius, std::optional<std::int64_t> max_neighbors) {
-    RadiusSearch const search(cells, queries, scaled_radius(radius, scale), max_neighbors);
+    RadiusSearch const search(tree, queries, scaled_radius(radius, scale), max_neighbors);
+    auto const order = near_each_other(queries.points);
     auto const chunks = runtime::cut(queries.rows(), kGrain);
     std::vector<ChunkNeighbors> found(std::max<std::size_t>(1, chunks.count));
+    std::vector<std::int64_t> offsets(queries.rows() + 1, 0);
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        search.search(begin, end, found[chunk]);
+        std::size_t before = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            search.find(order[i], found[chunk]);
+            std::size_t const after = found[chunk].ends.back();
+            offsets[order[i]] = static_cast<std::int64_t>(after - before);
+            before = after;
+        }
     });
-    return join_chunks(found, queries.rows(), scale);
+    runtime::scan(offsets);
+    Neighbors out = make_neighbors(offsets);
+    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        std::size_t before = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            std::size_t const after = found[chunk].ends[i - begin];
+            write_neighbors(out, static_cast<std::size_t>(offsets[order[i]]),
+                            found[chunk].candidates.data() + before, after - before, scale);
+            before = after;
+        }
+    });
+    return out;
 }
 
 Neighbors find_within(backend::RadiusRequest const& request) {
     SearchSpace const space(request.points, request.queries);
-    CellGrid const cells(space.points, reach_of(scaled_radius(request.radius, space.scale)));
-    return find_within(cells, space.queries, space.scale, request.radius, request.max_neighbors);
+    return find_within(PointTree(space.points), space.queries, space.scale, request.radius,
+                       request.max_neighbors);
 }
 
 }  // namespace tensorhash::coords

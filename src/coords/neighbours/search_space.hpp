@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coords/neighbours/points.hpp"
+#include "cpu/tree_engine.hpp"
 #include "tensorhash/coords/types.hpp"
 
 namespace tensorhash::coords {
@@ -43,15 +44,7 @@ struct SearchSpace {
     double scale;
 };
 
-/// A possible neighbour. Nearer ones sort first; of equally near ones the lower row.
-struct Candidate {
-    double squared;
-    std::uint32_t row;
-
-    friend bool operator<(Candidate const& a, Candidate const& b) noexcept {
-        return a.squared < b.squared || (a.squared == b.squared && a.row < b.row);
-    }
-};
+using cpu::Candidate;
 
 /// Adds the axes in order, so that the bound of a box is never above the distance to a point in it.
 inline double squared_distance(double const* a, double const* b, std::size_t axes) noexcept {

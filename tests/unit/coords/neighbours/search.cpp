@@ -4,17 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
-#include <set>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "coords/neighbours/cell_grid.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/error.hpp"
 
@@ -26,32 +21,31 @@ using tensorhash::coords::knn_search;
 using tensorhash::coords::Neighbors;
 using tensorhash::coords::radius_search;
 
-constexpr std::size_t kAxes = 3;
-
 struct Rows {
+    std::size_t axes;
     std::vector<double> values;
     std::vector<std::int64_t> batch;
 
     std::size_t count() const { return batch.size(); }
     Cloud cloud() const {
-        Tensor const points =
-            Tensor::from(values, {static_cast<std::int64_t>(count()), std::int64_t{kAxes}});
+        Tensor const points = Tensor::from(
+            values, {static_cast<std::int64_t>(count()), static_cast<std::int64_t>(axes)});
         return {points, Tensor::from(batch)};
     }
 };
 
 /// Half of the points lie on a lattice, for ties and points exactly at the radius; one is far away.
-Rows random_rows(std::size_t count, unsigned seed) {
+Rows random_rows(std::size_t count, unsigned seed, std::size_t axes = 3) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> anywhere(-1, 1);
     std::uniform_int_distribution<int> lattice(-4, 4);
     std::uniform_int_distribution<int> batch(0, 2);
-    Rows rows;
-    for (std::size_t i = 0; i < count * kAxes; ++i) {
-        rows.values.push_back(i / kAxes % 2 == 0 ? anywhere(random) : 0.25 * lattice(random));
+    Rows rows{axes, {}, {}};
+    for (std::size_t i = 0; i < count * axes; ++i) {
+        rows.values.push_back(i / axes % 2 == 0 ? anywhere(random) : 0.25 * lattice(random));
     }
     for (std::size_t i = 0; i < count; ++i) rows.batch.push_back(batch(random));
-    std::fill_n(rows.values.begin() + 3, 3, 1e17);
+    std::fill_n(rows.values.begin(), axes, 1e17);
     return rows;
 }
 
@@ -67,8 +61,9 @@ Expected brute_force(Rows const& points, Rows const& queries, double radius, std
         std::vector<std::pair<double, std::int64_t>> found;
         for (std::size_t p = 0; p < points.count(); ++p) {
             double squared = 0;
-            for (std::size_t axis = 0; axis < kAxes; ++axis) {
-                double const d = queries.values[q * kAxes + axis] - points.values[p * kAxes + axis];
+            for (std::size_t axis = 0; axis < points.axes; ++axis) {
+                double const d =
+                    queries.values[q * points.axes + axis] - points.values[p * points.axes + axis];
                 squared += d * d;
             }
             if (points.batch[p] == queries.batch[q] && std::sqrt(squared) <= radius) {
@@ -123,17 +118,60 @@ TEST_P(NeighboursOverThreads, the_nearest_are_those_of_brute_force) {
     }
 }
 
-TEST(Neighbours, cells_are_numbered_without_a_gap_or_an_overflow) {
-    using tensorhash::coords::cell_number;
-    constexpr double whole = 0x1p53;
-    EXPECT_EQ(cell_number(-0.0), 0);
-    EXPECT_EQ(cell_number(whole), std::int64_t{1} << 53);
-    for (double const cell : {whole, 0x1p60, 1e30, 1e300}) {
-        double const next = std::nextafter(cell, HUGE_VAL);
-        EXPECT_EQ(cell_number(next), cell_number(cell) + 1);
-        EXPECT_EQ(cell_number(-next), cell_number(-cell) - 1);
+void expect_both_searches(Rows const& points, Rows const& queries, double radius) {
+    for (std::int64_t const k : {3, 8, 11, 40}) {
+        expect_same(knn_search(points.cloud(), queries.cloud(), k),
+                    brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
     }
-    EXPECT_LT(cell_number(1e308), std::numeric_limits<std::int64_t>::max());
+    expect_same(radius_search(points.cloud(), queries.cloud(), radius),
+                brute_force(points, queries, radius, kAll));
+}
+
+TEST_P(NeighboursOverThreads, any_number_of_axes) {
+    for (std::size_t const axes : {1, 2, 4, 7}) {
+        expect_both_searches(random_rows(300, 5, axes), random_rows(100, 6, axes), 0.5);
+    }
+}
+
+TEST_P(NeighboursOverThreads, coincident_points_come_by_row) {
+    Rows points{3, std::vector<double>(3 * 2000, 0.5), std::vector<std::int64_t>(2000, 0)};
+    Rows queries = random_rows(20, 7);
+    std::fill(queries.batch.begin(), queries.batch.end(), 0);
+    expect_both_searches(points, queries, 0.75);
+    for (std::size_t i = 0; i < points.values.size(); i += 7) points.values[i] = 0.25;
+    expect_both_searches(points, queries, 0.75);
+}
+
+TEST_P(NeighboursOverThreads, more_batches_than_threads) {
+    Rows points = random_rows(3000, 8);
+    Rows queries = random_rows(100, 9);
+    for (std::size_t i = 0; i < points.count(); ++i) points.batch[i] = static_cast<int>(i % 700);
+    for (std::size_t i = 0; i < queries.count(); ++i) queries.batch[i] = static_cast<int>(i * 9);
+    expect_both_searches(points, queries, 0.5);
+}
+
+// Coordinates double from row to row, and every sample falls on the smallest of its range: each
+// sampled split takes a few points off a range of thousands.
+TEST_P(NeighboursOverThreads, splits_at_unlucky_samples_stay_balanced) {
+    Rows points{1, {}, std::vector<std::int64_t>(20000, 0)};
+    for (std::size_t i = 0; i < points.count(); ++i) {
+        points.values.push_back(std::ldexp(1.0, static_cast<int>(i % 2 == 0 ? 0 : i / 32)));
+    }
+    Rows queries{1, {0.5, 1.0, 1e9, 1e100, 1e180}, std::vector<std::int64_t>(5, 0)};
+    EXPECT_THROW(knn_search(points.cloud(), queries.cloud(), 3), tensorhash::ValueError);
+    for (double& value : points.values) value = std::min(value, 1e100);
+    queries.values.back() = 1e99;
+    expect_both_searches(points, queries, 1.5);
+}
+
+TEST_P(NeighboursOverThreads, a_cloud_that_several_threads_build) {
+    std::mt19937 random(10);
+    std::normal_distribution<double> anywhere;
+    Rows points{3, {}, std::vector<std::int64_t>(40000, 0)};
+    for (std::size_t i = 0; i < 3 * points.count(); ++i) points.values.push_back(anywhere(random));
+    Rows queries{3, {}, std::vector<std::int64_t>(30, 0)};
+    for (std::size_t i = 0; i < 90; ++i) queries.values.push_back(anywhere(random));
+    expect_both_searches(points, queries, 0.2);
 }
 
 TEST(Neighbours, a_batch_on_one_side_only_is_refused) {
@@ -143,58 +181,6 @@ TEST(Neighbours, a_batch_on_one_side_only_is_refused) {
     EXPECT_THROW(radius_search(bare, rows.cloud(), 1), tensorhash::ValueError);
     EXPECT_THROW(radius_search(bare, bare, -1), tensorhash::ValueError);
     EXPECT_THROW(knn_search(bare, bare, -1), tensorhash::ValueError);
-}
-
-using Cell = std::array<std::int64_t, 4>;  // batch, x, y, z
-
-/// The number of distinct keys that one search gives these cells.
-std::size_t distinct_keys(std::vector<Cell> const& cells) {
-    Cloud const cloud{Tensor::from(std::vector<double>{1, 2, 3}, {1, 3}),
-                      Tensor::from(std::vector<std::int64_t>{0})};
-    tensorhash::coords::SearchSpace const space(cloud, cloud);
-    tensorhash::coords::CellGrid const grid(space.points, space.scale);
-    std::set<std::pair<std::int32_t, std::int32_t>> found;
-    for (auto const& [batch, x, y, z] : cells) {
-        std::array<double, 3> const middle = {(static_cast<double>(x) + 0.5) * space.scale,
-                                              (static_cast<double>(y) + 0.5) * space.scale,
-                                              (static_cast<double>(z) + 0.5) * space.scale};
-        tensorhash::coords::CellKeys keys;
-        grid.add_window(middle.data(), batch, keys);
-        std::int32_t const* const key = keys.rows() + keys.size() / 2 * 2;
-        found.emplace(key[0], key[1]);
-    }
-    return found.size();
-}
-
-TEST(NeighbourCells, no_cells_can_be_chosen_to_share_a_key) {
-    // If a key were a sum of public multiples of the coordinates, mixed with a secret, all these
-    // cells would share one.
-    std::vector<Cell> sums;
-    for (std::int64_t i = 0; i < 1000; ++i) {
-        std::int64_t const x = i % 10, y = i / 10 % 10, z = i / 100;
-        std::uint64_t const sum = static_cast<std::uint64_t>(x) * 0x9e3779b97f4a7c15u +
-                                  static_cast<std::uint64_t>(y) * 0xc2b2ae3d27d4eb4fu +
-                                  static_cast<std::uint64_t>(z) * 0x165667b19e3779f9u;
-        std::uint64_t const batch =
-            std::uint64_t{0} - sum * tensorhash::step::inverse_of(0xd6e8feb86659fd93u);
-        sums.push_back({static_cast<std::int64_t>(batch), x, y, z});
-    }
-    EXPECT_EQ(distinct_keys(sums), sums.size());
-    // All coordinates are multiples of 2^51: in any sum of their multiples, secret or not, the low
-    // 51 bits are zero.
-    std::vector<Cell> powers;
-    for (std::int64_t i = 0; i < 4096; ++i) {
-        auto const batch = static_cast<std::int64_t>(static_cast<std::uint64_t>(i / 16) << 56);
-        powers.push_back({batch, (i % 4) << 51, (i / 4 % 4) << 51, 0});
-    }
-    EXPECT_EQ(distinct_keys(powers), powers.size());
-}
-
-TEST(NeighbourCells, a_cell_with_two_keys_in_a_window_is_visited_once) {
-    std::vector<std::int32_t> const window = {-1, 5, 69, 5, -1, 7, 69, 133, 5};
-    std::vector<std::size_t> visited;
-    tensorhash::coords::visit_once(window, [&](std::size_t cell) { visited.push_back(cell); });
-    EXPECT_EQ(visited, (std::vector<std::size_t>{5, 69, 7, 133}));
 }
 
 }  // namespace
