@@ -160,8 +160,12 @@ def test_emulated_devices_have_names(run_emulated):
         assert not tensorhash.core.Device("emu:2").is_available()
         with pytest.raises(RuntimeError, match='expected "emu:0" to "emu:1", got "emu:2"'):
             tensorhash.HashSet(1, "int64", (), device="emu:2")
-        with pytest.raises(RuntimeError, match='this plugin has no tables on "emu:0"'):
-            tensorhash.HashSet(1, "int64", (), device="emu:0")
+        with pytest.raises(RuntimeError, match="this plugin has no coordinates"):
+            tensorhash.coords.CoordTable(device="emu:0")
+        with pytest.raises(RuntimeError, match="bounded tables are on the CPU only, got"):
+            tensorhash.BoundedHashMap(1, "int64", (), "int64", (), device="emu:0")
+        with pytest.raises(RuntimeError, match="sharded tables are on the CPU only"):
+            tensorhash.ShardedHashMap(1, "int64", (), "int64", (), devices=["emu:0"])
     """)
 
 

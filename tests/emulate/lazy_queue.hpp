@@ -1,0 +1,99 @@
+// LazyQueue: an emulated device as the device layer's Queue. Scan and sort are serial loops that
+// define the results; kernel bodies run as fibers.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "device/queue.hpp"
+#include "emulate/fibers.hpp"
+#include "emulate/lazy_devices.hpp"
+
+namespace tensorhash::emulate {
+
+class LazyQueue {
+public:
+    using Event = LazyEventPtr;
+
+    /// `current` names the stream that calls of this thread use now.
+    LazyQueue(LazyDevices& devices, int device, std::function<StreamId()> current,
+              Options options = {})
+        : devices_(&devices), device_(device), current_(std::move(current)), options_(options) {}
+
+    StreamId stream() const { return current_(); }
+    void* allocate(std::size_t bytes) { return devices_->allocate(device_, bytes); }
+    void release(void* data) { devices_->release(stream(), data); }
+    void fill(void* data, int byte, std::size_t bytes) {
+        put([=] { std::memset(data, byte, bytes); });
+    }
+
+    void copy(void* to, void const* from, std::size_t bytes, device::Copy kind) {
+        if (kind != device::Copy::In) {
+            put([=] { std::memcpy(to, from, bytes); });
+            return;
+        }
+        auto const* const first = static_cast<unsigned char const*>(from);
+        put([to, staged = std::vector<unsigned char>(first, first + bytes)] {
+            std::memcpy(to, staged.data(), staged.size());
+        });
+    }
+    void read_back(void* to, void const* from, std::size_t bytes) {
+        copy(to, from, bytes, device::Copy::Out);
+        devices_->synchronize(stream());
+    }
+
+    /// Each launch draws another order of its threads.
+    template <class Body>
+    void launch(std::uint64_t threads, Body const& body) {
+        options_.seed = options_.seed * 6364136223846793005u + 1442695040888963407u;
+        put([threads, body, options = options_] { run_body(threads, body, options); });
+    }
+
+    template <class T>
+    void scan(T* counts, std::uint64_t size, T* total) {
+        put([=] {
+            T sum = 0;
+            for (std::uint64_t i = 0; i < size; ++i) {
+                sum += std::exchange(counts[i], sum);
+            }
+            if (total != nullptr) {
+                *total = sum;
+            }
+        });
+    }
+
+    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits) {
+        put([=] {
+            std::uint32_t const low = bits < 32 ? (std::uint32_t{1} << bits) - 1 : UINT32_MAX;
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs(size);
+            for (std::uint64_t i = 0; i < size; ++i) {
+                pairs[i] = {keys[i], values[i]};
+            }
+            std::stable_sort(pairs.begin(), pairs.end(), [low](auto const& a, auto const& b) {
+                return (a.first & low) < (b.first & low);
+            });
+            for (std::uint64_t i = 0; i < size; ++i) {
+                keys[i] = pairs[i].first;
+                values[i] = pairs[i].second;
+            }
+        });
+    }
+
+    Event record() { return devices_->record(stream()); }
+    void wait(Event const& event) { devices_->wait(stream(), event); }
+
+private:
+    void put(std::function<void()> work) { devices_->put(stream(), std::move(work)); }
+
+    LazyDevices* devices_;
+    int device_;
+    std::function<StreamId()> current_;
+    Options options_;
+};
+
+static_assert(device::Queue<LazyQueue>);
+
+}  // namespace tensorhash::emulate
