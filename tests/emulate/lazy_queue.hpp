@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -48,8 +49,9 @@ public:
     /// Each launch draws another order of its threads.
     template <class Body>
     void launch(std::uint64_t threads, Body const& body) {
-        options_.seed = options_.seed * 6364136223846793005u + 1442695040888963407u;
-        put([threads, body, options = options_] { run_body(threads, body, options); });
+        Options options = options_;
+        options.seed += launches_.fetch_add(1, std::memory_order_relaxed);
+        put([threads, body, options] { run_body(threads, body, options); });
     }
 
     template <class T>
@@ -92,6 +94,7 @@ private:
     int device_;
     std::function<StreamId()> current_;
     Options options_;
+    std::atomic<std::uint64_t> launches_ = 0;
 };
 
 static_assert(device::Queue<LazyQueue>);
