@@ -34,8 +34,7 @@ public:
         if (now.wrong == kNoNumber) {
             batches_ = batches ? static_cast<std::uint64_t>(*batches) : now.batches;
         } else if (batches) {
-            backend::fail_batch(limit,
-                                read_number(queue, coords, now.wrong * coords.columns).value,
+            backend::fail_batch(limit, read_number(queue, coords, now.wrong * coords.columns).value,
                                 now.wrong);
         }
     }
@@ -80,10 +79,9 @@ public:
         Array<Queue, unsigned char> const quotients(*queue_, coords_.rows * row_bytes());
         with_int([&](auto zero) {
             using Int = decltype(zero);
-            queue_->launch(numbers,
-                           DivideRows<Int>{static_cast<Int const*>(coords_.tensor.data()),
-                                           reinterpret_cast<Int*>(quotients.data()), by.data(),
-                                           coords_.columns, numbers});
+            queue_->launch(numbers, DivideRows<Int>{static_cast<Int const*>(coords_.tensor.data()),
+                                                    reinterpret_cast<Int*>(quotients.data()),
+                                                    by.data(), coords_.columns, numbers});
         });
         DistinctRows<Queue> distinct = make_distinct(coords_.rows);
         distinct.add(quotients.data(), coords_.rows);
@@ -96,9 +94,7 @@ private:
         std::uint64_t wrong = kNoNumber;
     };
 
-    std::uint64_t row_bytes() const {
-        return coords_.columns * byte_size(coords_.tensor.dtype());
-    }
+    std::uint64_t row_bytes() const { return coords_.columns * byte_size(coords_.tensor.dtype()); }
     DistinctRows<Queue> make_distinct(std::uint64_t expected) const {
         return {*queue_, {coords_.tensor.dtype(), {coords_.columns}}, expected};
     }
@@ -147,10 +143,8 @@ private:
         queue_->launch(coords_.rows, FindOutside{view_of(coords_), on_device.data(), true,
                                                  first.data(), coords_.rows});
         if (std::uint64_t const at = first.read(); at != kNoNumber) {
-            std::uint64_t const number =
-                at % coords_.rows * coords_.columns + at / coords_.rows;
-            backend::fail_expansion(read_number(*queue_, coords_, number),
-                                    coords_.tensor.dtype());
+            std::uint64_t const number = at % coords_.rows * coords_.columns + at / coords_.rows;
+            backend::fail_expansion(read_number(*queue_, coords_, number), coords_.tensor.dtype());
         }
     }
 

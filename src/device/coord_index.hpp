@@ -50,9 +50,7 @@ public:
         queue_->launch(smaller.slots(), RehashFlat{smaller.view_, view_, state});
     }
     /// Undoes claims.
-    void drop_from(std::uint32_t first_row) {
-        queue_->launch(slots(), DropFlat{view_, first_row});
-    }
+    void drop_from(std::uint32_t first_row) { queue_->launch(slots(), DropFlat{view_, first_row}); }
 
 private:
     Queue* queue_;

@@ -136,8 +136,8 @@ public:
         }
         WideIndex<Queue> const nothing(*queue_, 0, secret());
         Array<Queue, std::int32_t> const no_rows(*queue_, 0);
-        return maker.make_from(
-            {{}, nullptr, nothing.view(), no_rows.data(), request.out.columns}, 0, false);
+        return maker.make_from({{}, nullptr, nothing.view(), no_rows.data(), request.out.columns},
+                               0, false);
     }
 
     Tensor rows() const override {
@@ -183,7 +183,7 @@ private:
     struct Held {
         std::uint32_t columns = 0;
         std::uint64_t entries = 0;
-        std::uint64_t room = 0;              // rows that the buffer has memory for
+        std::uint64_t room = 0;  // rows that the buffer has memory for
         std::optional<Column<Queue>> rows{};
         std::optional<PackedIndex<Queue>> packed{};
         std::optional<WideIndex<Queue>> wide{};
@@ -222,11 +222,10 @@ private:
     RowIndexView view() const { return view_of_index(held_); }
     /// One member of every slot; the view keeps the slots alive.
     Tensor slot_members(PackedIndex<Queue> const& index, std::size_t offset, Dtype dtype) const {
-        return Tensor::borrow_strided(
-            reinterpret_cast<unsigned char*>(index.view().slots) + offset,
-            {static_cast<std::int64_t>(index.slots())},
-            {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true, index.owner(),
-            device_);
+        return Tensor::borrow_strided(reinterpret_cast<unsigned char*>(index.view().slots) + offset,
+                                      {static_cast<std::int64_t>(index.slots())},
+                                      {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype,
+                                      true, index.owner(), device_);
     }
     backend::CoordSlots views_of(PackedIndex<Queue> const& index) const {
         return {slot_members(index, offsetof(step::FlatSlot, key), Dtype::Int64),

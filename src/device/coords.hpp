@@ -49,7 +49,9 @@ public:
     KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
         return MapMaker<Queue>(*queue_, device_, request, map_limit_).make();
     }
-    Tensor voxelize(backend::VoxelizeRequest const&) const override { refuse(device_, "points", "voxelize"); }
+    Tensor voxelize(backend::VoxelizeRequest const&) const override {
+        refuse(device_, "points", "voxelize");
+    }
     Tensor reduce_voxels(Tensor const&, Tensor const&, std::int64_t,
                          coords::VoxelReduce) const override {
         refuse(device_, "features", "reduce");

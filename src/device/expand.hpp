@@ -16,8 +16,8 @@ struct SumRows {
     RowsView base;
     RowsView offsets;
     std::uint64_t base_rows;
-    std::uint64_t begin;  // the first sum of this launch
-    Int* out;             // [sums, columns]
+    std::uint64_t begin;         // the first sum of this launch
+    Int* out;                    // [sums, columns]
     std::int64_t const* limits;  // [columns, 2]; null: not checked
     std::uint64_t* first;        // the first number outside the limits: sum * columns + column
     std::uint64_t sums;

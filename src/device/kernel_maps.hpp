@@ -121,8 +121,8 @@ public:
         }
         Int32Rows<Queue> const own_out(*queue_, out, &report()->out_outside, outside.data());
         compare(index.rows, entries, own_out.data);
-        Lookups lookups = find(index, static_cast<std::uint32_t>(entries),
-                               queries(own_out.data, outside.data()));
+        Lookups lookups =
+            find(index, static_cast<std::uint32_t>(entries), queries(own_out.data, outside.data()));
         repeated_ = repeated;
         equal_ = equal_ && now_.out_outside == kNoNumber;
         return finish(std::move(lookups));
@@ -198,8 +198,8 @@ private:
             probe(lookups, first, lookups.counts.data() + segments_before(first));
         }
         queue_->scan(lookups.counts.data(), grid_.segments(), &report()->total);
-        queue_->launch(grid_.offsets + 1, WriteOffsets{lookups.counts.data(), &report()->total,
-                                                       begins(), grid_});
+        queue_->launch(grid_.offsets + 1,
+                       WriteOffsets{lookups.counts.data(), &report()->total, begins(), grid_});
         wait(lookups);
         return lookups;
     }
@@ -281,8 +281,7 @@ private:
             checked.equal = equal_;
             backend::check_skip_symmetric(checked);
         }
-        bool const is_packed =
-            index.packed.slots != nullptr && now_.fine[0].out_of_range == 0;
+        bool const is_packed = index.packed.slots != nullptr && now_.fine[0].out_of_range == 0;
         repeated_ = now_.fine[is_packed ? 0 : 1].claimed < request_.in.rows;
         if (repeated_ && request_.duplicates == coords::Duplicates::Refuse) {
             fail_repeated(index);

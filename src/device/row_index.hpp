@@ -157,8 +157,8 @@ struct SearchRows {
         RowLookup const lookup(index);
         for_rows(rows, [&](std::uint64_t row) {
             CoordRow query;
-            bool const fits = make_row(
-                index.columns, [&](std::uint32_t c) { return queries.at(row, c); }, query);
+            bool const fits =
+                make_row(index.columns, [&](std::uint32_t c) { return queries.at(row, c); }, query);
             found[row] = fits ? lookup.find(query) : step::kNoRow;
         });
     }

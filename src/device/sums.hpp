@@ -96,9 +96,9 @@ public:
         Array<Queue, std::int32_t> const sums(*queue_, chunk * base_.columns);
         for (std::uint64_t begin = 0; begin < count; begin += chunk) {
             std::uint64_t const rows = std::min(chunk, count - begin);
-            queue_->launch(rows, SumRows<std::int32_t>{view_of(base_), view_of(offsets_),
-                                                       base_.rows, begin, sums.data(),
-                                                       limits.data(), outside_.data(), rows});
+            queue_->launch(
+                rows, SumRows<std::int32_t>{view_of(base_), view_of(offsets_), base_.rows, begin,
+                                            sums.data(), limits.data(), outside_.data(), rows});
             distinct.add(sums.data(), rows);
         }
         return distinct;
@@ -113,9 +113,8 @@ public:
         auto const column = static_cast<std::uint32_t>(at % base_.columns);
         std::uint64_t const row = at / base_.columns % base_.rows;
         std::uint64_t const k = at / base_.columns / base_.rows;
-        std::int64_t const sum =
-            read_number(*queue_, base_, row * base_.columns + column).value +
-            read_number(*queue_, offsets_, k * base_.columns + column).value;
+        std::int64_t const sum = read_number(*queue_, base_, row * base_.columns + column).value +
+                                 read_number(*queue_, offsets_, k * base_.columns + column).value;
         backend::fail_sum({row, column, sum}, k, range_);
     }
 

@@ -87,9 +87,8 @@ TEST(DeviceBatchedRows, are_divided_as_on_the_cpu) {
         BatchedCoords got, wanted;
         std::string const error =
             error_of([&] { got = twins.device.stride(rows.device, stride, drawn.batches); });
-        EXPECT_EQ(error, error_of([&] {
-                      wanted = twins.cpu.stride(rows.cpu, stride, drawn.batches);
-                  }));
+        EXPECT_EQ(error,
+                  error_of([&] { wanted = twins.cpu.stride(rows.cpu, stride, drawn.batches); }));
         if (error.empty()) {
             expect_same_batches(twins, got, wanted);
         }

@@ -125,8 +125,9 @@ TEST(Flat, a_tile_searches_a_full_table_that_is_smaller_than_itself) {
     table.claim(queue, on_device(queue, given), 4);
     OnDevice<std::uint32_t> const found(queue, 3);
     auto const questions = on_device(queue, asked);
-    queue.launch(3, device::FindFlatByTile<8>{
-                        table.view, {questions.data(), 4, false}, table.state.data(), found.data(), 3});
+    queue.launch(
+        3, device::FindFlatByTile<8>{
+               table.view, {questions.data(), 4, false}, table.state.data(), found.data(), 3});
     EXPECT_EQ(found.read(), (std::vector<std::uint32_t>{3, step::kNoRow, 0}));
 }
 

@@ -175,8 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
         StoreCase{"SevenColumns", {false, {}, false, 7, backend::RowRange::Int32}, 0, 7, -5},
         StoreCase{"FullSeven", {false, 128, false, 7, backend::RowRange::Int32}, 7, 7, kBeyond},
         StoreCase{"Packed128", {false, {}, false, {}, backend::RowRange::Packed128}, 0, 4, 70000},
-        StoreCase{"Packed128Five", {false, {}, false, {}, backend::RowRange::Packed128}, 0, 5,
-                  kBeyond}),
+        StoreCase{
+            "Packed128Five", {false, {}, false, {}, backend::RowRange::Packed128}, 0, 5, kBeyond}),
     [](auto const& p) { return p.param.name; });
 
 TEST(DeviceCoordStore, waits_once_per_insert_and_never_for_a_search) {
