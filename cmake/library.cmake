@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 
 set(_core_sources
+    src/backend/coord_errors.cpp
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp

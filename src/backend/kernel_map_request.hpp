@@ -7,6 +7,7 @@
 
 #include "backend/coord_rows.hpp"
 #include "tensorhash/coords/types.hpp"
+#include "tensorhash/export.hpp"
 
 namespace tensorhash::backend {
 
@@ -50,7 +51,7 @@ struct KernelMapPairs {
 
 /// Can the hierarchical path run this kernel? It must be odd and centered, with 3 axes and
 /// dilation 1.
-bool hierarchical_takes(KernelMapRequest const& request) noexcept;
+TH_API bool hierarchical_takes(KernelMapRequest const& request) noexcept;
 /// If it cannot, throws a ValueError that names the argument and the axis.
 void check_hierarchical_takes(KernelMapRequest const& request);
 
@@ -61,9 +62,9 @@ bool blocks_take(KernelMapRequest const& request) noexcept;
 void check_blocks_take(KernelMapRequest const& request);
 
 /// Throws ValueError unless half of the groups mirror the other half. Needs `equal`.
-void check_skip_symmetric(KernelMapRequest const& request);
+TH_API void check_skip_symmetric(KernelMapRequest const& request);
 
 /// Throws ValueError: `row` of in_coords repeats row `first`.
-[[noreturn]] void fail_repeated(std::size_t row, std::size_t first);
+[[noreturn]] TH_API void fail_repeated(std::size_t row, std::size_t first);
 
 }  // namespace tensorhash::backend

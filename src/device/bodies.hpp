@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/erase.hpp"
+#include "device/expand.hpp"
 #include "device/find.hpp"
 #include "device/flat.hpp"
 #include "device/insert.hpp"
@@ -66,6 +67,13 @@
     TH_STEPS(Use, Plain<float>, float) \
     TH_STEPS(Use, Plain<double>, double)
 
-#define TH_COORD_BODIES(Use)                                                                  \
-    Use(ClearFlat) Use(ClaimFlat) Use(FindFlat) Use(FindFlatByTile<4>) Use(FindFlatByTile<8>) \
-        Use(ToCells) Use(CoarseMasks) Use(ProbeOffsets) Use(WritePairs) Use(WriteOffsets)
+#define TH_COORD_BODIES(Use)                                                                       \
+    Use(NarrowRows) Use(CompareRows) Use(FindOutside) Use(ClearFlat) Use(ClaimFlat)                \
+        Use(RehashFlat) Use(DropFlat) Use(FindFlatByTile<4>) Use(FindFlatByTile<8>) Use(ClaimWide) \
+            Use(DropWide) Use(SearchRows) Use(SearchShifted) Use(FindRepeat)                       \
+                Use(CountChosen<IsFirst>) Use(ListChosen<IsFirst>) Use(CountChosen<IsAbsent>)      \
+                    Use(ListChosen<IsAbsent>) Use(ToCells) Use(CoarseMasks) Use(ProbeOffsets)      \
+                        Use(WritePairs) Use(WriteOffsets) Use(SumRows<std::int32_t>)               \
+                            Use(SumRows<std::int64_t>) Use(DivideRows<std::int32_t>)               \
+                                Use(DivideRows<std::int64_t>) Use(CheckBatches) Use(FirstColumn)   \
+                                    Use(BatchKeys)

@@ -1,26 +1,37 @@
-// Bodies of the flat table of packed coordinates.
+// Bodies of the flat table of packed coordinates: rows of up to four columns.
 #pragma once
 
-#include "device/counters.hpp"
-#include "device/grid.hpp"
+#include "device/coord_rows.hpp"
 #include "tensorhash/step/flat.hpp"
 
 namespace tensorhash::device {
 
 using step::FlatView;
 
-/// What a flat table keeps on its device. Words only, as State.
+/// What an index of rows keeps on its device. Words only, as State.
 struct FlatState {
     std::uint32_t claimed;       // slots
     std::uint32_t longest;       // probe
     std::uint32_t full;          // a key found no slot
-    std::uint32_t out_of_range;  // a coordinate has no key
+    std::uint32_t out_of_range;  // a row has no packed key
 };
 
 /// The table with the longest probe, which only the device knows.
 TH_STEP FlatView with_longest(FlatView table, FlatState const* state) {
     table.longest = state->longest;
     return table;
+}
+
+TH_STEP std::uint64_t key_of(CoordRow const& row) {
+    return step::packed_or_empty(row.numbers[0], row.numbers[1], row.numbers[2], row.numbers[3]);
+}
+
+/// The key of a row that may have int64 numbers.
+TH_STEP std::uint64_t key_at(RowsView const& rows, std::uint64_t row) {
+    auto const at = [&](std::uint32_t c) {
+        return c < rows.columns ? rows.at(row, c) : std::int64_t{0};
+    };
+    return step::packed_or_empty(at(0), at(1), at(2), at(3));
 }
 
 /// Empties all slots. They are not zeros: an empty slot has row kNoRow.
@@ -35,17 +46,13 @@ struct ClearFlat {
     }
 };
 
-TH_STEP std::uint64_t key_of(std::int32_t const* coords, std::uint64_t row) {
-    std::int32_t const* const c = coords + 4 * row;
-    return step::packed_or_empty(c[0], c[1], c[2], c[3]);
-}
-
 /// Each key's slot gets the smallest of its rows.
 struct ClaimFlat {
     using Shared = NoShared;
     FlatView table;
-    std::int32_t const* coords;  // [rows, 4]
-    std::uint32_t first_row;     // row i of the batch is row first_row + i of the table
+    std::int32_t const* coords;  // [rows, columns]
+    std::uint32_t columns;
+    std::uint32_t first_row;  // row i of the batch is row first_row + i of the table
     FlatState* state;
     std::uint32_t rows;
 
@@ -53,9 +60,13 @@ struct ClaimFlat {
         std::uint32_t claimed = 0;
         std::uint32_t longest = 0;
         for_rows(rows, [&](std::uint64_t row) {
-            std::uint64_t const key = key_of(coords, row);
+            std::uint64_t const key = key_of(load_row(coords, row, columns));
             if (key == step::kEmptyKey) {
                 raise_flag(&state->out_of_range);
+                return;
+            }
+            // In a full table every further probe would visit all slots.
+            if (step::Shared::load(&state->full) != 0) {
                 return;
             }
             auto const claim = step::flat_claim<step::Shared>(
@@ -74,27 +85,51 @@ struct ClaimFlat {
     }
 };
 
+/// Puts the keys of a table into a larger one, which is empty.
+struct RehashFlat {
+    using Shared = NoShared;
+    FlatView from;
+    FlatView to;
+    FlatState* state;  // of the larger one
+
+    TH_STEP void operator()(NoShared&) const {
+        std::uint32_t longest = 0;
+        for_rows(std::uint64_t{from.mask} + 1, [&](std::uint64_t at) {
+            step::FlatSlot const slot = from.slots[at];
+            if (slot.key != step::kEmptyKey) {
+                auto const claim = step::flat_claim<step::Shared>(to, slot.key, slot.row);
+                longest = claim.steps > longest ? claim.steps : longest;
+            }
+        });
+        if (longest != 0) {
+            fetch_max(&state->longest, longest);
+        }
+    }
+};
+
+/// Undoes the claims of the last batch. No earlier key probed past a later one, so emptying their
+/// slots restores the table.
+struct DropFlat {
+    using Shared = NoShared;
+    FlatView table;
+    std::uint32_t first_row;
+
+    TH_STEP void operator()(NoShared&) const {
+        for_rows(std::uint64_t{table.mask} + 1, [&](std::uint64_t at) {
+            step::FlatSlot& slot = table.slots[at];
+            if (slot.key != step::kEmptyKey && slot.row >= first_row) {
+                slot = {step::kEmptyKey, step::kNoRow, 0};
+            }
+        });
+    }
+};
+
 TH_STEP std::uint32_t find_flat(FlatView const& table, std::uint64_t key) {
     std::uint32_t const start = step::flat_start(table, key);
     return key == step::kEmptyKey ? step::kNoRow
            : table.double_hash    ? step::flat_find(table, key, start)
                                   : step::flat_find_buckets<1>(table, key, start);
 }
-
-struct FindFlat {
-    using Shared = NoShared;
-    FlatView table;
-    std::int32_t const* coords;
-    FlatState const* state;
-    std::uint32_t* found;  // [rows]: row or kNoRow
-    std::uint32_t rows;
-
-    TH_STEP void operator()(NoShared&) const {
-        FlatView const view = with_longest(table, state);
-        for_rows(rows,
-                 [&](std::uint64_t row) { found[row] = find_flat(view, key_of(coords, row)); });
-    }
-};
 
 /// Search method WARP_COOP: N lanes probe N slots of a key at once.
 template <std::uint32_t N>
@@ -103,9 +138,9 @@ struct FindFlatByTile {
     using Shared = NoShared;
     using Lanes = Tile<N>;
     FlatView table;  // without double hashing
-    std::int32_t const* coords;
+    RowsView queries;
     FlatState const* state;
-    std::uint32_t* found;
+    std::uint32_t* found;  // [rows]: row or kNoRow
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
@@ -114,7 +149,7 @@ struct FindFlatByTile {
         for (std::uint64_t first = Thread::in_grid() - Lanes::rank(); first < rows;
              first += Thread::grid_size()) {
             std::uint64_t const mine = first + Lanes::rank();
-            std::uint64_t const my_key = mine < rows ? key_of(coords, mine) : step::kEmptyKey;
+            std::uint64_t const my_key = mine < rows ? key_at(queries, mine) : step::kEmptyKey;
             std::uint32_t my_answer = step::kNoRow;
             for (std::uint32_t turn = 0; turn < N; ++turn) {
                 std::uint64_t const key = Lanes::shuffle(my_key, turn);

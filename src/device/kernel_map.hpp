@@ -2,7 +2,7 @@
 // hold anything. The host reads the offsets of the groups once, to size the result.
 #pragma once
 
-#include "device/flat.hpp"
+#include "device/row_index.hpp"
 #include "device/segments.hpp"
 
 namespace tensorhash::device {
@@ -35,6 +35,46 @@ struct PairGrid {
     }
 };
 
+/// The out rows of a map. An offset joins `row * scale + offset`, in 64 bits, with the equal in
+/// row.
+struct MapQueries {
+    std::int32_t const* rows;      // [rows, columns]
+    unsigned char const* outside;  // [rows]: rows without pairs; null: none
+    std::int32_t scale[kRowColumns];
+    std::uint32_t columns;
+
+    TH_STEP std::int64_t scaled(std::uint64_t row, std::uint32_t c) const {
+        return std::int64_t{rows[row * columns + c]} * scale[c];
+    }
+    TH_STEP bool is_inside(std::uint64_t row) const {
+        return outside == nullptr || outside[row] == 0;
+    }
+};
+
+inline constexpr std::uint32_t kCoarseAxes = 3;
+
+/// The box of coarse cells that a kernel reaches from the cell of its center. Cells are 2^bits
+/// wide.
+struct CoarseBox {
+    std::uint32_t bits;
+    std::int32_t half[kCoarseAxes];   // of the kernel
+    std::int32_t reach[kCoarseAxes];  // cells to each side
+    std::uint32_t cells;              // of the box
+
+    /// Words of 32 cells per query.
+    TH_STEP std::uint32_t words() const { return (cells + 31) / 32; }
+    /// From the cell of the center to `cell`, along an axis.
+    TH_STEP std::int32_t step_to(std::uint32_t cell, std::uint32_t axis) const {
+        auto const width = [&](std::uint32_t a) {
+            return static_cast<std::uint32_t>(2 * reach[a] + 1);
+        };
+        std::uint32_t const rest = axis == 0   ? cell / (width(1) * width(2))
+                                   : axis == 1 ? cell / width(2) % width(1)
+                                               : cell % width(2);
+        return static_cast<std::int32_t>(rest) - reach[axis];
+    }
+};
+
 /// The coarse cell of each coordinate (b, x, y, z). Cells are 2^bits wide.
 struct ToCells {
     using Shared = NoShared;
@@ -49,30 +89,55 @@ struct ToCells {
     }
 };
 
-/// Which of the 27 coarse cells around a query hold anything, as bits.
+/// Which cells of a query's box hold anything, as bits. One thread per word.
 struct CoarseMasks {
     using Shared = NoShared;
-    FlatView table;  // of coarse cells
-    FlatState const* state;
-    std::int32_t const* queries;  // [rows, 4]
-    std::uint32_t* masks;         // [rows]
-    std::uint32_t bits;
-    std::uint32_t rows;
+    RowIndexView index;  // of coarse cells
+    MapQueries queries;
+    CoarseBox box;
+    std::uint32_t* masks;   // [rows, words]
+    std::uint64_t* probes;  // counts lookups
+    std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        FlatView const view = with_longest(table, state);
-        for_rows(rows, [&](std::uint64_t row) {
-            std::int32_t const* const q = queries + 4 * row;
+        RowLookup const lookup(index);
+        std::uint64_t asked = 0;
+        for_rows(rows * box.words(), [&](std::uint64_t i) {
+            std::uint64_t const row = i / box.words();
+            std::uint32_t const first = static_cast<std::uint32_t>(i % box.words()) * 32;
             std::uint32_t mask = 0;
-            for (std::int32_t cell = 0; cell < 27; ++cell) {
-                std::uint64_t const key = step::packed_or_empty<std::int32_t>(
-                    q[0], (q[1] >> bits) + cell / 9 - 1, (q[2] >> bits) + cell / 3 % 3 - 1,
-                    (q[3] >> bits) + cell % 3 - 1);
-                bool const holds = find_flat(view, key) != step::kNoRow;
-                mask |= (holds ? 1u : 0u) << cell;
+            for (std::uint32_t bit = 0; bit < 32 && first + bit < box.cells; ++bit) {
+                CoordRow cell;
+                if (reaches(row, first + bit, cell)) {
+                    ++asked;
+                    mask |= (lookup.find(cell) != step::kNoRow ? 1u : 0u) << bit;
+                }
             }
-            masks[row] = mask;
+            masks[i] = mask;
         });
+        if (asked != 0) {
+            fetch_add(probes, asked);
+        }
+    }
+
+private:
+    /// Does the kernel of a query meet this cell of its box? A cell outside int32 has no rows.
+    TH_STEP bool reaches(std::uint64_t row, std::uint32_t cell, CoordRow& out) const {
+        bool meets = queries.is_inside(row);
+        bool const fits = make_row(
+            kCoarseAxes + 1,
+            [&](std::uint32_t c) {
+                if (c == 0) {
+                    return queries.scaled(row, 0);
+                }
+                std::int64_t const center = queries.scaled(row, c);
+                std::int64_t const at = (center >> box.bits) + box.step_to(cell, c - 1);
+                meets = meets && (center - box.half[c - 1]) >> box.bits <= at &&
+                        at <= (center + box.half[c - 1]) >> box.bits;
+                return at;
+            },
+            out);
+        return meets && fits;
     }
 };
 
@@ -80,19 +145,19 @@ struct CoarseMasks {
 /// the pairs of each segment.
 struct ProbeOffsets {
     using Shared = NoShared;
-    FlatView table;
-    FlatState const* state;
-    std::int32_t const* queries;  // [rows, 4]
-    std::int32_t const* offsets;  // [offsets, 4]
-    std::int32_t scale[4];        // of the queries
-    std::uint32_t const* masks;  // null: no coarse cells. Else the kernel reaches one cell at most.
-    std::uint32_t bits;
+    RowIndexView index;
+    MapQueries queries;
+    std::int32_t const* offsets;  // [offsets, columns]
+    std::uint32_t const* masks;   // of CoarseMasks; null: no coarse cells
+    CoarseBox box;
     std::uint32_t* found;
     std::uint64_t* counts;  // [segments]
+    std::uint64_t* probes;  // counts lookups, if there are coarse cells
     PairGrid grid;
 
     TH_STEP void operator()(NoShared&) const {
-        FlatView const view = with_longest(table, state);
+        RowLookup const lookup(index);
+        std::uint64_t asked = 0;
         count_segments(
             grid.size(),
             [&](std::uint64_t i, bool) {
@@ -100,28 +165,45 @@ struct ProbeOffsets {
                 if (!pair.is_row) {
                     return false;
                 }
-                std::uint32_t const at = probe(view, pair);
+                std::int32_t const* const offset =
+                    offsets + std::uint64_t{pair.offset} * queries.columns;
+                std::uint32_t at = step::kNoRow;
+                if (queries.is_inside(pair.row) && may_hold(pair.row, offset)) {
+                    ++asked;
+                    at = probe(lookup, pair.row, offset);
+                }
                 found[grid.place(pair)] = at;
                 return at != step::kNoRow;
             },
             [&](std::uint64_t segment, std::uint32_t count) { counts[segment] = count; });
+        if (masks != nullptr && asked != 0) {
+            fetch_add(probes, asked);
+        }
     }
 
 private:
-    TH_STEP std::uint32_t probe(FlatView const& view, PairGrid::Pair const& pair) const {
-        std::int32_t const* const q = queries + 4 * std::uint64_t{pair.row};
-        std::int32_t const* const o = offsets + 4 * std::uint64_t{pair.offset};
-        if (masks != nullptr && !may_hold(q, o, masks[pair.row])) {
-            return step::kNoRow;
-        }
-        return find_flat(view, step::shifted_or_empty(q, 4, scale, o));
+    TH_STEP std::uint32_t probe(RowLookup const& lookup, std::uint64_t row,
+                                std::int32_t const* offset) const {
+        CoordRow moved;
+        bool const fits = make_row(
+            queries.columns, [&](std::uint32_t c) { return queries.scaled(row, c) + offset[c]; },
+            moved);
+        return fits ? lookup.find(moved) : step::kNoRow;
     }
-    TH_STEP bool may_hold(std::int32_t const* q, std::int32_t const* o, std::uint32_t mask) const {
-        auto const cell = [&](std::uint32_t axis) {
-            std::int64_t const moved = std::int64_t{q[axis]} + o[axis];
-            return static_cast<std::uint32_t>((moved >> bits) - (q[axis] >> bits) + 1);
-        };
-        return (mask >> (cell(1) * 9 + cell(2) * 3 + cell(3)) & 1) != 0;
+    /// Does the cell of this offset hold anything?
+    TH_STEP bool may_hold(std::uint64_t row, std::int32_t const* offset) const {
+        if (masks == nullptr) {
+            return true;
+        }
+        std::uint32_t cell = 0;
+        for (std::uint32_t axis = 0; axis < kCoarseAxes; ++axis) {
+            std::int64_t const center = queries.scaled(row, axis + 1);
+            std::int64_t const moved = (center + offset[axis + 1]) >> box.bits;
+            auto const step = static_cast<std::int32_t>(moved - (center >> box.bits));
+            cell = cell * static_cast<std::uint32_t>(2 * box.reach[axis] + 1) +
+                   static_cast<std::uint32_t>(step + box.reach[axis]);
+        }
+        return (masks[row * box.words() + cell / 32] >> (cell % 32) & 1) != 0;
     }
 };
 

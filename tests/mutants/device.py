@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from mutants import INSERT, PROBE, Edit, Mutant
 
+COORD_ROWS = "src/device/coord_rows.hpp"
 CORE = "src/device/core.hpp"
 DEVICE_ERASE = "src/device/erase.hpp"
 DEVICE_FIND = "src/device/find.hpp"
 DEVICE_INSERT = "src/device/insert.hpp"
 ERASE = "include/tensorhash/step/erase.hpp"
+EXPAND = "src/device/expand.hpp"
 FLAT = "src/device/flat.hpp"
 JOINS = "src/device/reduce.hpp"
 MAPS = "src/device/kernel_map.hpp"
 REBUILD = "src/device/rebuild.hpp"
+ROW_INDEX = "src/device/row_index.hpp"
 SEGMENTS = "src/device/segments.hpp"
 STATE_TESTS = "*TableLives*:HostPart*"
 TILES = "src/device/tiles.hpp"
@@ -526,8 +529,8 @@ DEVICE_MUTANTS = [
         "the longest probe is not recorded",
         "*Flat*",
         FLAT,
-        "fetch_max(&state->longest, longest);",
-        "",
+        "add_over_warp(&state->claimed, claimed); if (longest != 0) {",
+        "add_over_warp(&state->claimed, claimed); if (longest > 1000) {",
     ),
     device(
         "a tile takes the answer of its first lane",
@@ -538,37 +541,184 @@ DEVICE_MUTANTS = [
     ),
     device(
         "coarse cells round towards zero",
-        "KernelMap*",
+        "*DeviceKernelMap*",
         MAPS,
         "i % 4 == 0 ? coords[i] : coords[i] >> bits;",
         "i % 4 == 0 ? coords[i] : coords[i] / (1 << bits);",
     ),
     device(
+        "a full table keeps the keys of a failed batch",
+        "*DeviceCoordStore*",
+        FLAT,
+        "slot = {step::kEmptyKey, step::kNoRow, 0}; } }); } };",
+        "} }); } };",
+    ),
+    device(
+        "a grown table forgets its longest probe",
+        "*DeviceCoordStore*",
+        FLAT,
+        "fetch_max(&state->longest, longest); } } }; /// Undoes",
+        "} } }; /// Undoes",
+    ),
+    device(
+        "a number that does not fit int32 is not noticed",
+        "*DeviceCoordStore*",
+        COORD_ROWS,
+        "mine = fits_int32(value) ? mine : row * from.columns + c;",
+        "",
+    ),
+    device(
+        "the last number outside counts",
+        "*DeviceCoordStore*",
+        COORD_ROWS,
+        "mine = !inside && at < mine ? at : mine;",
+        "mine = !inside ? at : mine;",
+    ),
+    device(
+        "different arrays count as equal",
+        "*DeviceKernelMap*",
+        COORD_ROWS,
+        "raise_flag(differ);",
+        "",
+    ),
+    device(
+        "the last of equal wide rows stays",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "if (number < seen) { fetch_min(slot, number); }",
+        "step::Shared::store(slot, number);",
+    ),
+    device(
+        "a full table keeps the wide rows of a failed batch",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "table.slots[at] = step::kNoRow;",
+        "",
+    ),
+    device(
+        "wide rows are compared without their last column",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "if (c < columns) { std::int32_t const there",
+        "if (c + 1 < columns) { std::int32_t const there",
+    ),
+    device(
+        "queries outside int32 are cut",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "found[row] = fits ? lookup.find(query) : step::kNoRow;",
+        "found[row] = lookup.find(query);",
+    ),
+    device(
+        "queries are not shifted",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "? value + offsets.at(k, c) : value;",
+        "? value : value;",
+    ),
+    device(
+        "any repeated row is named",
+        "*DeviceKernelMap*",
+        ROW_INDEX,
+        "fetch_min(repeat, row);",
+        "step::Shared::store(repeat, row);",
+    ),
+    device(
+        "repeated rows are listed",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "return found[row] == row; }",
+        "return found[row] != step::kNoRow; }",
+    ),
+    device(
+        "rows that were there are added again",
+        "*DeviceCoordStore*",
+        ROW_INDEX,
+        "return found[row] == step::kNoRow; }",
+        "return found[row] != row; }",
+    ),
+    device(
         "one coarse cell is never asked",
-        "KernelMap*",
+        "*DeviceKernelMap*",
         MAPS,
-        "cell < 27;",
-        "cell < 26;",
+        "bit < 32 && first + bit < box.cells;",
+        "bit < 32 && first + bit + 1 < box.cells;",
+    ),
+    device(
+        "coarse cells out of reach are asked",
+        "*DeviceKernelMap*",
+        MAPS,
+        "at <= (center + box.half[c - 1]) >> box.bits;",
+        "at <= center + box.half[c - 1];",
     ),
     device(
         "queries are not scaled",
-        "KernelMap*",
+        "*DeviceKernelMap*",
         MAPS,
-        "step::shifted_or_empty(q, 4, scale, o)",
-        "step::packed_or_empty(q[0] + o[0], q[1] + o[1], q[2] + o[2], q[3] + o[3])",
+        "return std::int64_t{rows[row * columns + c]} * scale[c];",
+        "return rows[row * columns + c];",
     ),
     device(
         "pairs are not in the order of their queries",
-        "KernelMap*",
+        "*DeviceKernelMap*",
         MAPS,
         "out_rows[rank] = static_cast<std::int32_t>(pair.row);",
         "out_rows[rank] = static_cast<std::int32_t>(rank);",
     ),
     device(
         "the last offset has no end",
-        "KernelMap*",
+        "*DeviceKernelMap*",
         MAPS,
         "is_end ? *total :",
         "is_end ? 0 :",
+    ),
+    device(
+        "chunks write at the beginning",
+        "*DeviceKernelMap*",
+        "src/device/kernel_maps.hpp",
+        "lookups.counts.data() + segments_before(first), static_cast",
+        "lookups.counts.data(), static_cast",
+    ),
+    device(
+        "every chunk has the first offsets",
+        "*DeviceKernelMap*",
+        "src/device/kernel_maps.hpp",
+        "body.offsets += std::uint64_t{first} * request_.out.columns;",
+        "",
+    ),
+    device(
+        "sums count from the first of their chunk",
+        "DeviceBatchedRows*",
+        EXPAND,
+        "std::uint64_t const k = (begin + i) / base_rows;",
+        "std::uint64_t const k = i / base_rows;",
+    ),
+    device(
+        "quotients round towards zero",
+        "DeviceBatchedRows*",
+        EXPAND,
+        "quotient - (inexact && value < 0 ? 1 : 0)",
+        "quotient - (inexact && value < -100 ? 1 : 0)",
+    ),
+    device(
+        "the largest batch has no rows",
+        "DeviceBatchedRows*",
+        EXPAND,
+        "auto const here = static_cast<std::uint64_t>(batch) + 1;",
+        "auto const here = static_cast<std::uint64_t>(batch);",
+    ),
+    device(
+        "batches that occur come from the second column",
+        "DeviceBatchedRows*",
+        EXPAND,
+        "out[row] = view.at(row, 0);",
+        "out[row] = view.at(row, 1);",
+    ),
+    device(
+        "batches are not ranked",
+        "DeviceBatchedRows*",
+        EXPAND,
+        "sorted != nullptr ? rank_of(batch) : batch",
+        "batch",
     ),
 ]

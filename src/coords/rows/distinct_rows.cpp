@@ -3,12 +3,11 @@
 #include "coords/rows/distinct_rows.hpp"
 
 #include <algorithm>
-#include <string>
 
+#include "backend/coord_errors.hpp"
 #include "coords/rows/row_groups.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -52,9 +51,7 @@ std::optional<std::size_t> check_batches(Tensor const& coords,
         if (batch >= 0 && batch < limit) {
             largest = std::max(largest, batch);
         } else if (batches) {
-            throw ValueError("coords: expected batches from 0 to " + std::to_string(limit - 1) +
-                             " in column 0, below num_batches, got " + std::to_string(batch) +
-                             " in row " + std::to_string(i / columns));
+            backend::fail_batch(limit, batch, i / columns);
         } else {
             return {};
         }

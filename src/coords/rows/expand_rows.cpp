@@ -3,17 +3,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <vector>
 
+#include "backend/coord_errors.hpp"
 #include "coords/rows/distinct_rows.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
-
-std::string with_dtype(char const* text, Dtype dtype) { return text + std::string(name(dtype)); }
 
 /// Throws ValueError if a coordinate plus an offset does not fit Int.
 template <class Int>
@@ -28,17 +25,15 @@ void check_range(BatchedRows const& rows, std::span<std::int64_t const> offsets)
             high = std::max(high, offsets[i]);
         }
         if (low < std::numeric_limits<Int>::min() || high > std::numeric_limits<Int>::max()) {
-            throw ValueError(
-                with_dtype("kernel_size, kernel_dilation: offsets do not fit ", dtype_of<Int>));
+            backend::fail_offsets(dtype_of<Int>);
         }
         Int const least = static_cast<Int>(std::numeric_limits<Int>::min() - low);
         Int const most = static_cast<Int>(std::numeric_limits<Int>::max() - high);
         for (std::size_t row = 0; row < rows.rows; ++row) {
             Int const value = values[row * rows.columns + axis + 1];
             if (value >= least && value <= most) continue;
-            throw ValueError("coords: row " + std::to_string(row) + ", column " +
-                             std::to_string(axis + 1) + ": " + std::to_string(value) +
-                             with_dtype(" plus an offset does not fit ", dtype_of<Int>));
+            backend::fail_expansion({row, static_cast<std::uint32_t>(axis + 1), value},
+                                    dtype_of<Int>);
         }
     }
 }

@@ -2,10 +2,9 @@
 #include "coords/rows/row_buffer.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "tensorhash/error.hpp"
+#include "backend/coord_errors.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -29,9 +28,7 @@ RowBuffer::Appended RowBuffer::with(CoordRows const& fresh, std::string_view arg
     std::size_t const before = rows_.rows;
     std::size_t const after = before + fresh.rows;
     if (after > backend::kMaxCoordRows) {
-        throw ValueError(std::string(argument) + ": a table holds at most " +
-                         std::to_string(backend::kMaxCoordRows) + " rows; it has " +
-                         std::to_string(before) + ", got " + std::to_string(fresh.rows) + " more");
+        backend::fail_most_rows(argument, before, fresh.rows);
     }
     std::size_t const row_bytes = fresh.columns * sizeof(std::int32_t);
     std::shared_ptr<Block> block = block_;

@@ -3,25 +3,19 @@
 
 #include <atomic>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "runtime/parallel.hpp"
 #include "runtime/scan.hpp"
 #include "tensorhash/coords/packed_key.hpp"
-#include "tensorhash/coords/types.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-[[noreturn]] void fail_value(std::string_view argument, std::size_t row, std::uint32_t column,
-                             std::int64_t value, std::string const& wanted) {
-    throw ValueError(std::string(argument) + ": row " + std::to_string(row) + ", column " +
-                     std::to_string(column) + ": expected " + wanted + ", got " +
-                     std::to_string(value));
-}
+static_assert(backend::kPackedBatchMax == kBatchMax && backend::kPackedCoordMin == kCoordMin &&
+              backend::kPackedCoordMax == kCoordMax);
 
 /// Casts to int32 and returns whether every number fits.
 bool narrow_into(Tensor& narrow, CoordRows const& rows) {
@@ -43,18 +37,6 @@ bool narrow_into(Tensor& narrow, CoordRows const& rows) {
 }
 
 }  // namespace
-
-Limits limits_of(RowRange range, std::uint32_t column) noexcept {
-    switch (range) {
-        case RowRange::Packed64:
-            return column == 0 ? Limits{0, kBatchMax} : Limits{kCoordMin, kCoordMax};
-        case RowRange::Packed128:
-            return {kPacked128Min, kPacked128Max};
-        case RowRange::Int32:
-            break;
-    }
-    return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
-}
 
 std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept {
     std::size_t const at = row * rows.columns + column;
@@ -88,7 +70,7 @@ CoordRows narrowed(CoordRows const& rows, std::string_view argument) {
             auto const column = static_cast<std::uint32_t>(i % rows.columns);
             std::int64_t const value = value_at(rows, i / rows.columns, column);
             if (!fits_int32(value)) {
-                fail_value(argument, i / rows.columns, column, value, "a number that fits int32");
+                backend::fail_not_int32(argument, {i / rows.columns, column, value});
             }
         }
     }
@@ -174,13 +156,9 @@ Tensor own_rows(Tensor const& first) {
 void fail_range(CoordRows const& rows, std::string_view argument, RowRange range) {
     for (std::size_t row = 0; row < rows.rows; ++row) {
         for (std::uint32_t column = 0; column < rows.columns; ++column) {
-            Limits const limits = limits_of(range, column);
             std::int64_t const value = value_at(rows, row, column);
-            if (!limits.has(value)) {
-                bool const batch = range == RowRange::Packed64 && column == 0;
-                fail_value(argument, row, column, value,
-                           (batch ? "a batch from " : "a coordinate from ") +
-                               std::to_string(limits.low) + " to " + std::to_string(limits.high));
+            if (!limits_of(range, column).has(value)) {
+                backend::fail_range(argument, {row, column, value}, range);
             }
         }
     }

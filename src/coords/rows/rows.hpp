@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/coord_errors.hpp"
 #include "backend/coord_rows.hpp"
 #include "cpu/flat_engine.hpp"
 #include "tensorhash/tensor.hpp"
@@ -23,13 +24,8 @@ inline cpu::FlatRows flat_rows(CoordRows const& rows) noexcept {
     return {rows.tensor.data(), rows.columns, rows.wide()};
 }
 
-/// From low to high, both included.
-struct Limits {
-    std::int64_t low;
-    std::int64_t high;
-    bool has(std::int64_t value) const noexcept { return value >= low && value <= high; }
-};
-Limits limits_of(RowRange range, std::uint32_t column) noexcept;
+using backend::Limits;
+using backend::limits_of;
 
 constexpr bool fits_int32(std::int64_t value) noexcept {
     return value == static_cast<std::int32_t>(value);

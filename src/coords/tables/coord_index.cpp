@@ -2,13 +2,11 @@
 #include "coords/tables/coord_index.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -42,15 +40,6 @@ private:
     std::size_t rows_;
     Block block_;
 };
-
-[[noreturn]] void fail_full(std::uint64_t capacity, std::uint64_t held) {
-    std::uint64_t const left = capacity - std::min(held, capacity);
-    throw TableFull("capacity: this table takes " + std::to_string(capacity) +
-                    " distinct keys and has " + std::to_string(held) +
-                    "; the batch has more than " + std::to_string(left) +
-                    " new keys; make the table with a larger capacity, or without one, so that it "
-                    "grows");
-}
 
 }  // namespace
 
@@ -91,7 +80,7 @@ void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::s
     }
     if (!flat_->insert(keys, added, static_cast<std::uint32_t>(from))) {
         // Not *slots_: a growing table is full only if the caller wrote into a view of its slots.
-        fail_full(flat_->capacity(), flat_->size());
+        backend::fail_full(flat_->capacity(), flat_->size());
     }
 }
 
@@ -109,7 +98,7 @@ void CoordIndex::extend_wide(CoordRows const& rows) {
     std::uint64_t const claimed = wide_->claim(all, batch, 0, added).claimed;
     if (slots_ && wide_distinct_ + claimed > *slots_) {
         wide_->release_claims(all, batch, added);
-        fail_full(*slots_, wide_distinct_);
+        backend::fail_full(*slots_, wide_distinct_);
     }
     wide_distinct_ += claimed;
 }
@@ -125,7 +114,7 @@ void CoordIndex::rebuild_wide(CoordRows const& rows) {
     step::BatchView const batch = scratch.batch(rows.data(), 0);
     std::uint64_t const distinct = index.claim(bytes_of(rows.data()), batch, 0, rows.rows).claimed;
     if (slots_ && distinct > *slots_) {
-        fail_full(*slots_, this->distinct());
+        backend::fail_full(*slots_, this->distinct());
     }
     wide_.emplace(std::move(index));
     wide_distinct_ = distinct;

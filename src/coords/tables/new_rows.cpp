@@ -29,7 +29,7 @@ CoordRows view_of(Rows const& rows, std::uint32_t columns) {
 class Sums {
 public:
     Sums(CoordRows const& base, CoordRows const& offsets, RowRange range)
-        : base_(base), offsets_(offsets) {
+        : base_(base), offsets_(offsets), range_(range) {
         for (std::uint32_t column = 0; column < kMaxColumns; ++column) {
             limits_[column] = limits_of(range, column);
         }
@@ -71,13 +71,8 @@ private:
     [[noreturn]] void fail(std::size_t begin, std::size_t end) const {
         for (std::size_t i = begin; i < end; ++i) {
             for (std::uint32_t c = 0; c < base_.columns; ++c) {
-                Limits const& limits = limits_[c];
-                if (!limits.has(at(i, c))) {
-                    throw ValueError(
-                        "base: row " + std::to_string(i % base_.rows) + " plus row " +
-                        std::to_string(i / base_.rows) + " of offsets, column " +
-                        std::to_string(c) + ": expected " + std::to_string(limits.low) + " to " +
-                        std::to_string(limits.high) + ", got " + std::to_string(at(i, c)));
+                if (!limits_[c].has(at(i, c))) {
+                    backend::fail_sum({i % base_.rows, c, at(i, c)}, i / base_.rows, range_);
                 }
             }
         }
@@ -86,6 +81,7 @@ private:
 
     CoordRows const& base_;
     CoordRows const& offsets_;
+    RowRange range_;
     std::array<Limits, kMaxColumns> limits_{};
 };
 
