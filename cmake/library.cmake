@@ -9,6 +9,11 @@ set(_core_sources
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
+    src/conv/arguments.cpp
+    src/conv/convolve.cpp
+    src/conv/dispatch.cpp
+    src/conv/plan.cpp
+    src/conv/weight_gradient.cpp
     src/coords/api/arguments.cpp
     src/coords/api/kernel_map.cpp
     src/coords/api/kernel_map_arguments.cpp
@@ -184,6 +189,7 @@ endif()
 # The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
     set(_isa_levels v2 v3)
+    set(_conv_levels v2 v3 v4)
     target_compile_options(tensorhash_objects PRIVATE -march=x86-64-v2)
     if(TENSORHASH_ISA STREQUAL "best")
         include(CheckCXXSourceRuns)
@@ -194,9 +200,16 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         else()
             set(_isa_levels v2)
         endif()
+        set(_conv_levels ${_isa_levels})
+        check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx512vl\") &&
+            __builtin_cpu_supports(\"avx512dq\") && __builtin_cpu_supports(\"avx512bw\") ? 0 : 1; }" TENSORHASH_RUNS_V4)
+        if(TENSORHASH_RUNS_V3 AND TENSORHASH_RUNS_V4)
+            set(_conv_levels v4)
+        endif()
     endif()
 else()
     set(_isa_levels generic)
+    set(_conv_levels generic)
 endif()
 # Tells dispatch.cpp and its tests which levels were compiled.
 set(TENSORHASH_LEVEL_DEFINITIONS "")
@@ -218,6 +231,20 @@ foreach(_level IN LISTS _isa_levels)
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
+# The kernels of the convolution have one level more. It comes last, for the same reason.
+set(TENSORHASH_CONV_LEVEL_DEFINITIONS "")
+foreach(_level IN LISTS _conv_levels)
+    list(APPEND TENSORHASH_CONV_LEVEL_DEFINITIONS TH_HAS_CONV_LEVEL_${_level})
+    set(_kernels tensorhash_conv_${_level})
+    _tensorhash_add_objects(${_kernels} src/conv/level.cpp)
+    target_compile_definitions(${_kernels} PRIVATE TH_ISA=${_level})
+    if(NOT _level STREQUAL "generic")
+        target_compile_options(${_kernels} PRIVATE -march=x86-64-${_level})
+    endif()
+    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_kernels}>)
+endforeach()
+set_source_files_properties(src/conv/dispatch.cpp PROPERTIES
+    COMPILE_DEFINITIONS "${TENSORHASH_CONV_LEVEL_DEFINITIONS}" SKIP_PRECOMPILE_HEADERS ON)
 
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable decides.
 set(TENSORHASH_IS_SHARED OFF)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tensorhash/bounded_map.hpp"
+#include "tensorhash/conv.hpp"
 #include "tensorhash/coords/kernel_map.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
