@@ -10,6 +10,7 @@
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
 #include "device/segments.hpp"
+#include "device/shrink.hpp"
 #include "device/update.hpp"
 #include "device/values.hpp"
 
@@ -36,12 +37,27 @@
                 Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
                     Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
                         Use(FlipMask) Use(CountSteps) Use(WidenRows) Use(CountEntries)            \
-                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
+                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners) \
+                                Use(CountChosen<IsBelow>) Use(ListChosen<IsBelow>)                \
+                                    Use(FindEndOfLive) Use(FinishShrink)
 
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)
 
+#define TH_PRODUCTS(Use, T) Use(JoinInOrder<Plain<T>, JoinProd>)
+
+#define TH_PRODUCT_BODIES(Use)                                                                    \
+    TH_PRODUCTS(Use, bool)                                                                        \
+    TH_PRODUCTS(Use, std::int8_t)                                                                 \
+    TH_PRODUCTS(Use, std::uint8_t)                                                                \
+    TH_PRODUCTS(Use, std::int16_t)                                                                \
+    TH_PRODUCTS(Use, std::uint16_t)                                                               \
+    TH_PRODUCTS(Use, std::int32_t) TH_PRODUCTS(Use, std::uint32_t) TH_PRODUCTS(Use, std::int64_t) \
+        TH_PRODUCTS(Use, std::uint64_t) TH_PRODUCTS(Use, float) TH_PRODUCTS(Use, double)          \
+            Use(JoinInOrder<Half, JoinProd>) Use(JoinInOrder<BrainHalf, JoinProd>)
+
 #define TH_JOIN_BODIES(Use)                          \
+    TH_PRODUCT_BODIES(Use)                           \
     TH_JOINS(Use, JoinAtomically, std::int32_t)      \
     TH_JOINS(Use, JoinAtomically, std::uint32_t)     \
     TH_JOINS(Use, JoinAtomically, std::int64_t)      \
