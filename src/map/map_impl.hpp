@@ -40,9 +40,9 @@ struct HashMap::Impl {
     /// Throws a DeviceError that names the call if the table is not on the CPU.
     void require_cpu(char const* call) const {
         if (!table->device().is_cpu()) {
-            throw DeviceError(
-                std::string(call) + ": expected a table on the CPU, this one is on \"" +
-                to_string(table->device()) + "\"; copy it with to(), in Python cpu()");
+            throw DeviceError(std::string(call) +
+                              ": expected a table on the CPU, this one is on \"" +
+                              to_string(table->device()) + "\"; copy it with .cpu(), in C++ to()");
         }
     }
 
