@@ -44,17 +44,22 @@
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)
 
-#define TH_PRODUCTS(Use, T) Use(JoinInOrder<Plain<T>, JoinProd>)
+#define TH_PRODUCT(Use, Type) Use(JoinInOrder<Type, JoinProd>)
 
-#define TH_PRODUCT_BODIES(Use)                                                                    \
-    TH_PRODUCTS(Use, bool)                                                                        \
-    TH_PRODUCTS(Use, std::int8_t)                                                                 \
-    TH_PRODUCTS(Use, std::uint8_t)                                                                \
-    TH_PRODUCTS(Use, std::int16_t)                                                                \
-    TH_PRODUCTS(Use, std::uint16_t)                                                               \
-    TH_PRODUCTS(Use, std::int32_t) TH_PRODUCTS(Use, std::uint32_t) TH_PRODUCTS(Use, std::int64_t) \
-        TH_PRODUCTS(Use, std::uint64_t) TH_PRODUCTS(Use, float) TH_PRODUCTS(Use, double)          \
-            Use(JoinInOrder<Half, JoinProd>) Use(JoinInOrder<BrainHalf, JoinProd>)
+#define TH_PRODUCT_BODIES(Use)            \
+    TH_PRODUCT(Use, Plain<bool>)          \
+    TH_PRODUCT(Use, Plain<std::int8_t>)   \
+    TH_PRODUCT(Use, Plain<std::uint8_t>)  \
+    TH_PRODUCT(Use, Plain<std::int16_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint16_t>) \
+    TH_PRODUCT(Use, Plain<std::int32_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint32_t>) \
+    TH_PRODUCT(Use, Plain<std::int64_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint64_t>) \
+    TH_PRODUCT(Use, Half)                 \
+    TH_PRODUCT(Use, BrainHalf)            \
+    TH_PRODUCT(Use, Plain<float>)         \
+    TH_PRODUCT(Use, Plain<double>)
 
 #define TH_JOIN_BODIES(Use)                          \
     TH_PRODUCT_BODIES(Use)                           \
