@@ -92,7 +92,8 @@ class _Plain(Framework):
         return _core.Tensor.wrap(array, argument)
 
     def give(self, tensor: _core.Tensor) -> Array:
-        given: Any = tensor
+        same: Any = tensor
+        given: Array = same
         return given
 
 

@@ -151,7 +151,7 @@ std::size_t waits_of(Call const& call) {
 
 TEST(DeviceTable, the_host_waits_only_for_sizes) {
     TH_NEEDS_TABLES();
-    HashMap map(Capacity{1000}, key, columns, emu(0));
+    HashMap map(Capacity{4000}, key, columns, emu(0));
     Tensor const keys = make_keys(key, sequence(400)).to(emu(0));
     std::vector<Tensor> values = make_columns(columns, 400, 1);
     for (Tensor& column : values) column = column.to(emu(0));
@@ -168,9 +168,9 @@ TEST(DeviceTable, the_host_waits_only_for_sizes) {
     EXPECT_EQ(waits_of([&] { (void)map.items(); }), 1u);
     EXPECT_EQ(waits_of([&] { (void)tensorhash::unique(keys); }), 1u);
     map.insert(keys, values);
-    Tensor const more = make_keys(key, sequence(1500, 200)).to(emu(0));
+    Tensor const more = make_keys(key, sequence(6000, 200)).to(emu(0));
     EXPECT_LE(waits_of([&] { map.activate(more); }), 3u);
-    EXPECT_EQ(map.size(), 1700);
+    EXPECT_EQ(map.size(), 6200);
 }
 
 TEST(DeviceTable, a_view_shows_the_table_until_it_grows_and_outlives_it) {
