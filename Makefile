@@ -139,14 +139,16 @@ test-subproject:  ## tensorhash as part of another CMake project, and as a stati
 	@tools/setup
 	@tools/test-subproject
 
-test-device:  ## kernel bodies on the fiber emulator, against the oracle; no GPU
-	@tools/setup cpp device
-	$(call step,"device: kernel bodies on fibers")
-	@tools/test-device
+test-device:  ## kernel bodies on the fiber emulator, contract tests on an emulated device; no GPU
+	@tools/setup cpp device package test
+	@tools/install-package --strict
+	$(call step,"device: kernel bodies on fibers, tables on an emulated device")
+	@tools/test-device $(python)
 
 test-device-in-full:  ## the same with 50 seeds
-	@tools/setup cpp device
-	@TENSORHASH_TEST_IN_FULL=1 tools/test-device
+	@tools/setup cpp device package test
+	@tools/install-package --strict
+	@TENSORHASH_TEST_IN_FULL=1 tools/test-device $(python)
 
 test-cuda:  ## steps and kernel bodies compile with nvcc for two architectures, within their registers; no GPU
 	@tools/setup cuda

@@ -12,7 +12,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._columns import join_columns
 from tensorhash._dtypes import numpy_dtype
-from tensorhash._frameworks import NUMPY, Framework, as_numpy, framework_of
+from tensorhash._frameworks import NUMPY, PLAIN, Framework, as_numpy, framework_of
 from tensorhash._types import NumPyArray
 
 
@@ -32,7 +32,9 @@ def take_array(array: Any, dtype: str | None, argument: str) -> tuple[Any, Frame
         return _take_columns(array, dtype, argument)
     if isinstance(array, (list, tuple, range)) or is_number(array):
         return None
-    return _take_foreign(array, argument), NUMPY
+    foreign = _take_foreign(array, argument)
+    is_on_device = isinstance(foreign, _core.Tensor) and not foreign.device.startswith("cpu")
+    return foreign, PLAIN if is_on_device else NUMPY
 
 
 def _require_dtype(taken: Any, dtype: str, array: Any, argument: str, source: Framework) -> None:

@@ -25,6 +25,7 @@ class Framework(abc.ABC):
 
     name: str
     cast: str  # the expression of a cast, for messages; {0} is the argument, {1} the dtype
+    on_devices: bool = False  # whether its arrays can be on a device
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles by name, so that each framework keeps a single instance."""
@@ -80,9 +81,26 @@ class _NumPy(Framework):
         return to_numpy(tensor)
 
 
+class _Plain(Framework):
+    """The core's own tensors: for arrays on a device that have no known framework."""
+
+    name = "tensorhash"
+    cast = '{0}.astype("{1}")'
+    on_devices = True
+
+    def take(self, array: Any, argument: str) -> Any:
+        return _core.Tensor.wrap(array, argument)
+
+    def give(self, tensor: _core.Tensor) -> Array:
+        same: Any = tensor
+        given: Array = same
+        return given
+
+
 class _Torch(Framework):
     name = "torch"
     cast = "{0}.to(torch.{1})"
+    on_devices = True
 
     def __init__(self) -> None:
         dlpack: Any = importlib.import_module("torch.utils.dlpack")
@@ -215,6 +233,7 @@ class _TensorFlow(Framework):
 
 
 NUMPY: Framework = _NumPy()
+PLAIN: Framework = _Plain()
 
 
 @functools.cache

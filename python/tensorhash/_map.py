@@ -80,7 +80,7 @@ class MapTable(Table[ArrayT]):
         but no longer shows the table.
         """
         column = integer(value_buffer_id, "value_buffer_id", len(self._values) - 1)
-        return self._give(self._table.value_tensor(column))
+        return self._give_view(self._table.value_tensor(column))
 
     def value_tensors(self) -> list[ArrayT]:
         """Views of all value buffers, one per column."""

@@ -45,7 +45,7 @@ def save(table: _core.HashMap, path: str, extra: dict[str, Any] | None = None) -
     if columns > _MAX_COLUMNS:
         raise ValueError(f"{path}: .npz holds at most {_MAX_COLUMNS} value columns, got {columns}")
     # A clone: other threads may write to the table during the save.
-    moment = table.clone()
+    moment = table.clone() if table.device.startswith("cpu") else table.to("cpu")
     live = np.asarray(moment.active_buf_indices())
     arrays = {
         "key": np.asarray(moment.key_tensor())[live],

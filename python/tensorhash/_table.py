@@ -141,10 +141,20 @@ class Table(Generic[ArrayT]):
         return row.reshape(1, *shape)
 
     def _give(self, tensor: _core.Tensor) -> ArrayT:
-        """Converts a core tensor to an array in the framework of the table's dtypes."""
+        """Converts a core tensor to an array in the framework of the table's dtypes.
+
+        NumPy has no arrays on devices: it gets a copy on the CPU.
+        """
         give: Callable[[_core.Tensor], Any] = self._framework.give
-        given: ArrayT = give(tensor)
+        given: ArrayT = give(tensor if self._framework.on_devices else tensor.cpu())
         return given
+
+    def _give_view(self, tensor: _core.Tensor) -> ArrayT:
+        """The same for a view. Instead of a copy, NumPy gets the core's tensor on the device."""
+        is_plain = self._framework.on_devices or self.is_cpu
+        given: Any = self._give(tensor) if is_plain else tensor
+        view: ArrayT = given
+        return view
 
     # Listings: ascending by buffer index, in the framework of the table's dtypes.
 
@@ -162,7 +172,7 @@ class Table(Generic[ArrayT]):
         Index it with buffer indices. After growth or compact() an old view is still safe to read,
         but no longer shows the table.
         """
-        return self._give(self._table.key_tensor())
+        return self._give_view(self._table.key_tensor())
 
     def __iter__(self) -> Iterator[ArrayT]:
         keys: Any = self.keys()

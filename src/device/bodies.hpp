@@ -11,6 +11,7 @@
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
 #include "device/segments.hpp"
+#include "device/shrink.hpp"
 #include "device/update.hpp"
 #include "device/values.hpp"
 
@@ -37,12 +38,32 @@
                 Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
                     Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
                         Use(FlipMask) Use(CountSteps) Use(WidenRows) Use(CountEntries)            \
-                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners)
+                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners) \
+                                Use(CountChosen<IsBelow>) Use(ListChosen<IsBelow>)                \
+                                    Use(FindEndOfLive) Use(FinishShrink)
 
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)
 
+#define TH_PRODUCT(Use, Type) Use(JoinInOrder<Type, JoinProd>)
+
+#define TH_PRODUCT_BODIES(Use)            \
+    TH_PRODUCT(Use, Plain<bool>)          \
+    TH_PRODUCT(Use, Plain<std::int8_t>)   \
+    TH_PRODUCT(Use, Plain<std::uint8_t>)  \
+    TH_PRODUCT(Use, Plain<std::int16_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint16_t>) \
+    TH_PRODUCT(Use, Plain<std::int32_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint32_t>) \
+    TH_PRODUCT(Use, Plain<std::int64_t>)  \
+    TH_PRODUCT(Use, Plain<std::uint64_t>) \
+    TH_PRODUCT(Use, Half)                 \
+    TH_PRODUCT(Use, BrainHalf)            \
+    TH_PRODUCT(Use, Plain<float>)         \
+    TH_PRODUCT(Use, Plain<double>)
+
 #define TH_JOIN_BODIES(Use)                          \
+    TH_PRODUCT_BODIES(Use)                           \
     TH_JOINS(Use, JoinAtomically, std::int32_t)      \
     TH_JOINS(Use, JoinAtomically, std::uint32_t)     \
     TH_JOINS(Use, JoinAtomically, std::int64_t)      \

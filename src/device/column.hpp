@@ -1,7 +1,6 @@
 // Column: one row per buffer index, keys or values, and the launches that move its rows.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -38,9 +37,10 @@ public:
         return begin < data() + bytes() && begin + size > data();
     }
 
-    /// Copies all rows to a column of at least this capacity.
-    void copy_to(Column const& larger) const {
-        queue_->copy(larger.data(), data(), std::min(bytes(), larger.bytes()), Copy::Within);
+    /// Copies the first rows to another column. The rows behind them stay zeros there, even if a
+    /// cleared table left something here.
+    void copy_to(Column const& other, std::uint64_t rows) const {
+        queue_->copy(other.data(), data(), rows * row_bytes_, Copy::Within);
     }
     void gather(backend::Gather const& rows, void* out) const {
         auto* const to = static_cast<unsigned char*>(out);

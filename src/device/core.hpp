@@ -12,6 +12,7 @@
 #include "device/column.hpp"
 #include "device/index.hpp"
 #include "device/queue.hpp"
+#include "device/shrink.hpp"
 #include "device/state.hpp"
 #include "tensorhash/error.hpp"
 
@@ -166,9 +167,10 @@ public:
         std::optional<Buffers> buffers;
         std::optional<TableIndex> index;  // still empty
     };
-    Growth prepare_reserve(std::uint64_t larger) const {
+    Growth prepare_reserve(std::uint64_t larger) {
         Growth growth;
         if (larger > capacity()) {
+            most_top_ = read_state().top;
             growth.buffers = make_buffers(larger);
             std::uint64_t const buckets = buckets_for(format_, larger);
             if (buckets != index_.buckets()) {
@@ -183,6 +185,43 @@ public:
         }
         if (growth.index) {
             replace_index(std::move(*growth.index));
+        }
+    }
+
+    /// One past the last live index. Waits.
+    std::uint32_t end_of_live(std::uint32_t top) const {
+        auto const end = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
+        std::uint64_t const words = (std::uint64_t{top} + 31) / 32;
+        queue_->launch(words, FindEndOfLive{buffers_.live.data(), end.data(), words});
+        std::uint32_t found = 0;
+        queue_->read_back(&found, end.data(), sizeof found);
+        return found;
+    }
+    /// Memory for a capacity of `end`, with the free indices below it; nothing changes yet.
+    Growth prepare_shrink(State const& now, std::uint32_t end) const {
+        Growth room;
+        std::uint32_t const entries = now.top - now.free;
+        if (end < capacity()) {
+            room.buffers = make_buffers(end);
+            keep_free(now.free, end, end - entries, room.buffers->free.data());
+        }
+        std::uint64_t const buckets = buckets_for(format_, entries);
+        if (buckets < index_.buckets()) {
+            room.index.emplace(*queue_, format_, buckets, index_.seed());
+        }
+        return room;
+    }
+    void finish_shrink(Growth&& room, std::uint32_t end) noexcept {
+        if (room.buffers) {
+            buffers_.keys.copy_to(room.buffers->keys, end);
+            queue_->copy(room.buffers->live.data(), buffers_.live.data(),
+                         room.buffers->live.bytes(), Copy::Within);
+            buffers_ = std::move(*room.buffers);
+            queue_->launch(1, FinishShrink{state(), end});
+            most_top_ = end;
+        }
+        if (room.index) {
+            replace_index(std::move(*room.index));
         }
     }
 
@@ -210,7 +249,7 @@ public:
 
     /// Becomes a copy of a table with the same format and capacity.
     void copy_from(Core const& other) {
-        other.buffers_.keys.copy_to(buffers_.keys);
+        other.buffers_.keys.copy_to(buffers_.keys, capacity());
         auto const copy = [&](auto const& to, auto const& from) {
             queue_->copy(to.data(), from.data(), from.bytes(), Copy::Within);
         };
@@ -313,9 +352,29 @@ private:
         }
     }
 
+    /// Copies the `kept` free indices below `end`, of `free` in all, in their order.
+    void keep_free(std::uint32_t free, std::uint32_t end, std::uint32_t kept,
+                   std::uint32_t* to) const {
+        if (kept == 0) {
+            return;
+        }
+        std::uint32_t const* const stack = buffers_.free.data();
+        IsBelow const is_below{stack, end};
+        Array<Queue, std::uint32_t> ranks(*queue_, segments_of(free));
+        Array<Queue, std::uint32_t> places(*queue_, kept);
+        queue_->launch(free, CountChosen<IsBelow>{is_below, 0, free, ranks.data()});
+        queue_->scan(ranks.data(), ranks.size(), static_cast<std::uint32_t*>(nullptr));
+        queue_->launch(free,
+                       ListChosen<IsBelow>{is_below, 0, free, ranks.data(), kept, places.data()});
+        PieceGrid const grid{kept, sizeof(std::uint32_t), sizeof(std::uint32_t)};
+        queue_->launch(grid.size(),
+                       GatherRows{reinterpret_cast<unsigned char const*>(stack), places.data(),
+                                  nullptr, nullptr, 0, reinterpret_cast<unsigned char*>(to), grid});
+    }
+
     /// Copies the entries to larger buffers and takes them.
     void adopt(Buffers&& larger) noexcept {
-        buffers_.keys.copy_to(larger.keys);
+        buffers_.keys.copy_to(larger.keys, most_top_);
         queue_->copy(larger.live.data(), buffers_.live.data(), buffers_.live.bytes(), Copy::Within);
         queue_->copy(larger.free.data(), buffers_.free.data(), buffers_.free.bytes(), Copy::Within);
         buffers_ = std::move(larger);

@@ -78,6 +78,7 @@ void Table<Queue>::from_cpu(backend::TableImage const& image) {
 template <class Queue>
 void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint32_t> const& live) {
     auto const turn = order_->write(*queue_);
+    known_.forget();
     auto const fill = [&](Column<Queue> const& column, backend::Bytes rows) {
         std::size_t const width = column.row_bytes();
         if (image.indices == nullptr) {

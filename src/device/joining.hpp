@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "device/array.hpp"
 #include "device/column.hpp"
@@ -10,17 +11,13 @@
 
 namespace tensorhash::device {
 
-/// Does a device join rows this way?
-inline bool has_join(Reduce reduce) {
-    return reduce == Reduce::First || reduce == Reduce::Last || reduce == Reduce::Sum ||
-           reduce == Reduce::Min || reduce == Reduce::Max;
-}
-
-/// Does the order of the rows show in the result? Then they must be sorted by entry.
+/// Must the rows be sorted by entry? Their order shows in the bits of floats, and only sum, min and
+/// max of 4- and 8-byte integers have an atomic operation.
 inline bool needs_order(Dtype dtype, Reduce reduce) {
+    bool const has_atomic = dtype == Dtype::Int32 || dtype == Dtype::UInt32 ||
+                            dtype == Dtype::Int64 || dtype == Dtype::UInt64;
     bool const joins = reduce == Reduce::Sum || reduce == Reduce::Min || reduce == Reduce::Max;
-    return joins && dtype != Dtype::Int32 && dtype != Dtype::UInt32 && dtype != Dtype::Int64 &&
-           dtype != Dtype::UInt64;
+    return reduce == Reduce::Prod || (joins && !has_atomic);
 }
 
 /// The rows of a batch sorted by entry. `Queue` sorts; rows of one entry stay in row order.
@@ -76,8 +73,12 @@ void join_with(Queue& queue, JoinRequest const& request, Dtype dtype,
     };
     auto const atomically = [&](auto number) {
         using T = decltype(number);
-        queue.launch(threads, JoinAtomically<T, Op>{request.as<T>(), request.rows.indices,
-                                                    request.rows.count});
+        if constexpr (std::is_same_v<Op, JoinProd>) {
+            in_order(Plain<T>{});
+        } else {
+            queue.launch(threads, JoinAtomically<T, Op>{request.as<T>(), request.rows.indices,
+                                                        request.rows.count});
+        }
     };
     switch (dtype) {
         case Dtype::Bool:
@@ -121,7 +122,9 @@ void join(Queue& queue, JoinRequest const& request, Dtype dtype, Reduce reduce,
             return join_with<JoinMin>(queue, request, dtype, sorted);
         case Reduce::Max:
             return join_with<JoinMax>(queue, request, dtype, sorted);
-        default:  // first and last join nothing; has_join() refuses the others
+        case Reduce::Prod:
+            return join_with<JoinProd>(queue, request, dtype, sorted);
+        default:  // first and last join nothing; callers resolve the others
             return;
     }
 }

@@ -47,6 +47,7 @@ struct Pending final : backend::Prepared {
     LastRows<Queue> last;
     SortedRows<Queue> sorted;
     std::uint64_t entries = 0;  // of a compacted table
+    std::uint32_t end = 0;      // the capacity of a table that shrinks
 };
 
 }  // namespace tensorhash::device

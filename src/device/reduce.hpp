@@ -59,9 +59,9 @@ struct JoinAtomically {
     }
 };
 
-/// A sum as x86 gives it. Machines agree on numbers, but not on the bits of a NaN.
-template <class Float>
-TH_STEP Float add_like_x86(Float stored, Float row) {
+/// A sum or product as x86 gives it. Machines agree on numbers, but not on the bits of a NaN.
+template <class Op, class Float>
+TH_STEP Float join_like_x86(Float stored, Float row) {
     using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
     constexpr Bits kQuiet = Bits{1} << (sizeof(Float) == 4 ? 22 : 51);
     constexpr Bits kNan = ~(kQuiet - 1);  // the sign, the exponent and the quiet bit
@@ -71,8 +71,8 @@ TH_STEP Float add_like_x86(Float stored, Float row) {
     if (row != row) {
         return std::bit_cast<Float>(std::bit_cast<Bits>(row) | kQuiet);
     }
-    Float const sum = stored + row;
-    return sum != sum ? std::bit_cast<Float>(kNan) : sum;
+    Float const joined = Op::join(stored, row);
+    return joined != joined ? std::bit_cast<Float>(kNan) : joined;
 }
 
 /// Any type, in row order. `indices` is sorted; `sorted_rows` has the row of each. One thread per
@@ -112,8 +112,9 @@ struct JoinInOrder {
 private:
     static TH_STEP Stored join(Stored stored, Stored row) {
         using Computed = typename Type::Computed;
-        if constexpr (std::is_floating_point_v<Computed> && std::is_same_v<Op, JoinSum>) {
-            return Type::store(add_like_x86(Type::load(stored), Type::load(row)));
+        constexpr bool kComputes = std::is_same_v<Op, JoinSum> || std::is_same_v<Op, JoinProd>;
+        if constexpr (std::is_floating_point_v<Computed> && kComputes) {
+            return Type::store(join_like_x86<Op>(Type::load(stored), Type::load(row)));
         } else {
             return Type::store(Op::join(Type::load(stored), Type::load(row)));
         }

@@ -124,6 +124,14 @@ struct IsLive {
     }
 };
 
+/// Rows with a word below `limit`.
+struct IsBelow {
+    std::uint32_t const* words;
+    std::uint32_t limit;
+
+    TH_STEP bool operator()(std::uint64_t row) const { return words[row] < limit; }
+};
+
 /// Counts the chosen rows from `first` on, per segment.
 template <class Choice>
 struct CountChosen {

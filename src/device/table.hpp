@@ -13,6 +13,7 @@
 #include "backend/table_backend.hpp"
 #include "device/core.hpp"
 #include "device/keys.hpp"
+#include "device/known_state.hpp"
 #include "device/optimizing.hpp"
 #include "device/order.hpp"
 #include "device/pending.hpp"
@@ -57,6 +58,7 @@ public:
 
     void find(backend::KeyRows keys, backend::Answers out) const override {
         auto const turn = order_->read(*queue_);
+        known_.forget();  // a lookup may find that the index is corrupt
         Array<Queue, unsigned char> copy;
         core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
     }
@@ -85,6 +87,7 @@ public:
     }
     void finish(std::unique_ptr<backend::Prepared> prepared) noexcept override {
         auto const turn = order_->write(*queue_);
+        known_.forget();
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         std::visit([&](auto const& what) { finish(pending, what); }, pending.change);
     }
@@ -106,6 +109,11 @@ public:
     }
     std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const override {
         auto const turn = order_->read(*queue_);
+        if (begin == 0 && known_.has_at_most(limit)) {
+            State const now = known_.state(core_);
+            list_live(0, now.top, limit, reinterpret_cast<std::uint32_t*>(out), nullptr);
+            return now.top - now.free;
+        }
         std::uint64_t const top = core_.most_top();
         std::uint64_t const rows = begin < top ? top - begin : 0;
         auto const total = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
@@ -116,7 +124,7 @@ public:
     }
     void items(void* keys, std::span<void* const> values) const override {
         auto const turn = order_->read(*queue_);
-        State const now = core_.read_state();
+        State const now = known_.state(core_);
         std::uint64_t const entries = now.top - now.free;
         Array<Queue, std::uint32_t> listed(*queue_, entries);
         list_live(0, now.top, entries, listed.data(), nullptr);
@@ -140,6 +148,7 @@ public:
 
     void clear() noexcept override {
         auto const turn = order_->write(*queue_);
+        known_.forget();
         core_.clear();
     }
     std::unique_ptr<backend::TableBackend> clone() const override {
@@ -148,7 +157,7 @@ public:
         auto const copying = copy->order_->write(*queue_);
         copy->core_.copy_from(core_);
         for (std::size_t i = 0; i < columns_.size(); ++i) {
-            columns_[i].copy_to(copy->columns_[i]);
+            columns_[i].copy_to(copy->columns_[i], core_.capacity());
         }
         return copy;
     }
@@ -161,7 +170,7 @@ public:
     Device device() const noexcept override { return device_; }
     backend::TableSizes sizes() const override {
         auto const turn = order_->read(*queue_);
-        State const now = core_.read_state();
+        State const now = known_.state(core_);
         return {now.top - now.free, core_.capacity(), now.top};
     }
     MemoryUsage memory_usage() const noexcept override {
@@ -183,6 +192,7 @@ private:
     template <class What>
     void run(What const& what) {
         auto const turn = order_->write(*queue_);
+        known_.forget();
         Work pending{backend::Change(what)};
         prepare(pending, what);
         finish(pending, what);
@@ -202,13 +212,6 @@ private:
         });
     }
     void prepare(Work& pending, backend::Accumulate const& batch) {
-        for (Reduce const how : batch.reduce) {
-            if (!has_join(how)) {
-                throw DeviceError("reduce: expected first, last, sum, min or max on " +
-                                  to_string(device_) +
-                                  ", got another reduction; accumulate in table.cpu()");
-            }
-        }
         prepare_insert(pending, batch.keys, batch.out, [&](std::uint64_t capacity) {
             for (std::size_t i = 0; i < columns_.size(); ++i) {
                 Reduce const how = batch.reduce[batch.reduce.size() == 1 ? 0 : i];
@@ -248,9 +251,13 @@ private:
             pending.growth = core_.prepare_reserve(request.capacity);
         }
     }
-    void prepare(Work&, backend::Shrink const&) {
-        throw DeviceError("shrink_to_fit: runs on the CPU, this table is on " + to_string(device_) +
-                          "; call it on table.cpu()");
+    void prepare(Work& pending, backend::Shrink const&) {
+        State const now = core_.read_state();
+        pending.end = core_.end_of_live(now.top);
+        if (pending.end < core_.capacity()) {
+            pending.columns = make_columns(pending.end);
+        }
+        pending.growth = core_.prepare_shrink(now, pending.end);
     }
     void prepare(Work& pending, backend::Compact const& request) {
         State const now = core_.read_state();
@@ -346,10 +353,13 @@ private:
         core_.finish_erase(*pending.erasing);
     }
     void finish(Work& pending, backend::Reserve const&) noexcept {
-        take_columns(pending);
+        take_columns(pending, core_.most_top());
         core_.finish_reserve(std::move(pending.growth));
     }
-    void finish(Work&, backend::Shrink const&) noexcept {}
+    void finish(Work& pending, backend::Shrink const&) noexcept {
+        take_columns(pending, pending.end);
+        core_.finish_shrink(std::move(pending.growth), pending.end);
+    }
     void finish(Work& pending, backend::Compact const&) noexcept {
         if (pending.growth.buffers) {
             columns_ = std::move(pending.columns);
@@ -358,7 +368,7 @@ private:
         }
     }
     void finish_insert(Work& pending) noexcept {
-        take_columns(pending);
+        take_columns(pending, core_.most_top());
         core_.finish_insert(std::move(*pending.insertion));
     }
 
@@ -374,10 +384,10 @@ private:
     static std::uint32_t rows_of(Batch const& batch) {
         return static_cast<std::uint32_t>(batch.keys.rows);
     }
-    /// Copies the values to larger columns and takes those.
-    void take_columns(Work& pending) {
+    /// Copies the values of the first rows to the new columns and takes those.
+    void take_columns(Work& pending, std::uint64_t rows) {
         for (std::size_t i = 0; i < pending.columns.size(); ++i) {
-            columns_[i].copy_to(pending.columns[i]);
+            columns_[i].copy_to(pending.columns[i], rows);
             columns_[i] = std::move(pending.columns[i]);
         }
     }
@@ -459,6 +469,7 @@ private:
     std::vector<Element> elements_;  // of the value columns
     Core<Queue> core_;
     std::vector<Column<Queue>> columns_;
+    mutable KnownState known_;
     std::shared_ptr<Order<Queue>> order_ = std::make_shared<Order<Queue>>();
 };
 

@@ -165,7 +165,8 @@ private:
             if (!sums) {
                 take(weight, Type::load(gradient(j, element)));
             } else if (j > first) {
-                sum = Type::store(add_like_x86(Type::load(sum), Type::load(gradient(j, element))));
+                sum = Type::store(
+                    join_like_x86<JoinSum>(Type::load(sum), Type::load(gradient(j, element))));
             }
         }
         if (sums) {

@@ -53,7 +53,7 @@ void check_device(Device got, Device device, std::string_view argument) {
     } else if (!got.is_cpu() && got != device) {
         throw DeviceError(text(argument) + ": expected memory of the CPU or of \"" +
                           to_string(device) + "\", the table's device, got memory of \"" +
-                          to_string(got) + "\"; copy it with to(), in Python cpu()");
+                          to_string(got) + "\"; copy it with .cpu(), in C++ to()");
     }
 }
 

@@ -56,11 +56,16 @@ HashMap HashMap::from_parts(Tensor const& keys, std::vector<Tensor> const& value
                             Tensor const& buf_indices) {
     Element const key = map::element_of(keys, "keys");
     std::vector<Element> const elements = map::elements_of(values);
-    map::KeysAndValues const batch = map::check_keys_and_values(keys, key, values, elements);
-    Tensor const places = check_places(buf_indices, batch.keys.rows);
+    std::vector<Tensor> columns;
+    for (Tensor const& column : values) {
+        columns.push_back(column.to(Device{}));
+    }
+    map::KeysAndValues const batch =
+        map::check_keys_and_values(keys.to(Device{}), key, columns, elements);
+    Tensor const places = check_places(buf_indices.to(Device{}), batch.keys.rows);
     auto const indices = places.as<std::int32_t>();
     std::int32_t const top = top_of(indices);
-    HashMap made(Capacity{top}, key, elements);
+    HashMap made(Capacity{top}, key, elements, keys.device());
     std::vector<std::uint32_t> const free = gaps_of(indices, top);
     backend::TableImage image;
     image.capacity = static_cast<std::uint64_t>(top);

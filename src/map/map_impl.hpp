@@ -40,9 +40,9 @@ struct HashMap::Impl {
     /// Throws a DeviceError that names the call if the table is not on the CPU.
     void require_cpu(char const* call) const {
         if (!table->device().is_cpu()) {
-            throw DeviceError(
-                std::string(call) + ": expected a table on the CPU, this one is on \"" +
-                to_string(table->device()) + "\"; copy it with to(), in Python cpu()");
+            throw DeviceError(std::string(call) +
+                              ": expected a table on the CPU, this one is on \"" +
+                              to_string(table->device()) + "\"; copy it with .cpu(), in C++ to()");
         }
     }
 
@@ -50,7 +50,7 @@ struct HashMap::Impl {
     /// are copied first.
     template <class Verb>
     Located write(map::KeysAndValues batch, Verb&& verb) {
-        Located located = map::make_located(batch.keys.rows, table->device());
+        Located located = map::make_located(batch.keys.rows, map::device_of(*table));
         auto const guard = writing();
         std::vector<backend::Bytes> const columns = map::detach_from(*table, batch);
         verb(map::key_rows(batch.keys), backend::ValueRows{columns}, map::answers(located));

@@ -25,11 +25,12 @@ using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 inline KeyRows key_rows(CheckedBatch const& keys) { return {keys.data(), keys.rows}; }
 
-/// The device of a table; tables without that function are on the CPU.
+/// The device with the memory of a table's results. All CPU devices share the host's memory, and
+/// tables without device() are on the CPU.
 template <class AnyTable>
 Device device_of(AnyTable const& table) {
     if constexpr (requires { table.device(); }) {
-        return table.device();
+        return table.device().is_cpu() ? Device{} : table.device();
     } else {
         return {};
     }

@@ -22,7 +22,7 @@ struct HashMap::Impl::UpdateCall {
 };
 
 Located HashMap::Impl::update(UpdateCall call, UpdateOptions const& options) {
-    Located located = map::make_located(call.keys.rows, table->device());
+    Located located = map::make_located(call.keys.rows, map::device_of(*table));
     Answers const out = map::answers(located);
     auto const guard = writing();
     map::detach_from(*table, call.keys);

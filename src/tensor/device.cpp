@@ -104,14 +104,15 @@ void require_cpu(Device device, std::string_view argument, std::string_view what
     require_usable(device, argument);
     if (!device.is_cpu()) {
         throw DeviceError(std::string(argument) + ": " + std::string(what) +
-                          " are on the CPU only, got \"" + to_string(device) + "\"; use \"cpu\"");
+                          " are on the CPU only, got \"" + to_string(device) +
+                          "\"; use \"cpu\", and copy a table there with .cpu()");
     }
 }
 
 void require_host(Device device, std::string_view argument) {
     if (!device.is_cpu()) {
         throw DeviceError(std::string(argument) + ": expected memory of the CPU, got memory of \"" +
-                          to_string(device) + "\"; copy it to the CPU first");
+                          to_string(device) + "\"; copy it with .cpu(), in C++ to()");
     }
 }
 

@@ -177,12 +177,9 @@ TEST(Rule01AccumulateColumns, any_all_and_count_follow_the_rows) {
                     Tensor::zeros({1, 2}, Dtype::UInt16)},
                    how);
     auto const items = map.items();
-    auto const any = items.values[0].as<bool>();
-    auto const all = items.values[1].as<bool>();
-    auto const counts = items.values[2].as<std::uint16_t>();
-    EXPECT_EQ(std::vector<bool>(any.begin(), any.end()), (std::vector<bool>{true, false, true}));
-    EXPECT_EQ(std::vector<bool>(all.begin(), all.end()), (std::vector<bool>{false, false, false}));
-    EXPECT_EQ(std::vector<std::uint16_t>(counts.begin(), counts.end()),
+    EXPECT_EQ(mask_of(items.values[0]), (std::vector<std::uint8_t>{1, 0, 1}));
+    EXPECT_EQ(mask_of(items.values[1]), (std::vector<std::uint8_t>{0, 0, 0}));
+    EXPECT_EQ(to_vector<std::uint16_t>(items.values[2]),
               (std::vector<std::uint16_t>{3, 3, 1, 1, 2, 2}));
     EXPECT_THROW(map.accumulate(keys, {bools, bools, ignored}, {Reduce::Any}),
                  tensorhash::TypeError);

@@ -4,6 +4,7 @@
 
 #include "support/collisions.hpp"
 #include "support/fixtures.hpp"
+#include "support/views.hpp"
 #include "tensorhash/memory.hpp"
 
 namespace th_test {
@@ -267,7 +268,7 @@ TEST(Rule03Capacity, shrink_to_fit_gives_memory_back_and_moves_no_entry) {
         std::size_t const before = twin.table.memory_usage().total();
         Tensor const live = twin.table.active_buf_indices();
         twin.shrink_to_fit();
-        EXPECT_EQ(twin.table.capacity(), live.as<std::int32_t>().back() + 1);
+        EXPECT_EQ(twin.table.capacity(), to_vector<std::int32_t>(live).back() + 1);
         EXPECT_LT(twin.table.memory_usage().total(), before);
         twin.check();
         twin.find(sequence(70'000));
@@ -300,8 +301,8 @@ TEST(Rule03Views, a_view_keeps_its_memory_when_the_table_shrinks) {
     map.shrink_to_fit();
     EXPECT_EQ(map.capacity(), 3);
     EXPECT_EQ(view.shape()[0], 100'000);
-    view.as_mutable<std::int64_t>()[99'999] = 7;
-    view.as_mutable<std::int64_t>()[0] = 7;
+    write_element<std::int64_t>(view, 99'999, 7);
+    write_element<std::int64_t>(view, 0, 7);
     EXPECT_EQ(map.get(int64_keys({10, 30}))[0].as<std::int64_t>()[0], 1);
     map.validate();
 }
@@ -337,10 +338,10 @@ TEST(Rule03Views, a_view_shares_the_tables_memory_until_growth) {
     HashMap map = int64_map(4);
     map.insert(int64_keys({10, 20}), {int64_keys({1, 2})});
     Tensor view = map.value_tensor();
-    view.as_mutable<std::int64_t>()[1] = 77;
+    write_element<std::int64_t>(view, 1, 77);
     EXPECT_EQ(map.get(int64_keys({20}))[0].as<std::int64_t>()[0], 77);
     map.insert_or_assign(int64_keys({10}), {int64_keys({55})});
-    EXPECT_EQ(view.as<std::int64_t>()[0], 55);
+    EXPECT_EQ(to_vector<std::int64_t>(view)[0], 55);
 }
 
 TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
@@ -352,7 +353,7 @@ TEST(Rule03Views, a_view_taken_before_growth_stays_safe_to_read_and_write) {
         keys = map.key_tensor();
         map.insert(int64_keys({50}), {int64_keys({5})});
         EXPECT_EQ(to_vector<std::int64_t>(values), (std::vector<std::int64_t>{1, 2, 3, 4}));
-        values.as_mutable<std::int64_t>()[0] = 100;
+        write_element<std::int64_t>(values, 0, 100);
         EXPECT_EQ(map.get(int64_keys({10, 50}))[0].as<std::int64_t>()[0], 1);
         map.compact();
         map.clear();
@@ -415,7 +416,7 @@ TEST(Rule03Views, a_view_of_a_large_table_stays_where_it_is_when_the_table_grows
     HashMap map = large_map(rows, rows);
     Tensor values = map.value_tensor();
     map.reserve(Capacity{2 * rows});
-    values.as_mutable<std::int64_t>()[5] = 77;
+    write_element<std::int64_t>(values, 5, 77);
     expect_numbers(map, rows);
     std::vector<std::int64_t> const shown = to_vector<std::int64_t>(values);
     EXPECT_EQ(shown.size(), static_cast<std::size_t>(rows));
@@ -429,8 +430,8 @@ TEST(Rule03Views, views_outlive_the_table_and_survive_compact) {
     map.erase(int64_keys({1, 3}));
     Tensor view = map.value_tensor();
     map.compact();
-    EXPECT_EQ(view.as<std::int64_t>()[3], 4);
-    view.as_mutable<std::int64_t>()[3] = 9;
+    EXPECT_EQ(to_vector<std::int64_t>(view)[3], 4);
+    write_element<std::int64_t>(view, 3, 9);
     EXPECT_EQ(to_vector<std::int64_t>(map.items().values[0]), (std::vector<std::int64_t>{2, 4}));
     EXPECT_EQ(to_vector<std::int64_t>(map.keys()), (std::vector<std::int64_t>{2, 4}));
 }

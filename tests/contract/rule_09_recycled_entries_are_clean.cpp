@@ -1,5 +1,6 @@
 // Contract rule 9: activate of a new key shows zeros, also in an entry that an erased key used.
 #include "support/fixtures.hpp"
+#include "support/views.hpp"
 
 namespace th_test {
 namespace {
@@ -85,7 +86,7 @@ TEST(Rule09Large, a_new_key_shows_zeros_even_if_unused_rows_were_written) {
     HashMap map = int64_map(8);
     map.activate(int64_keys({1}));
     Tensor view = map.value_tensor();
-    for (std::int64_t& value : view.as_mutable<std::int64_t>()) value = 7;
+    for (std::size_t i = 0; i < 8; ++i) write_element<std::int64_t>(view, i, 7);
     map.activate(int64_keys({2, 3}));
     EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({1, 2, 3}))[0]),
               (std::vector<std::int64_t>{7, 0, 0}));

@@ -338,7 +338,7 @@ TEST(UpdateEdges, empty_batches_strides_and_the_tables_own_memory) {
     Tensor swapped =
         Tensor::borrow_strided(second, {2, static_cast<std::int64_t>(width)},
                                {-static_cast<std::int64_t>(width * sizeof(float)), sizeof(float)},
-                               Dtype::Float32, false, view.owner());
+                               Dtype::Float32, false, view.owner(), view.device());
     map.update(int64s({1, 2}), swapped, Sgd{0.5});
     Tensor weights = map.get(int64s({1, 2}))[0];
     for (float weight : weights.as<float>()) EXPECT_EQ(weight, 1.5f);

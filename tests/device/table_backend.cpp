@@ -112,7 +112,7 @@ struct Twin {
     void accumulate() {
         std::vector<Reduce> reduce;
         for (std::size_t i = 0; i < elements.size(); ++i) {
-            reduce.push_back(static_cast<Reduce>(random.below(5)));
+            reduce.push_back(static_cast<Reduce>(random.below(6)));
         }
         Rows const given = keys();
         auto const columns = values(given.count);
@@ -136,6 +136,10 @@ struct Twin {
         std::uint64_t const capacity = random.below(600);
         table->reserve({capacity});
         oracle.reserve(static_cast<std::int64_t>(capacity));
+    }
+    void shrink_to_fit() {
+        table->finish(table->prepare(backend::Shrink{}));
+        oracle.shrink_to_fit();
     }
     void compact() {
         OnDevice<std::int32_t> const moved(queue, table->sizes().capacity);
@@ -211,6 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Verbs, DeviceTable,
                                          Case{"accumulate", {&Twin::accumulate, &Twin::accumulate}},
                                          Case{"reserve", {&Twin::reserve}},
                                          Case{"compact", {&Twin::compact}},
+                                         Case{"shrink_to_fit", {&Twin::shrink_to_fit}},
                                          Case{"clone", {&Twin::replace_by_clone}},
                                          Case{"to_and_from_cpu", {&Twin::replace_by_image}}),
                          [](auto const& verbs) { return verbs.param.name; });
@@ -313,6 +318,9 @@ TEST(DeviceTable, a_failed_allocation_of_any_verb_changes_nothing) {
         twin.table->accumulate({b.key_rows(), b.value_rows(), reduce, b.out()});
     });
     fails_somewhere([](Twin& twin, Twin::Batch const&) { twin.table->reserve({5000}); });
+    fails_somewhere([](Twin& twin, Twin::Batch const&) {
+        twin.table->finish(twin.table->prepare(backend::Shrink{}));
+    });
     fails_somewhere(
         [](Twin& twin, Twin::Batch const& b) { twin.table->erase({b.key_rows(), b.mask.data()}); });
 }
@@ -431,7 +439,7 @@ TEST(DeviceTable, calls_on_other_streams_wait_for_writers_and_writers_for_reader
     EXPECT_EQ(waits_on(1, &Twin::insert), 2u);  // the writer and the reader of stream 3
 }
 
-TEST(DeviceTable, sizes_wait_once_and_lists_once) {
+TEST(DeviceTable, sizes_and_lists_wait_once_for_the_same_state) {
     Twin twin({Dtype::Int64, {}}, {}, 4, 400);
     twin.insert();
     EXPECT_EQ(twin.queue.read_backs, 0u);
@@ -439,6 +447,9 @@ TEST(DeviceTable, sizes_wait_once_and_lists_once) {
     EXPECT_EQ(twin.queue.read_backs, 1u);
     OnDevice<std::int32_t> const out(twin.queue, 400);
     static_cast<void>(twin.table->list(0, 400, out.data()));
+    static_cast<void>(twin.table->sizes());
+    EXPECT_EQ(twin.queue.read_backs, 1u);
+    static_cast<void>(twin.table->list(1, 400, out.data()));
     EXPECT_EQ(twin.queue.read_backs, 2u);
     twin.find();
     twin.erase();

@@ -357,10 +357,18 @@ void expect_joins(tensorhash::Reduce reduce) {
     expect_in_order<BrainHalf, Op>(Dtype::BFloat16, reduce);
     expect_in_order<Plain<float>, Op>(Dtype::Float32, reduce);
     expect_in_order<Plain<double>, Op>(Dtype::Float64, reduce);
-    expect_atomic<std::int32_t, Op>(Dtype::Int32, reduce);
-    expect_atomic<std::uint32_t, Op>(Dtype::UInt32, reduce);
-    expect_atomic<std::int64_t, Op>(Dtype::Int64, reduce);
-    expect_atomic<std::uint64_t, Op>(Dtype::UInt64, reduce);
+    auto const expect_integers = [&](auto number, Dtype dtype) {
+        using T = decltype(number);
+        if constexpr (std::is_same_v<Op, JoinProd>) {
+            expect_in_order<Plain<T>, Op>(dtype, reduce);
+        } else {
+            expect_atomic<T, Op>(dtype, reduce);
+        }
+    };
+    expect_integers(std::int32_t{}, Dtype::Int32);
+    expect_integers(std::uint32_t{}, Dtype::UInt32);
+    expect_integers(std::int64_t{}, Dtype::Int64);
+    expect_integers(std::uint64_t{}, Dtype::UInt64);
 }
 
 TEST(Joins, sums_have_the_bits_of_the_oracle) {
@@ -373,17 +381,25 @@ TEST(Joins, maxima_have_the_bits_of_the_oracle) {
     expect_joins<tensorhash::JoinMax>(tensorhash::Reduce::Max);
 }
 
-TEST(Joins, sums_of_infinities_and_nans_are_those_of_x86) {
+TEST(Joins, products_have_the_bits_of_the_oracle) {
+    expect_joins<tensorhash::JoinProd>(tensorhash::Reduce::Prod);
+}
+
+TEST(Joins, sums_and_products_of_infinities_and_nans_are_those_of_x86) {
+    using tensorhash::JoinProd;
+    using tensorhash::JoinSum;
     constexpr float kInf = std::numeric_limits<float>::infinity();
     auto const bits = [](float a, float b) {
-        return std::bit_cast<std::uint32_t>(device::add_like_x86(a, b));
+        return std::bit_cast<std::uint32_t>(device::join_like_x86<JoinSum>(a, b));
     };
     auto const nan = [](std::uint32_t b) { return std::bit_cast<float>(b); };
     EXPECT_EQ(bits(kInf, -kInf), 0xffc00000u);
     EXPECT_EQ(bits(nan(0x7fc12345), nan(0xffc00001)), 0x7fc12345u);
     EXPECT_EQ(bits(1.0f, nan(0xffc00001)), 0xffc00001u);
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(device::join_like_x86<JoinProd>(0.0f, kInf)),
+              0xffc00000u);
     EXPECT_EQ(
-        std::bit_cast<std::uint64_t>(device::add_like_x86(
+        std::bit_cast<std::uint64_t>(device::join_like_x86<JoinSum>(
             std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity())),
         0xfff8000000000000ull);
 }

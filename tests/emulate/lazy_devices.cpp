@@ -12,7 +12,8 @@ std::uint64_t first_state(std::uint64_t seed) { return seed * 2 + 1; }
 }  // namespace
 
 LazyDevices::LazyDevices(int devices, std::uint64_t seed, std::size_t reserved)
-    : failures_(static_cast<std::size_t>(devices)), random_(first_state(seed)) {
+    : failures_(static_cast<std::size_t>(devices)), waits_(failures_.size()),
+      random_(first_state(seed)) {
     for (int device = 0; device < devices; ++device) {
         memories_.push_back(std::make_unique<DeviceMemory>(reserved));
         lanes_.push_back({device, {}});
@@ -117,6 +118,7 @@ void LazyDevices::set_open(bool open) {
 
 void LazyDevices::synchronize(StreamId stream) {
     Guard const guard(mutex_);
+    ++waits_[static_cast<std::size_t>(lanes_.at(stream).device)];
     if (!lanes_.at(stream).steps.empty()) {
         set_open(true);
         try {
@@ -152,6 +154,11 @@ bool LazyDevices::is_device_memory(void const* data) const noexcept {
 std::size_t LazyDevices::live(int device) {
     Guard const guard(mutex_);
     return memories_[static_cast<std::size_t>(device)]->live();
+}
+
+std::size_t LazyDevices::waits(int device) {
+    Guard const guard(mutex_);
+    return waits_[static_cast<std::size_t>(device)];
 }
 
 std::size_t LazyDevices::pending(int device) {

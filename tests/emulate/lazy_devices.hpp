@@ -61,6 +61,8 @@ public:
     std::size_t live(int device);
     /// The number of queued functions that did not run.
     std::size_t pending(int device);
+    /// How often the host waited for a stream of the device.
+    std::size_t waits(int device);
 
 private:
     struct Step {
@@ -82,6 +84,7 @@ private:
     std::vector<std::unique_ptr<DeviceMemory>> memories_;
     std::deque<Lane> lanes_;             // by StreamId
     std::vector<std::string> failures_;  // by device; empty: none
+    std::vector<std::size_t> waits_;     // by device
     std::uint64_t random_;
 };
 

@@ -27,7 +27,7 @@ public:
     StreamId stream() const { return backend_->current(device_); }
     void* allocate(std::size_t bytes) { return devices().allocate(device_.id, bytes); }
     void release(void* data) {
-        if (getpid() == process_) {  // a forked child owns nothing
+        if (!is_forked()) {
             devices().release(stream(), data);
         }
     }
@@ -47,7 +47,6 @@ public:
     }
     void read_back(void* to, void const* from, std::size_t bytes) {
         copy(to, from, bytes, device::Copy::Out);
-        read_backs_.fetch_add(1, std::memory_order_relaxed);
         backend_->synchronize(device_, stream());
     }
 
@@ -89,13 +88,18 @@ public:
         });
     }
 
-    Event record() { return devices().record(stream()); }
-    void wait(Event const& event) { devices().wait(stream(), event); }
-
-    /// How often the host waited for the device in read_back().
-    std::uint64_t read_backs() const { return read_backs_.load(std::memory_order_relaxed); }
+    Event record() {
+        return is_forked() ? std::make_shared<LazyEvent>() : devices().record(stream());
+    }
+    void wait(Event const& event) {
+        if (!is_forked()) {
+            devices().wait(stream(), event);
+        }
+    }
 
 private:
+    /// A forked child owns nothing, and another thread may have held a lock when it began.
+    bool is_forked() const { return getpid() != process_; }
     LazyDevices& devices() const { return backend_->devices(); }
     void put(std::function<void()> work) { devices().put(stream(), std::move(work)); }
 
@@ -104,7 +108,6 @@ private:
     Options options_;
     pid_t process_ = getpid();
     std::atomic<std::uint64_t> launches_ = 0;
-    std::atomic<std::uint64_t> read_backs_ = 0;
 };
 
 static_assert(device::Queue<LazyQueue>);

@@ -1,5 +1,6 @@
 // libtensorhash_emulated.so: two emulated devices for tests, "emu:0" and "emu:1". It is never part
 // of a package.
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -12,7 +13,10 @@ namespace {
 
 // Never freed: tensors may outlive every other global variable.
 LazyDevices& the_devices() {
-    static LazyDevices& devices = *new LazyDevices(2);
+    // Another seed is another order of streams.
+    char const* const seed = std::getenv("TENSORHASH_EMULATED_SEED");
+    static LazyDevices& devices =
+        *new LazyDevices(2, seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
     return devices;
 }
 
@@ -40,6 +44,10 @@ TH_PLUGIN_API std::size_t emulated_live(int device) {
 /// The number of queued functions that did not run.
 TH_PLUGIN_API std::size_t emulated_pending(int device) {
     return tensorhash::emulate::the_devices().pending(device);
+}
+/// How often the host waited for a device.
+TH_PLUGIN_API std::size_t emulated_waits(int device) {
+    return tensorhash::emulate::the_devices().waits(device);
 }
 /// The order of streams from now on.
 TH_PLUGIN_API void emulated_set_seed(std::uint64_t seed) {

@@ -720,5 +720,33 @@ DEVICE_MUTANTS = [
         EXPAND,
         "sorted != nullptr ? rank_of(batch) : batch",
         "batch",
+    # Shrinking and products.
+    device(
+        "the end of the live entries is that of their word",
+        "*DeviceTable*",
+        "src/device/shrink.hpp",
+        "* 32 + count_bits(bits)",
+        "* 32 + 32",
+    ),
+    device(
+        "shrinking keeps the number of free indices",
+        "*DeviceTable*",
+        "src/device/shrink.hpp",
+        "state->free -= state->top - end;",
+        "",
+    ),
+    device(
+        "free indices are kept from the end on",
+        "*DeviceTable*",
+        SEGMENTS,
+        "return words[row] < limit;",
+        "return words[row] >= limit;",
+    ),
+    device(
+        "products of an entry skip its last row",
+        "Joins*:*DeviceTable*",
+        JOINS,
+        "if (joined.mask[row] == 0) {",
+        "if (joined.mask[row] == 0 && (!std::is_same_v<Op, JoinProd> || j + 1 < rows)) {",
     ),
 ]

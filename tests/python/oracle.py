@@ -3,12 +3,26 @@
 Every table must give exactly what `Oracle` gives.
 """
 
+import os
+
 import numpy as np
+import pytest
+
+from tensorhash import _core
 
 KEY_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64"),
 )
+
+
+def on_host(view):
+    """A view as a NumPy array: a copy if it is on a device."""
+    return np.asarray(view.cpu() if isinstance(view, _core.Tensor) else view)
+
+
+ON_CPU = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0").startswith("cpu")
+needs_numpy_views = pytest.mark.skipif(not ON_CPU, reason="NumPy has no views on a device")
 
 
 def canonical(key):
@@ -140,17 +154,17 @@ def snapshot(table):
     state = [table.size(), table.capacity(), table.memory_usage()]
     state.append(np.asarray(table.active_buf_indices()).tobytes())
     state.append(np.asarray(table.keys()).tobytes())
-    state.append(np.asarray(table.key_tensor()).tobytes())
+    state.append(on_host(table.key_tensor()).tobytes())
     if hasattr(table, "value_tensors"):
-        state += [np.asarray(column).tobytes() for column in table.value_tensors()]
+        state += [on_host(column).tobytes() for column in table.value_tensors()]
     return state
 
 
 def next_indices(table, count=8):
     """The indices that new keys would get; does not change the table."""
     twin = table.clone()
-    dtype = np.asarray(twin.key_tensor()).dtype
-    shape = np.asarray(twin.key_tensor()).shape[1:]
+    dtype = on_host(twin.key_tensor()).dtype
+    shape = on_host(twin.key_tensor()).shape[1:]
     rng = np.random.default_rng(99)
     seen = []
     while len(seen) < count:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import same, same_pair, snapshot
+from oracle import ON_CPU, needs_numpy_views, on_host, same, same_pair, snapshot
 
 import tensorhash
 
@@ -23,7 +23,7 @@ def test_rule_03_growth_never_moves_an_entry():
         known.append((keys, table.insert(keys, keys * 10)[0]))
         for old_keys, old_indices in known:
             same(table.find(old_keys)[0], old_indices)
-            same(table.value_tensor()[old_indices], old_keys * 10)
+            same(on_host(table.value_tensor())[old_indices], old_keys * 10)
 
 
 def test_rule_03_reserve_and_erasing_others_never_move_an_entry():
@@ -44,7 +44,7 @@ def test_rule_03_capacity_is_the_rows_of_the_buffers():
         assert table.key_tensor().shape == (capacity, 3)
         assert table.value_tensor().shape == (capacity, 2, 2)
     table.insert(np.arange(6000).reshape(2000, 3), np.zeros((2000, 2, 2), np.int8))
-    assert table.capacity() == len(table.key_tensor()) == len(table.value_tensor())
+    assert table.capacity() == table.key_tensor().shape[0] == table.value_tensor().shape[0]
     assert table.capacity() >= 2000
 
 
@@ -55,7 +55,7 @@ def test_rule_03_init_capacity_distinct_keys_fit_without_growth(capacity):
     _, mask = table.insert(np.arange(capacity) * 3)
     assert mask.all()
     assert table.capacity() == capacity
-    assert np.shares_memory(view, table.key_tensor())
+    assert not ON_CPU or np.shares_memory(view, table.key_tensor())
     table.validate()
 
 
@@ -103,9 +103,10 @@ def test_rule_03_reserved_keys_fit_without_growth():
     view = table.value_tensor()
     table.insert(np.arange(3000), np.arange(3000))
     assert table.capacity() == capacity
-    assert np.shares_memory(view, table.value_tensor())
+    assert not ON_CPU or np.shares_memory(view, table.value_tensor())
 
 
+@needs_numpy_views
 def test_rule_03_a_view_taken_before_growth_stays_safe_to_read_and_write():
     table = filled(10, capacity=10)
     keys, values = table.key_tensor(), table.value_tensor()
@@ -140,6 +141,7 @@ def test_rule_03_compact_of_a_dense_table_changes_nothing():
     same(table.get(np.arange(8)), np.arange(8) * 10)
 
 
+@needs_numpy_views
 def test_rule_03_key_tensor_is_read_only_in_numpy():
     table = filled(4)
     with pytest.raises(ValueError, match="read-only"):

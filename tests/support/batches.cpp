@@ -12,7 +12,19 @@
 
 namespace th_test {
 
-bool runs_in_full() { return !is_sanitized() || std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr; }
+namespace {
+
+/// Emulated devices run one thread at a time.
+bool is_emulated() {
+    char const* const device = std::getenv("TENSORHASH_TEST_DEVICE");
+    return device != nullptr && std::string(device).starts_with("emu");
+}
+
+}  // namespace
+
+bool runs_in_full() {
+    return std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr || !(is_sanitized() || is_emulated());
+}
 
 namespace {
 

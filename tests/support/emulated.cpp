@@ -24,6 +24,7 @@ EmulatedDevices load() {
     };
     find(devices.live, "emulated_live");
     find(devices.pending, "emulated_pending");
+    find(devices.waits, "emulated_waits");
     find(devices.set_seed, "emulated_set_seed");
     find(devices.make_stream, "emulated_make_stream");
     find(devices.fail, "emulated_fail");

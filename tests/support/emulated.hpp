@@ -12,6 +12,7 @@ namespace th_test {
 struct EmulatedDevices {
     std::size_t (*live)(int device);
     std::size_t (*pending)(int device);
+    std::size_t (*waits)(int device);
     void (*set_seed)(std::uint64_t seed);
     std::uintptr_t (*make_stream)(int device);
     void (*fail)(int device);

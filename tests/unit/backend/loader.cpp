@@ -64,11 +64,13 @@ TEST(Loader, what_a_device_does_not_have_is_refused) {
                   tensorhash::BoundedHashMap(Capacity{1}, {Dtype::Int64, {}}, {},
                                              tensorhash::Eviction::Lru, emu(0));
               }),
-              "device: bounded tables are on the CPU only, got \"emu:0\"; use \"cpu\"");
+              "device: bounded tables are on the CPU only, got \"emu:0\"; use \"cpu\", and copy a "
+              "table there with .cpu()");
     EXPECT_EQ(message_of<tensorhash::DeviceError>([] {
                   tensorhash::ShardedHashMap(Capacity{1}, {Dtype::Int64, {}}, {}, {emu(0)});
               }),
-              "devices: sharded tables are on the CPU only, got \"emu:0\"; use \"cpu\"");
+              "devices: sharded tables are on the CPU only, got \"emu:0\"; use \"cpu\", and copy a "
+              "table there with .cpu()");
 }
 
 /// The CPU's back end under the name of another device, until the end of the scope.

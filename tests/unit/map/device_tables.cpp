@@ -1,6 +1,9 @@
 // HashMap on a device: the same results as on the CPU, bit for bit, where the keys came from.
+#include <thread>
+
 #include "support/emulated.hpp"
 #include "support/fixtures.hpp"
+#include "support/views.hpp"
 
 namespace th_test {
 namespace {
@@ -136,6 +139,94 @@ TEST(DeviceTable, views_are_on_the_device_and_other_devices_are_refused) {
     EXPECT_THROW((void)maps.cpu.find(elsewhere), DeviceError);
     EXPECT_THROW(maps.device.get_into(make_keys(key, {1}), {}, {nullptr, nullptr}, nullptr),
                  DeviceError);
+}
+
+/// How often the host waits for the device during a call.
+template <class Call>
+std::size_t waits_of(Call const& call) {
+    std::size_t const before = emulated_devices().waits(0);
+    call();
+    return emulated_devices().waits(0) - before;
+}
+
+TEST(DeviceTable, the_host_waits_only_for_sizes) {
+    TH_NEEDS_TABLES();
+    HashMap map(Capacity{4000}, key, columns, emu(0));
+    Tensor const keys = make_keys(key, sequence(400)).to(emu(0));
+    std::vector<Tensor> values = make_columns(columns, 400, 1);
+    for (Tensor& column : values) column = column.to(emu(0));
+    EXPECT_EQ(waits_of([&] { map.insert(keys, values); }), 0u);
+    EXPECT_EQ(waits_of([&] { map.insert_or_assign(keys, values); }), 0u);
+    EXPECT_EQ(waits_of([&] { (void)map.find(keys); }), 0u);
+    EXPECT_EQ(waits_of([&] { (void)map.get(keys); }), 0u);
+    EXPECT_EQ(waits_of([&] { map.erase(keys); }), 0u);
+    EXPECT_EQ(waits_of([&] { map.activate(keys); }), 0u);
+    EXPECT_EQ(waits_of([&] { (void)map.size(); }), 1u);
+    map.clear();
+    EXPECT_EQ(waits_of([&] { (void)map.active_buf_indices(); }), 1u);
+    map.clear();
+    EXPECT_EQ(waits_of([&] { (void)map.items(); }), 1u);
+    EXPECT_EQ(waits_of([&] { (void)tensorhash::unique(keys); }), 1u);
+    map.insert(keys, values);
+    Tensor const more = make_keys(key, sequence(6000, 200)).to(emu(0));
+    EXPECT_LE(waits_of([&] { map.activate(more); }), 3u);
+    EXPECT_EQ(map.size(), 6200);
+}
+
+TEST(DeviceTable, a_view_shows_the_table_until_it_grows_and_outlives_it) {
+    TH_NEEDS_TABLES();
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        emulated_devices().set_seed(seed);
+        Tensor view;
+        {
+            StreamScope const scope(Stream{emu(0), emulated_devices().make_stream(0)});
+            HashMap map(Capacity{2}, key, {{Dtype::Int64, {}}}, emu(0));
+            map.insert(int64_keys({10, 20}), {int64_keys({1, 2})});
+            view = map.value_tensor();
+            write_element<std::int64_t>(view, 0, 7);
+            write_element<std::int64_t>(view, 1, 8);
+            EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({20, 10}))[0]),
+                      (std::vector<std::int64_t>{8, 7}));
+            map.insert(int64_keys({30, 40, 50}), {int64_keys({3, 4, 5})});
+            write_element<std::int64_t>(view, 0, 9);
+            EXPECT_EQ(to_vector<std::int64_t>(map.get(int64_keys({20, 50}))[0]),
+                      (std::vector<std::int64_t>{8, 5}));
+        }
+        EXPECT_EQ(to_vector<std::int64_t>(view), (std::vector<std::int64_t>{9, 8}));
+    }
+}
+
+TEST(DeviceTable, threads_use_their_own_streams) {
+    TH_NEEDS_TABLES();
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        emulated_devices().set_seed(seed);
+        HashMap map(Capacity{8}, key, {}, emu(0));
+        Tensor const keys = int64_keys({1, 2, 3}).to(emu(0));
+        std::thread([&] { map.activate(keys); }).join();
+        Tensor const found = map.contains(keys);
+        EXPECT_EQ(mask_of(found), (std::vector<std::uint8_t>{1, 1, 1})) << "seed " << seed;
+    }
+}
+
+TEST(DeviceTable, unique_runs_where_the_array_is) {
+    TH_NEEDS_TABLES();
+    Tensor const keys = make_keys(key, random_ids(300, 50, 1));
+    auto const here = tensorhash::unique(keys);
+    auto const there = tensorhash::unique(keys.to(emu(0)));
+    EXPECT_EQ(there.rows.device(), emu(0));
+    EXPECT_TRUE(same_bytes(there.rows, here.rows));
+    EXPECT_TRUE(same_bytes(there.index, here.index));
+    EXPECT_TRUE(same_bytes(there.inverse, here.inverse));
+    EXPECT_TRUE(same_bytes(there.counts, here.counts));
+}
+
+TEST(DeviceTable, refusals_name_the_way_out) {
+    TH_NEEDS_TABLES();
+    HashMap map(Capacity{2}, key, {{Dtype::Float32, {}}}, emu(0));
+    tensorhash::RowStep const step = [](tensorhash::UpdateRow const&) {};
+    std::string const text = message_of<DeviceError>(
+        [&] { map.update(int64_keys({1}), Tensor::zeros({1}, Dtype::Float32), step); });
+    EXPECT_NE(text.find(".cpu()"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -83,8 +83,8 @@ TEST(DeviceTensor, host_access_is_refused_with_a_sentence) {
         FAIL();
     } catch (DeviceError const& error) {
         EXPECT_STREQ(error.what(),
-                     "tensor: expected memory of the CPU, got memory of \"emu:0\"; copy it to "
-                     "the CPU first");
+                     "tensor: expected memory of the CPU, got memory of \"emu:0\"; copy it "
+                     "with .cpu(), in C++ to()");
     }
     HashMap map = int64_map();
     Tensor const keys = Tensor::zeros({2, 1}, Dtype::Int64, emu(0));
