@@ -144,6 +144,8 @@ public:
     Element const& key_element() const noexcept;
     std::vector<Element> const& value_elements() const noexcept;
     Device device() const noexcept;
+    /// A copy on another device, with the same buffer indices.
+    HashMap to(Device device) const;
     MemoryUsage memory_usage() const;
     /// The memory_usage() of a new table, in bytes, before rounding up to pages.
     static std::uint64_t memory_for(Capacity capacity, Element const& key,

@@ -83,6 +83,12 @@ void bind_hash_map(nb::module_& m) {
             },
             nb::arg("capacity"))
         .def("shrink_to_fit", [](HashMap& self) { without_gil([&] { self.shrink_to_fit(); }); })
+        .def(
+            "to",
+            [](HashMap const& self, std::string const& device) {
+                return without_gil([&] { return self.to(Device::parse(device)); });
+            },
+            nb::arg("device"), "A copy on another device, with the same buffer indices.")
         .def_static("from_items", &from_items, nb::arg("keys"), nb::arg("values"))
         .def_static(
             "memory_for",

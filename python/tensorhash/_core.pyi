@@ -80,6 +80,9 @@ class HashMap:
 
     def shrink_to_fit(self) -> None: ...
 
+    def to(self, device: str) -> HashMap:
+        """A copy on another device, with the same buffer indices."""
+
     @staticmethod
     def from_items(keys: object, values: Sequence[object]) -> HashMap: ...
 

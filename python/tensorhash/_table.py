@@ -252,9 +252,18 @@ class Table(Generic[ArrayT]):
         return str(self.device).lower().startswith("cuda")
 
     def to(self, device: DeviceLike, copy: bool = False) -> Self:
-        """The table on another device; itself if it is already there and `copy` is False."""
-        usable_device(device)  # raises unless it is the CPU, where the table already is
-        return self.clone() if copy else self
+        """The table on another device; itself if it is already there and `copy` is False.
+
+        A copy has the same buffer indices.
+        """
+        name = usable_device(device)
+        if name == self._table.device:
+            return self.clone() if copy else self
+        return self._of(self._copy_to(name), self._framework)
+
+    def _copy_to(self, device: str) -> Any:
+        """The core's table on another device."""
+        return self._table.to(device)
 
     def cpu(self) -> Self:
         """The table on the CPU; itself if it is already there."""

@@ -85,6 +85,9 @@ class BoundedHashMap(MapTable[ArrayT]):
     ) -> Any:
         return _core.BoundedHashMap(rows, key, values, self._how, usable_device(device), seed)
 
+    def _copy_to(self, device: str) -> Any:
+        raise RuntimeError(f"device: bounded tables are on the CPU only, got {device!r}")
+
     @classmethod
     def _from_bytes(cls, payload: Any) -> Any:
         return _core.BoundedHashMap.from_bytes(payload)

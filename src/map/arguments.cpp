@@ -34,6 +34,9 @@ std::string text(std::string_view view) { return std::string(view); }
 }
 
 Tensor with_true_bools(Tensor const& tensor) {
+    if (tensor.dtype() == Dtype::Bool && !tensor.device().is_cpu()) {
+        return with_true_bools(tensor.to(Device{})).to(tensor.device());
+    }
     if (tensor.dtype() != Dtype::Bool ||
         are_canonical_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {
         return tensor;
@@ -43,13 +46,32 @@ Tensor with_true_bools(Tensor const& tensor) {
     return truth;
 }
 
+/// Throws unless a table on `device` can take an array that is on `got`.
+void check_device(Device got, Device device, std::string_view argument) {
+    if (device.is_cpu()) {
+        require_host(got, argument);
+    } else if (!got.is_cpu() && got != device) {
+        throw DeviceError(text(argument) + ": expected memory of the CPU or of \"" +
+                          to_string(device) + "\", the table's device, got memory of \"" +
+                          to_string(got) + "\"; copy it with to(), in Python cpu()");
+    }
+}
+
+/// The batch on the table's device, ready for work on the thread's stream.
+Tensor on_device(Tensor const& tensor, Device device) {
+    Tensor const there = tensor.to(device);
+    there.wait_on(current_stream(device));
+    return there;
+}
+
 }  // namespace
 
-CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument) {
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
+                         Device device) {
     if (tensor.dtype() != element.dtype) {
         fail_dtype(argument, element.dtype, tensor.dtype());
     }
-    require_host(tensor.device(), argument);
+    check_device(tensor.device(), device, argument);
     Shape const& shape = tensor.shape();
     if (shape.empty()) {
         fail_shape(argument, element.shape, shape);
@@ -64,12 +86,16 @@ CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::stri
         throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) +
                          " rows, got " + std::to_string(rows) + "; split it");
     }
-    return {with_true_bools(tensor.contiguous()), static_cast<std::size_t>(rows)};
+    Tensor checked = with_true_bools(tensor.contiguous());
+    if (!device.is_cpu()) {
+        checked = on_device(checked, device);
+    }
+    return {std::move(checked), static_cast<std::size_t>(rows), tensor.device()};
 }
 
 CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
-                         std::size_t rows) {
-    CheckedBatch batch = check_batch(tensor, element, argument);
+                         std::size_t rows, Device device) {
+    CheckedBatch batch = check_batch(tensor, element, argument, device);
     if (batch.rows != rows) {
         throw ValueError(text(argument) + ": expected " + std::to_string(rows) +
                          " rows, as many as keys, got " + std::to_string(batch.rows));
@@ -78,7 +104,8 @@ CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::stri
 }
 
 std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
-                                       std::vector<Element> const& elements, std::size_t rows) {
+                                       std::vector<Element> const& elements, std::size_t rows,
+                                       Device device) {
     if (values.size() != elements.size()) {
         throw ValueError("values: expected " + std::to_string(elements.size()) +
                          " arrays, one per value column, got " + std::to_string(values.size()));
@@ -87,17 +114,17 @@ std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
     for (std::size_t i = 0; i < values.size(); ++i) {
         std::string const argument =
             values.size() == 1 ? "values" : "values[" + std::to_string(i) + "]";
-        batches.push_back(check_batch(values[i], elements[i], argument, rows));
+        batches.push_back(check_batch(values[i], elements[i], argument, rows, device));
     }
     return batches;
 }
 
 KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
                                     std::vector<Tensor> const& values,
-                                    std::vector<Element> const& elements) {
-    CheckedBatch batch = check_batch(keys, key, "keys");
+                                    std::vector<Element> const& elements, Device device) {
+    CheckedBatch batch = check_batch(keys, key, "keys", device);
     std::size_t const rows = batch.rows;
-    return {std::move(batch), check_values(values, elements, rows)};
+    return {std::move(batch), check_values(values, elements, rows, device)};
 }
 
 Tensor check_bytes(Tensor const& bytes) {
@@ -109,12 +136,12 @@ Tensor check_bytes(Tensor const& bytes) {
 }
 
 FillRows check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
-                    std::string_view argument) {
+                    std::string_view argument, Device device) {
     if (tensor.shape() == element.shape) {
         Shape const one = with_rows(1, element.shape);
-        return {check_batch(tensor.contiguous().reshape(one), element, argument), 0};
+        return {check_batch(tensor.contiguous().reshape(one), element, argument, device), 0};
     }
-    CheckedBatch batch = check_batch(tensor, element, argument);
+    CheckedBatch batch = check_batch(tensor, element, argument, device);
     if (batch.rows != rows) {
         throw ValueError(text(argument) + ": expected one row, " + to_string(element.shape) +
                          ", or " + std::to_string(rows) + " rows, as many as keys, got " +
@@ -242,7 +269,7 @@ std::vector<Reduce> resolve_reduce(std::vector<Reduce> const& reduce,
         if (plain[i] == Reduce::All) plain[i] = Reduce::Min;
         if (plain[i] != Reduce::Count) continue;
         plain[i] = Reduce::Sum;
-        batch.values[i].tensor = ones(elements[i], batch.keys.rows);
+        batch.values[i].tensor = ones(elements[i], batch.keys.rows).to(batch.keys.tensor.device());
     }
     return plain;
 }

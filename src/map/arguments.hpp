@@ -12,24 +12,31 @@
 
 namespace tensorhash::map {
 
-/// A batch that passed the checks: contiguous, of the right dtype, with `rows` rows.
+/// A batch that passed the checks: contiguous, of the right dtype, with `rows` rows, on the device
+/// of the table.
 struct CheckedBatch {
     Tensor tensor;
     std::size_t rows = 0;
+    Device home{};  // where the caller's array is, and where results go
+
     unsigned char const* data() const noexcept {
         return static_cast<unsigned char const*>(tensor.data());
     }
 };
 
+// Arrays are on the table's `device`, or on the CPU and then copied there.
+
 /// Checks an array [N, ...] with as many elements per row as `element`, in any shape and strides.
-CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument);
+CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
+                         Device device = {});
 /// The same for an array with `rows` rows, as many as the keys of the call.
 CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
-                         std::size_t rows);
+                         std::size_t rows, Device device = {});
 
 /// Checks one batch per column, each with `rows` rows.
 std::vector<CheckedBatch> check_values(std::vector<Tensor> const& values,
-                                       std::vector<Element> const& elements, std::size_t rows);
+                                       std::vector<Element> const& elements, std::size_t rows,
+                                       Device device = {});
 
 /// The checked keys and values of one call: one batch per column, each with as many rows as keys.
 struct KeysAndValues {
@@ -38,7 +45,7 @@ struct KeysAndValues {
 };
 KeysAndValues check_keys_and_values(Tensor const& keys, Element const& key,
                                     std::vector<Tensor> const& values,
-                                    std::vector<Element> const& elements);
+                                    std::vector<Element> const& elements, Device device = {});
 
 /// Rows for keys that are absent: one per key, or one for all.
 struct FillRows {
@@ -48,7 +55,7 @@ struct FillRows {
     backend::DefaultRows rows() const noexcept { return {batch.data(), step}; }
 };
 FillRows check_fill(Tensor const& tensor, Element const& element, std::size_t rows,
-                    std::string_view argument);
+                    std::string_view argument, Device device = {});
 
 /// The content of a file: uint8 [n]. Returns it contiguous.
 Tensor check_bytes(Tensor const& bytes);

@@ -11,18 +11,17 @@ namespace tensorhash {
 
 using map::Answers;
 using map::CheckedBatch;
-using map::Reading;
-using map::Writing;
 
 void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                        std::vector<void*> const& out, bool* found) const {
+    impl_->require_cpu("get_into");
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Defaults const missing(impl_->values, defaults, batch.rows);
     runtime::Block indices(batch.rows * sizeof(std::uint32_t));
     runtime::Block mask(found == nullptr ? batch.rows : 0);
     Answers const answers{reinterpret_cast<std::uint32_t*>(indices.data()),
                           found == nullptr ? mask.data() : reinterpret_cast<unsigned char*>(found)};
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     impl_->table->find(key_rows(batch), answers);
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
         if (out[i] != nullptr) {
@@ -33,6 +32,7 @@ void HashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
 
 void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor const& missing,
                           void* out) const {
+    impl_->require_cpu("gather_into");
     CheckedBatch batch = map::check_batch(indices, Element{Dtype::Int32, {}}, "indices");
     batch.tensor = batch.tensor.clone();  // the caller's array may change after the check
     map::check_column(column, impl_->values.size(), "column");
@@ -41,7 +41,7 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
         rows = map::check_fill(missing, impl_->values[column], batch.rows, "default");
     }
     auto const* const at = reinterpret_cast<std::uint32_t const*>(batch.data());
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     std::uint32_t const top = impl_->table->sizes().top;
     auto const* const wrong = std::find_if(at, at + batch.rows, [&](std::uint32_t index) {
         return index >= top && index != step::kNotFound;
@@ -55,11 +55,12 @@ void HashMap::gather_into(Tensor const& indices, std::size_t column, Tensor cons
 
 std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
                                   MakeRoom const& make_room) const {
+    impl_->require_cpu("export_from");
     if (begin < 0 || limit < 1) {
         throw ValueError("begin, limit: expected at least 0 and at least 1, got " +
                          std::to_string(begin) + " and " + std::to_string(limit));
     }
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     backend::TableBackend const& table = *impl_->table;
     auto const entries = static_cast<std::int64_t>(table.sizes().entries);
     std::vector<std::int32_t> indices(static_cast<std::size_t>(std::min(limit, entries)));
@@ -89,19 +90,20 @@ std::int64_t HashMap::export_from(std::int64_t begin, std::int64_t limit,
 
 void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     map::KeysAndValues const batch =
-        map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values, device());
     std::vector<backend::Bytes> rows;
     for (CheckedBatch const& column : batch.values) {
         rows.push_back(column.data());
     }
-    map::ScratchAnswers answers(batch.keys.rows);
+    Located scratch = map::make_located(batch.keys.rows, device());
     // Fills a new table and swaps it in: a failure changes nothing, readers wait only for the swap.
     std::unique_ptr<backend::TableBackend> made = [&] {
-        Reading const guard(impl_->lock);
+        auto const guard = impl_->reading();
         return impl_->table->make_empty();
     }();
-    made->insert_or_assign({key_rows(batch.keys), {rows}, answers.answers()});
-    Writing const guard(impl_->lock);
+    made->insert_or_assign({key_rows(batch.keys), {rows}, map::answers(scratch)});
+    map::mark_read(batch);
+    auto const guard = impl_->writing();
     std::swap(impl_->table, made);
 }
 

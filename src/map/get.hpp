@@ -16,14 +16,14 @@ class Defaults {
 public:
     /// `given` is what HashMap::get takes: empty for zeros, or one default per column.
     Defaults(std::vector<Element> const& elements, std::vector<Tensor> const& given,
-             std::size_t rows) {
+             std::size_t rows, Device device = {}) {
         if (!given.empty() && given.size() != elements.size()) {
             throw ValueError("default: expected one for each of " +
                              std::to_string(elements.size()) + " columns, got " +
                              std::to_string(given.size()));
         }
         for (std::size_t i = 0; i < given.size(); ++i) {
-            fills_.push_back(check_fill(given[i], elements[i], rows, "default"));
+            fills_.push_back(check_fill(given[i], elements[i], rows, "default", device));
         }
     }
 
@@ -44,8 +44,8 @@ private:
 class Values {
 public:
     Values(std::vector<Element> const& elements, std::vector<Tensor> const& defaults,
-           std::size_t rows)
-        : defaults_(elements, defaults, rows), out_(empty_rows(elements, rows)) {}
+           std::size_t rows, Device device = {})
+        : defaults_(elements, defaults, rows, device), out_(empty_rows(elements, rows, device)) {}
 
     /// Gathers every column. With several tables, call it once per table; `rows.places` says where
     /// the table's rows go in the result.
@@ -55,8 +55,13 @@ public:
             defaults_.gather(table, i, rows, out_[i].data());
         }
     }
-    /// The result. Call it after the last gather().
-    std::vector<Tensor> take() { return std::move(out_); }
+    /// The result, on the device of the caller's keys. Call it after the last gather().
+    std::vector<Tensor> take(Device home = {}) {
+        for (Tensor& column : out_) {
+            column = deliver(std::move(column), home);
+        }
+        return std::move(out_);
+    }
 
 private:
     Defaults defaults_;

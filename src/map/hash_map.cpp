@@ -18,8 +18,6 @@ using map::answers;
 using map::CheckedBatch;
 using map::KeysAndValues;
 using map::make_located;
-using map::Reading;
-using map::Writing;
 
 HashMap::HashMap(Capacity init_capacity, Element key, std::vector<Element> values, Device device,
                  std::optional<std::uint64_t> seed) {
@@ -44,22 +42,25 @@ HashMap HashMap::from_items(Tensor const& keys, std::vector<Tensor> const& value
 }
 
 Located HashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
-    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
-                        [&](KeyRows rows, ValueRows columns, Answers out) {
-                            impl_->table->insert({rows, columns, out});
-                        });
+    return impl_->write(
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values, device()),
+        [&](KeyRows rows, ValueRows columns, Answers out) {
+            impl_->table->insert({rows, columns, out});
+        });
 }
 
 Located HashMap::insert_or_assign(Tensor const& keys, std::vector<Tensor> const& values) {
-    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
-                        [&](KeyRows rows, ValueRows columns, Answers out) {
-                            impl_->table->insert_or_assign({rows, columns, out});
-                        });
+    return impl_->write(
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values, device()),
+        [&](KeyRows rows, ValueRows columns, Answers out) {
+            impl_->table->insert_or_assign({rows, columns, out});
+        });
 }
 
 Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                             std::vector<Reduce> const& reduce) {
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    KeysAndValues batch =
+        map::check_keys_and_values(keys, impl_->key, values, impl_->values, device());
     std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
     return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
         impl_->table->accumulate({rows, columns, plain, out});
@@ -68,67 +69,70 @@ Located HashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& value
 
 Located HashMap::activate(Tensor const& keys) {
     return impl_->write(
-        {map::check_batch(keys, impl_->key, "keys"), {}},
+        {map::check_batch(keys, impl_->key, "keys", device()), {}},
         [&](KeyRows rows, ValueRows, Answers out) { impl_->table->activate({rows, out}); });
 }
 
 Located HashMap::find(Tensor const& keys) const {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
-    Located located = make_located(batch.rows);
-    Reading const guard(impl_->lock);
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys", device());
+    Located located = make_located(batch.rows, device());
+    auto const guard = impl_->reading();
     impl_->table->find(key_rows(batch), answers(located));
-    return located;
+    map::mark_read(batch);
+    return map::deliver(std::move(located), batch.home);
 }
 
 Tensor HashMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor HashMap::erase(Tensor const& keys) {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
-    Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
-    Writing const guard(impl_->lock);
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys", device());
+    Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool, device());
+    auto const guard = impl_->writing();
     impl_->table->erase({key_rows(batch), static_cast<unsigned char*>(mask.data())});
-    return mask;
+    map::mark_read(batch);
+    return map::deliver(std::move(mask), batch.home);
 }
 
 std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& defaults) const {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
-    map::Values values(impl_->values, defaults, batch.rows);
-    Located located = make_located(batch.rows);
-    Reading const guard(impl_->lock);
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys", device());
+    map::Values values(impl_->values, defaults, batch.rows, device());
+    Located located = make_located(batch.rows, device());
+    auto const guard = impl_->reading();
     impl_->table->find(key_rows(batch), answers(located));
+    map::mark_read(batch);
     values.gather(*impl_->table, {answers(located).indices, batch.rows});
-    return values.take();
+    return values.take(batch.home);
 }
 
 Tensor HashMap::active_buf_indices() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return map::listed(*impl_->table);
 }
 
 Tensor HashMap::keys() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return map::items_of(*impl_->table, impl_->key, {}).keys;
 }
 
 Items HashMap::items() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return map::items_of(*impl_->table, impl_->key, impl_->values);
 }
 
 Tensor HashMap::key_tensor() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return impl_->table->key_tensor();
 }
 
 Tensor HashMap::value_tensor(std::size_t column) const {
     map::check_column(column, impl_->values.size(), "value_buffer_id");
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return impl_->table->value_tensor(column);
 }
 
 std::vector<Tensor> HashMap::value_tensors() const {
     std::vector<Tensor> views;
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     for (std::size_t i = 0; i < impl_->values.size(); ++i) {
         views.push_back(impl_->table->value_tensor(i));
     }
@@ -137,39 +141,48 @@ std::vector<Tensor> HashMap::value_tensors() const {
 
 void HashMap::reserve(Capacity capacity) {
     std::uint64_t const rows = map::check_capacity(capacity, "capacity");
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     impl_->table->reserve({rows});
 }
 
 void HashMap::shrink_to_fit() {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     impl_->table->finish(impl_->table->prepare(backend::Shrink{}));
 }
 
 void HashMap::clear() {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     impl_->table->clear();
 }
 
 Tensor HashMap::compact() {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     Tensor old_to_new = map::make_old_to_new(*impl_->table);
     impl_->table->compact({static_cast<std::int32_t*>(old_to_new.data())});
-    return old_to_new;
+    return map::deliver(std::move(old_to_new), device());
 }
 
 HashMap HashMap::clone() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return HashMap(std::make_unique<Impl>(impl_->key, impl_->values, impl_->table->clone()));
 }
 
+HashMap HashMap::to(Device device) const {
+    auto const guard = impl_->reading();
+    backend::TableImage const image = impl_->table->to_cpu();
+    auto table = backend::backend_for(device, "device")
+                     .make_table({impl_->key, impl_->values, image.capacity}, device);
+    table->from_cpu(image);
+    return HashMap(std::make_unique<Impl>(impl_->key, impl_->values, std::move(table)));
+}
+
 std::int64_t HashMap::size() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return static_cast<std::int64_t>(impl_->table->sizes().entries);
 }
 
 std::int64_t HashMap::capacity() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return static_cast<std::int64_t>(impl_->table->sizes().capacity);
 }
 
@@ -178,7 +191,7 @@ std::vector<Element> const& HashMap::value_elements() const noexcept { return im
 Device HashMap::device() const noexcept { return impl_->table->device(); }
 
 MemoryUsage HashMap::memory_usage() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return impl_->table->memory_usage();
 }
 
@@ -190,7 +203,7 @@ std::uint64_t HashMap::memory_for(Capacity capacity, Element const& key,
 }
 
 void HashMap::validate() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     impl_->table->validate();
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/table_backend.hpp"
 #include "map/results.hpp"
 #include "runtime/lock.hpp"
+#include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
@@ -21,15 +23,39 @@ struct HashMap::Impl {
     std::unique_ptr<backend::TableBackend> table;
     mutable runtime::ReadWriteLock lock;
 
+    // The locks. They refuse a table on a device that failed, and in a forked child.
+    map::Reading reading() const {
+        require_device();
+        return map::Reading(lock);
+    }
+    map::Writing writing() const {
+        require_device();
+        return map::Writing(lock);
+    }
+    void require_device() const {
+        if (!table->device().is_cpu()) {
+            require_usable(table->device(), "table");
+        }
+    }
+    /// Throws a DeviceError that names the call if the table is not on the CPU.
+    void require_cpu(char const* call) const {
+        if (!table->device().is_cpu()) {
+            throw DeviceError(
+                std::string(call) + ": expected a table on the CPU, this one is on \"" +
+                to_string(table->device()) + "\"; copy it with to(), in Python cpu()");
+        }
+    }
+
     /// Calls verb(keys, values, answers) under the write lock. Batches in the table's own memory
     /// are copied first.
     template <class Verb>
     Located write(map::KeysAndValues batch, Verb&& verb) {
-        Located located = map::make_located(batch.keys.rows);
-        map::Writing const guard(lock);
+        Located located = map::make_located(batch.keys.rows, table->device());
+        auto const guard = writing();
         std::vector<backend::Bytes> const columns = map::detach_from(*table, batch);
         verb(map::key_rows(batch.keys), backend::ValueRows{columns}, map::answers(located));
-        return located;
+        map::mark_read(batch);
+        return map::deliver(std::move(located), batch.keys.home);
     }
     struct UpdateCall;
     Located update(UpdateCall call, UpdateOptions const& options);

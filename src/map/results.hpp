@@ -25,11 +25,45 @@ using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 inline KeyRows key_rows(CheckedBatch const& keys) { return {keys.data(), keys.rows}; }
 
+/// The device of a table; tables without that function are on the CPU.
+template <class AnyTable>
+Device device_of(AnyTable const& table) {
+    if constexpr (requires { table.device(); }) {
+        return table.device();
+    } else {
+        return {};
+    }
+}
+
+/// A result that the table has just written, brought to `home`.
+inline Tensor deliver(Tensor result, Device home) {
+    if (!result.device().is_cpu()) {
+        result.written_by(current_stream(result.device()));
+        return result.to(home);
+    }
+    return result;
+}
+inline Located deliver(Located located, Device home) {
+    return {deliver(std::move(located.indices), home), deliver(std::move(located.mask), home)};
+}
+
+/// The work so far reads the batch: its memory is freed only after that.
+inline void mark_read(CheckedBatch const& batch) {
+    batch.tensor.read_by(current_stream(batch.tensor.device()));
+}
+inline void mark_read(KeysAndValues const& batch) {
+    mark_read(batch.keys);
+    for (CheckedBatch const& column : batch.values) {
+        mark_read(column);
+    }
+}
+
 /// One tensor of uninitialized rows per column.
-inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows) {
+inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows,
+                                      Device device = {}) {
     std::vector<Tensor> made;
     for (Element const& element : elements) {
-        made.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype));
+        made.push_back(Tensor::empty(with_rows(rows, element.shape), element.dtype, device));
     }
     return made;
 }
@@ -46,9 +80,9 @@ inline KeysAndValues check_keys_and_zeros(Tensor const& keys, Element const& key
     return batch;
 }
 
-inline Located make_located(std::size_t rows) {
-    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32),
-            Tensor::empty(with_rows(rows, {}), Dtype::Bool)};
+inline Located make_located(std::size_t rows, Device device = {}) {
+    return {Tensor::empty(with_rows(rows, {}), Dtype::Int32, device),
+            Tensor::empty(with_rows(rows, {}), Dtype::Bool, device)};
 }
 
 inline Answers answers(Located& located) {
@@ -56,40 +90,32 @@ inline Answers answers(Located& located) {
             static_cast<unsigned char*>(located.mask.data())};
 }
 
-/// Memory for answers that are not returned.
-class ScratchAnswers {
-public:
-    explicit ScratchAnswers(std::size_t rows)
-        : indices_(rows * sizeof(std::uint32_t)), mask_(rows) {}
-    Answers answers() noexcept {
-        return {reinterpret_cast<std::uint32_t*>(indices_.data()), mask_.data()};
-    }
-
-private:
-    runtime::Block indices_;
-    runtime::Block mask_;
-};
-
 /// int32 [size]: the live buffer indices, ascending.
 template <class AnyTable>
 Tensor listed(AnyTable const& table) {
     auto const entries = static_cast<std::size_t>(table.sizes().entries);
-    Tensor indices = Tensor::empty(with_rows(entries, {}), Dtype::Int32);
+    Device const device = device_of(table);
+    Tensor indices = Tensor::empty(with_rows(entries, {}), Dtype::Int32, device);
     table.list(0, entries, static_cast<std::int32_t*>(indices.data()));
-    return indices;
+    return deliver(std::move(indices), device);
 }
 
 /// Copies of the live keys and of the first value columns, as many as `values` has.
 template <class AnyTable>
 Items items_of(AnyTable const& table, Element const& key, std::vector<Element> const& values) {
     auto const entries = static_cast<std::size_t>(table.sizes().entries);
-    Items items{Tensor::empty(with_rows(entries, key.shape), key.dtype),
-                empty_rows(values, entries)};
+    Device const device = device_of(table);
+    Items items{Tensor::empty(with_rows(entries, key.shape), key.dtype, device),
+                empty_rows(values, entries, device)};
     std::vector<void*> columns;
     for (Tensor& column : items.values) {
         columns.push_back(column.data());
     }
     table.items(items.keys.data(), columns);
+    items.keys.written_by(current_stream(device));
+    for (Tensor& column : items.values) {
+        column.written_by(current_stream(device));
+    }
     return items;
 }
 
@@ -108,7 +134,7 @@ Tensor scores_of(AnyTable const& table, std::size_t scores) {
 /// int32 [capacity], to be filled by compact().
 template <class AnyTable>
 Tensor make_old_to_new(AnyTable const& table) {
-    return Tensor::empty(with_rows(table.sizes().capacity, {}), Dtype::Int32);
+    return Tensor::empty(with_rows(table.sizes().capacity, {}), Dtype::Int32, device_of(table));
 }
 
 /// Copies a batch that lies in the table's own memory: the call would change it while reading it.

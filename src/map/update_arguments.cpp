@@ -8,8 +8,9 @@
 
 namespace tensorhash::map {
 
-CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows) {
-    CheckedBatch batch = check_batch(gradients, element, "gradients", rows);
+CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows,
+                             Device device) {
+    CheckedBatch batch = check_batch(gradients, element, "gradients", rows, device);
     if (reinterpret_cast<std::uintptr_t>(batch.data()) % byte_size(element.dtype) != 0) {
         batch.tensor = batch.tensor.clone();
     }
@@ -27,7 +28,8 @@ void require_found(unsigned char const* mask, std::size_t rows, char const* othe
 }
 
 std::optional<FillRows> check_initial(UpdateOptions const& options,
-                                      std::vector<Element> const& columns, std::size_t rows) {
+                                      std::vector<Element> const& columns, std::size_t rows,
+                                      Device device) {
     if (options.initial.dtype() == Dtype::Undefined) {
         return std::nullopt;
     }
@@ -37,7 +39,7 @@ std::optional<FillRows> check_initial(UpdateOptions const& options,
     if (columns.empty()) {
         throw ValueError("initial: this table has no value columns");
     }
-    return check_fill(options.initial, columns[0], rows, "initial");
+    return check_fill(options.initial, columns[0], rows, "initial", device);
 }
 
 void fail_insert_in_update() {

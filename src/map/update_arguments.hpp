@@ -14,11 +14,13 @@ namespace tensorhash::map {
 void check_optimizer(Optimizer const& optimizer, std::vector<Element> const& columns);
 
 /// Checks a batch of `rows` gradients; returns it aligned to the dtype.
-CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows);
+CheckedBatch check_gradients(Tensor const& gradients, Element const& element, std::size_t rows,
+                             Device device = {});
 
 /// Checks UpdateOptions::initial; returns nothing if it is not given.
 std::optional<FillRows> check_initial(UpdateOptions const& options,
-                                      std::vector<Element> const& columns, std::size_t rows);
+                                      std::vector<Element> const& columns, std::size_t rows,
+                                      Device device = {});
 
 /// Throws KeyError that names the first row with mask 0. `otherwise` lists the values of `missing`
 /// that avoid the error.

@@ -14,9 +14,11 @@ namespace tensorhash::emulate {
 /// The handle of a stream that tests made, as DLPack passes it. Smaller ones have a meaning there.
 inline constexpr std::uintptr_t kFirstHandle = 16;
 
-class EmulatedBackend final : public RefusingBackend {
+/// Has no tables; those of EmulatedTables are in emulated_tables.cpp.
+class EmulatedBackend : public RefusingBackend {
 public:
     explicit EmulatedBackend(LazyDevices& devices) : devices_(devices) {}
+    virtual ~EmulatedBackend() = default;
 
     Allocation allocate(std::size_t bytes, Device device) override;
     void zero(void* data, std::size_t bytes, Device device) override;
@@ -35,9 +37,14 @@ public:
     std::string why_no_device() override { return {}; }
     void check(Device device) override;
 
+    /// The stream that calls of this thread use.
+    StreamId current(Device device) { return id_of(current_stream(device)); }
+    LazyDevices& devices() noexcept { return devices_; }
+    /// Waits for a stream of the device. Throws DeviceError if work of the device failed.
+    void synchronize(Device device, StreamId stream);
+
 private:
     StreamId id_of(Stream stream);
-    StreamId current(Device device) { return id_of(current_stream(device)); }
 
     LazyDevices& devices_;
     std::mutex mutex_;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "backend/plugins.hpp"
-#include "emulate/emulated_backend.hpp"
+#include "emulate/emulated_tables.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::emulate {
@@ -17,7 +17,7 @@ LazyDevices& the_devices() {
 }
 
 EmulatedBackend& the_backend() {
-    static EmulatedBackend& backend = *new EmulatedBackend(the_devices());
+    static EmulatedBackend& backend = make_emulated_backend(the_devices());
     return backend;
 }
 

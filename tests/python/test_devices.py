@@ -160,8 +160,12 @@ def test_emulated_devices_have_names(run_emulated):
         assert not tensorhash.core.Device("emu:2").is_available()
         with pytest.raises(RuntimeError, match='expected "emu:0" to "emu:1", got "emu:2"'):
             tensorhash.HashSet(1, "int64", (), device="emu:2")
-        with pytest.raises(RuntimeError, match='this plugin has no tables on "emu:0"'):
-            tensorhash.HashSet(1, "int64", (), device="emu:0")
+        with pytest.raises(RuntimeError, match="this plugin has no coordinates"):
+            tensorhash.coords.CoordTable(device="emu:0")
+        with pytest.raises(RuntimeError, match="bounded tables are on the CPU only, got"):
+            tensorhash.BoundedHashMap(1, "int64", (), "int64", (), device="emu:0")
+        with pytest.raises(RuntimeError, match="sharded tables are on the CPU only"):
+            tensorhash.ShardedHashMap(1, "int64", (), "int64", (), devices=["emu:0"])
     """)
 
 
@@ -303,3 +307,76 @@ def test_a_forked_child_is_refused(run_emulated):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
         np.testing.assert_array_equal(np.asarray(there.cpu()), [1, 2])
     """)
+
+
+TABLE = """
+try:
+    table = tensorhash.HashMap(4, "int64", (), "float32", (2,), device="emu:0")
+except RuntimeError as error:
+    assert "has no tables" in str(error)  # the plugin was built without Boost.Context
+    raise SystemExit
+keys = np.int64([5, 7, 5, 9])
+values = np.arange(8, dtype="float32").reshape(4, 2)
+"""
+
+
+def test_a_table_on_a_device_answers_where_the_keys_came_from(run_program):
+    if no_plugins:
+        pytest.skip("tools/build release makes the plugins")
+    run_program(
+        WITH_EMULATED,
+        TABLE,
+        """
+        assert table.device == "emu:0" and not table.is_cpu and not table.is_cuda
+        indices, mask = table.insert(keys, values)
+        np.testing.assert_array_equal(indices, [0, 1, 0, 2])
+        np.testing.assert_array_equal(mask, [True, True, False, True])
+        there = table._table.find(Producer(on_device(keys)))
+        assert [result.device for result in there] == ["emu:0", "emu:0"]
+        np.testing.assert_array_equal(np.asarray(there[0].cpu()), indices)
+        np.testing.assert_array_equal(table.get(keys), values[[0, 1, 0, 3]])
+        np.testing.assert_array_equal(table.erase(keys[:1]), [True])
+        assert len(table) == 2 and table.to("emu:0") is table
+        with pytest.raises(RuntimeError, match='keys: expected memory of the CPU or of "emu:0"'):
+            table._table.find(on_device(keys, "emu:1"))
+        there = table.to("emu:1").cpu()
+        assert there.device == "cpu:0" and there.is_cpu
+        np.testing.assert_array_equal(there.keys(), [7, 9])
+        np.testing.assert_array_equal(there.active_buf_indices(), [1, 2])
+        """,
+        TENSORHASH_PLUGINS=str(EMULATED),
+    )
+
+
+def test_a_table_is_refused_after_an_error_and_in_a_forked_child(run_program):
+    if no_plugins:
+        pytest.skip("tools/build release makes the plugins")
+    run_program(
+        WITH_EMULATED,
+        TABLE,
+        """
+        import os
+        table.insert(keys, values)
+        calls = (lambda: table.find(keys), lambda: table.insert(keys, values), lambda: len(table),
+                 table.cpu, table.clone, table.clear)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for call in calls:
+                try:
+                    call()
+                except RuntimeError as error:
+                    refused += "was forked from" in str(error)
+            os._exit(refused)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls)
+        assert len(table) == 3
+        devices.emulated_fail(0)
+        waits = _core.Tensor.from_dlpack(on_device([1]).__dlpack__(stream=1))
+        with pytest.raises(RuntimeError, match="a planted failure"):
+            waits.cpu()
+        for call in calls:
+            with pytest.raises(RuntimeError, match="an earlier call on emu:0 failed"):
+                call()
+        """,
+        TENSORHASH_PLUGINS=str(EMULATED),
+    )

@@ -157,7 +157,7 @@ Ids sequence(std::size_t rows, std::uint64_t first) {
 }
 
 std::string bytes_of(Tensor const& tensor) {
-    Tensor packed = tensor.contiguous();
+    Tensor packed = tensor.to(tensorhash::Device{}).contiguous();
     if (packed.bytes() == 0) return {};
     return {static_cast<char const*>(packed.data()), packed.bytes()};
 }
@@ -179,7 +179,8 @@ std::vector<Rows> rows_of(std::vector<Tensor> const& tensors,
 }
 
 std::vector<std::uint8_t> mask_of(Tensor const& tensor) {
-    auto span = tensor.as<bool>();
+    Tensor const here = tensor.to(tensorhash::Device{});
+    auto span = here.as<bool>();
     return {span.begin(), span.end()};
 }
 

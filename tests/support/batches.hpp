@@ -87,7 +87,8 @@ std::vector<Rows> rows_of(std::vector<Tensor> const& tensors, std::vector<Elemen
 
 template <class T>
 std::vector<T> to_vector(Tensor const& tensor) {
-    auto span = tensor.as<T>();
+    Tensor const here = tensor.to(tensorhash::Device{});
+    auto span = here.as<T>();
     return {span.begin(), span.end()};
 }
 

@@ -56,10 +56,10 @@ TEST(Loader, parses_the_devices_of_a_loaded_plugin) {
     EXPECT_THROW((void)Device::parse("emulated:0"), tensorhash::ValueError);
 }
 
-TEST(Loader, a_plugin_without_tables_says_so) {
-    EXPECT_EQ(message_of<tensorhash::DeviceError>(
-                  [] { HashMap(Capacity{0}, {Dtype::Int64, {}}, {}, emu(0)); }),
-              "device: this plugin has no tables on \"emu:0\"; use \"cpu\"");
+TEST(Loader, what_a_device_does_not_have_is_refused) {
+    EXPECT_EQ(
+        message_of<tensorhash::DeviceError>([] { tensorhash::coords::CoordTable({}, emu(0)); }),
+        "device: this plugin has no coordinates; use \"cpu\"");
     EXPECT_EQ(message_of<tensorhash::DeviceError>([] {
                   tensorhash::BoundedHashMap(Capacity{1}, {Dtype::Int64, {}}, {},
                                              tensorhash::Eviction::Lru, emu(0));

@@ -1,0 +1,10 @@
+// Stands in for emulated_tables.cpp where Boost.Context is missing.
+#include "emulate/emulated_tables.hpp"
+
+namespace tensorhash::emulate {
+
+EmulatedBackend& make_emulated_backend(LazyDevices& devices) {
+    return *new EmulatedBackend(devices);
+}
+
+}  // namespace tensorhash::emulate
