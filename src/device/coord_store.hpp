@@ -234,11 +234,11 @@ private:
     }
     /// One member of every slot; the view keeps the slots alive.
     Tensor slot_members(PackedIndex<Queue> const& index, std::size_t offset, Dtype dtype) const {
-        Tensor members = Tensor::borrow_strided(
-            reinterpret_cast<unsigned char*>(index.view().slots) + offset,
-            {static_cast<std::int64_t>(index.slots())},
-            {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true,
-            owner_of_view(index.owner()), device_);
+        Tensor members =
+            Tensor::borrow_strided(reinterpret_cast<unsigned char*>(index.view().slots) + offset,
+                                   {static_cast<std::int64_t>(index.slots())},
+                                   {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true,
+                                   owner_of_view(index.owner()), device_);
         members.written_by(current_stream(device_));
         return members;
     }

@@ -111,7 +111,8 @@ void require_cpu(Device device, std::string_view argument, std::string_view what
 void require_host(Device device, std::string_view argument) {
     if (!device.is_cpu()) {
         throw DeviceError(std::string(argument) + ": expected memory of the CPU, got memory of \"" +
-                          to_string(device) + "\"; copy it to the CPU first, in Python with .cpu()");
+                          to_string(device) +
+                          "\"; copy it to the CPU first, in Python with .cpu()");
     }
 }
 

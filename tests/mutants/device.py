@@ -501,8 +501,8 @@ DEVICE_MUTANTS = [
         "empty slots have row 0",
         "*Flat*",
         FLAT,
-        "{step::kEmptyKey, step::kNoRow, 0};",
-        "{step::kEmptyKey, 0, 0};",
+        "table.slots[slot] = {step::kEmptyKey, step::kNoRow, 0};",
+        "table.slots[slot] = {step::kEmptyKey, 0, 0};",
     ),
     device(
         "a full flat table is not reported",

@@ -87,9 +87,9 @@ BatchedCoords expand_coords(Tensor const& coords, Tensor const& offsets, std::in
                    : rows.rows * static_cast<std::size_t>(std::min(chunk, offsets.shape()[0]));
     // The host lays out the sums, so it needs the offsets.
     Tensor const flat = offsets.to(Device{}).contiguous();
-    return deliver(coords_backend(coords.device())
-                       .expand(rows, flat.as<std::int64_t>(), chunk_rows, batches),
-                   rows);
+    return deliver(
+        coords_backend(coords.device()).expand(rows, flat.as<std::int64_t>(), chunk_rows, batches),
+        rows);
 }
 
 BatchedCoords stride_coords(Tensor const& coords, std::vector<std::int64_t> const& stride,
