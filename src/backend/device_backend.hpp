@@ -35,7 +35,7 @@ public:
     virtual std::string why_no_device() = 0;
 
     virtual std::unique_ptr<TableBackend> make_table(TableSpec const& spec, Device device) = 0;
-    virtual CoordsBackend const& coords() = 0;
+    virtual CoordsBackend const& coords(Device device) = 0;
     /// The bytes that a new table takes; UINT64_MAX if the sum overflows.
     virtual std::uint64_t memory_for(TableSpec const& spec) const = 0;
     /// The distinct rows of an array of at least one element per row, on its device.

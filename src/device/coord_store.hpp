@@ -29,11 +29,16 @@ public:
                std::uint32_t columns, std::uint64_t map_limit)
         : queue_(&queue), device_(device), rules_(rules), map_limit_(map_limit),
           seed_(rules.seed ? *rules.seed : runtime::new_seed()), report_(queue, 1) {
-        upload({});
+        {
+            auto const turn = order_->write(*queue_);
+            upload({});
+        }
         if (columns != 0) {
             set_columns(columns);
         }
     }
+    // This stream frees the memory, so it waits for the calls on other streams.
+    ~CoordStore() override { auto const turn = order_->write(*queue_); }
 
     backend::CoordStoreInfo info() const noexcept override {
         backend::CoordStoreInfo info;
@@ -51,7 +56,7 @@ public:
     }
 
     void set_columns(std::uint32_t columns) override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         Held none;
         none.columns = columns;
         none.rows.emplace(*queue_, columns * sizeof(std::int32_t), 0);
@@ -65,12 +70,12 @@ public:
     }
 
     void insert(CoordRows const& rows, std::string_view argument) override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         append(rows, argument);
     }
 
     void expand(CoordRows const& base, CoordRows const& offsets) override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         Sums<Queue> sums(*queue_, base, offsets, rules_.range);
         DistinctRows<Queue> const distinct = sums.distinct();
         std::uint64_t const count = distinct.count();
@@ -100,7 +105,7 @@ public:
     void grow_on_demand() noexcept override { rules_.slots.reset(); }
 
     Tensor search(CoordRows const& queries, coords::SearchMode mode) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         Tensor found = int32_tensor({static_cast<std::int64_t>(queries.rows)});
         auto* const out = words(found);
         auto const rows = static_cast<std::uint32_t>(queries.rows);
@@ -115,7 +120,7 @@ public:
         return found;
     }
     Tensor search(CoordRows const& queries, CoordRows const& offsets) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         check_int32(*queue_, offsets, "offsets");
         Tensor found = int32_tensor(
             {static_cast<std::int64_t>(offsets.rows), static_cast<std::int64_t>(queries.rows)});
@@ -129,7 +134,7 @@ public:
         return found;
     }
     KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         MapMaker<Queue> maker(*queue_, device_, request, map_limit_);
         if (held_.columns != 0) {
             return maker.make_from(view(), held_.entries, held_.state.claimed < held_.entries);
@@ -141,15 +146,18 @@ public:
     }
 
     Tensor rows() const override {
+        auto const turn = order_->read(*queue_);
         Shape shape{static_cast<std::int64_t>(held_.entries), held_.columns};
         if (held_.columns == 0) {
             return int32_tensor(std::move(shape));
         }
-        return Tensor::borrow(static_cast<void const*>(held_.rows->data()), std::move(shape),
-                              Dtype::Int32, held_.rows->owner(), device_);
+        Tensor rows = Tensor::borrow(static_cast<void const*>(held_.rows->data()), std::move(shape),
+                                     Dtype::Int32, owner_of_view(held_.rows->owner()), device_);
+        rows.written_by(current_stream(device_));
+        return rows;
     }
     Tensor unique() const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         std::uint64_t count = 0;
         Array<Queue, std::uint32_t> listed;
         Array<Queue, std::uint32_t> const found(*queue_, held_.entries);
@@ -165,7 +173,7 @@ public:
         return unique;
     }
     std::optional<backend::CoordSlots> slots() const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         if (held_.columns == 0) {
             return views_of(make_packed(rules_.slots.value_or(packed_slots_for(0))));
         }
@@ -220,12 +228,19 @@ private:
                 held.wide ? held.wide->view() : WideView{}, numbers(held), held.columns};
     }
     RowIndexView view() const { return view_of_index(held_); }
+    std::shared_ptr<void> owner_of_view(std::shared_ptr<void> memory) const {
+        return std::shared_ptr<Viewed<Queue>>(
+            new Viewed<Queue>{std::move(memory), order_, queue_, current_stream(device_)});
+    }
     /// One member of every slot; the view keeps the slots alive.
     Tensor slot_members(PackedIndex<Queue> const& index, std::size_t offset, Dtype dtype) const {
-        return Tensor::borrow_strided(reinterpret_cast<unsigned char*>(index.view().slots) + offset,
-                                      {static_cast<std::int64_t>(index.slots())},
-                                      {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype,
-                                      true, index.owner(), device_);
+        Tensor members =
+            Tensor::borrow_strided(reinterpret_cast<unsigned char*>(index.view().slots) + offset,
+                                   {static_cast<std::int64_t>(index.slots())},
+                                   {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true,
+                                   owner_of_view(index.owner()), device_);
+        members.written_by(current_stream(device_));
+        return members;
     }
     backend::CoordSlots views_of(PackedIndex<Queue> const& index) const {
         return {slot_members(index, offsetof(step::FlatSlot, key), Dtype::Int64),
@@ -393,7 +408,7 @@ private:
     std::uint64_t seed_;
     Array<Queue, Report> report_;
     Held held_;
-    mutable Order<Queue> order_;
+    std::shared_ptr<Order<Queue>> order_ = std::make_shared<Order<Queue>>();
 };
 
 }  // namespace tensorhash::device

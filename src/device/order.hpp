@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include "tensorhash/stream.hpp"
 
 namespace tensorhash::device {
 
@@ -74,6 +77,22 @@ private:
     std::mutex mutex_;
     std::vector<Call> last_write_;  // at most one
     std::vector<Call> reads_;       // since then, one per stream
+};
+
+/// Holds the memory of a view. Its last owner frees it on the stream that made the view, after the
+/// calls of the table.
+template <class Queue>
+struct Viewed {
+    std::shared_ptr<void> memory;
+    std::shared_ptr<Order<Queue>> order;
+    Queue* queue;
+    Stream stream;
+
+    ~Viewed() {
+        StreamScope const scope(stream);
+        auto const turn = order->write(*queue);
+        memory.reset();
+    }
 };
 
 }  // namespace tensorhash::device

@@ -408,24 +408,11 @@ private:
             *queue_, backend::TableSpec{key_, elements_, core_.capacity(), core_.index().seed()},
             device_);
     }
-    /// Holds the memory of a view. Its last owner frees it on the stream that made the view, after
-    /// the calls of the table.
-    struct Viewed {
-        std::shared_ptr<void> memory;
-        std::shared_ptr<Order<Queue>> order;
-        Queue* queue;
-        Stream stream;
-
-        ~Viewed() {
-            StreamScope const scope(stream);
-            auto const turn = order->write(*queue);
-            memory.reset();
-        }
-    };
     Tensor view(Column<Queue> const& column, Element const& element) const {
         auto const turn = order_->read(*queue_);
         Stream const stream = current_stream(device_);
-        std::shared_ptr<Viewed> owner(new Viewed{column.owner(), order_, queue_, stream});
+        std::shared_ptr<Viewed<Queue>> owner(
+            new Viewed<Queue>{column.owner(), order_, queue_, stream});
         Tensor made = Tensor::borrow(static_cast<void*>(column.data()),
                                      with_rows(core_.capacity(), element.shape), element.dtype,
                                      std::move(owner), device_);

@@ -46,7 +46,8 @@ Tensor with_true_bools(Tensor const& tensor) {
     return truth;
 }
 
-/// Throws unless a table on `device` can take an array that is on `got`.
+}  // namespace
+
 void check_device(Device got, Device device, std::string_view argument) {
     if (device.is_cpu()) {
         require_host(got, argument);
@@ -57,14 +58,11 @@ void check_device(Device got, Device device, std::string_view argument) {
     }
 }
 
-/// The batch on the table's device, ready for work on the thread's stream.
 Tensor on_device(Tensor const& tensor, Device device) {
     Tensor const there = tensor.to(device);
     there.wait_on(current_stream(device));
     return there;
 }
-
-}  // namespace
 
 CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
                          Device device) {

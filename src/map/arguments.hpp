@@ -26,6 +26,11 @@ struct CheckedBatch {
 
 // Arrays are on the table's `device`, or on the CPU and then copied there.
 
+/// Throws DeviceError unless a table on `device` can take an array that is on `got`.
+void check_device(Device got, Device device, std::string_view argument);
+/// The array on the table's device, ready for work on the thread's stream.
+Tensor on_device(Tensor const& tensor, Device device);
+
 /// Checks an array [N, ...] with as many elements per row as `element`, in any shape and strides.
 CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::string_view argument,
                          Device device = {});

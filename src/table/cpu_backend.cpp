@@ -48,7 +48,7 @@ public:
         return std::make_unique<CpuTable>(Table(spec.key, spec.values, spec.capacity, spec.seed),
                                           device);
     }
-    backend::CoordsBackend const& coords() override { return backend::cpu_coords(); }
+    backend::CoordsBackend const& coords(Device) override { return backend::cpu_coords(); }
     std::uint64_t memory_for(TableSpec const& spec) const override {
         return Table::memory_for(spec.key, spec.values, spec.capacity);
     }

@@ -1,4 +1,5 @@
 // The steps take their device form here, so the device layer comes first.
+#include "device/coords.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
 
@@ -21,13 +22,17 @@ class EmulatedTables final : public EmulatedBackend {
 public:
     explicit EmulatedTables(LazyDevices& devices) : EmulatedBackend(devices) {
         for (int id = 0; id < devices.count(); ++id) {
-            queues_.emplace_back(*this, Device{type(), id}, in_order());
+            Device const device{type(), id};
+            coords_.emplace_back(queues_.emplace_back(*this, device, in_order()), device);
         }
     }
 
     std::unique_ptr<backend::TableBackend> make_table(backend::TableSpec const& spec,
                                                       Device device) override {
         return std::make_unique<device::Table<LazyQueue>>(queue(device), spec, device);
+    }
+    backend::CoordsBackend const& coords(Device device) override {
+        return coords_.at(static_cast<std::size_t>(device.id));
     }
     std::uint64_t memory_for(backend::TableSpec const& spec) const override {
         return device::memory_for(spec);
@@ -41,6 +46,7 @@ private:
     LazyQueue& queue(Device device) { return queues_.at(static_cast<std::size_t>(device.id)); }
 
     std::deque<LazyQueue> queues_;  // by device
+    std::deque<device::Coords<LazyQueue>> coords_;
 };
 
 }  // namespace

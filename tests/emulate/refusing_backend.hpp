@@ -17,7 +17,7 @@ public:
                                                       Device device) override {
         refuse("tables on \"" + to_string(device) + "\"");
     }
-    backend::CoordsBackend const& coords() override { refuse("coordinates"); }
+    backend::CoordsBackend const& coords(Device) override { refuse("coordinates"); }
     std::uint64_t memory_for(backend::TableSpec const&) const override { refuse("tables"); }
     Unique unique(backend::KeyRows, Element const&, UniqueParts, Device) override {
         refuse("unique");

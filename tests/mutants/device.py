@@ -501,8 +501,8 @@ DEVICE_MUTANTS = [
         "empty slots have row 0",
         "*Flat*",
         FLAT,
-        "{step::kEmptyKey, step::kNoRow, 0};",
-        "{step::kEmptyKey, 0, 0};",
+        "table.slots[slot] = {step::kEmptyKey, step::kNoRow, 0};",
+        "table.slots[slot] = {step::kEmptyKey, 0, 0};",
     ),
     device(
         "a full flat table is not reported",
@@ -720,6 +720,7 @@ DEVICE_MUTANTS = [
         EXPAND,
         "sorted != nullptr ? rank_of(batch) : batch",
         "batch",
+    ),
     # Shrinking and products.
     device(
         "the end of the live entries is that of their word",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "backend/loader.hpp"
 #include "map/arguments.hpp"
@@ -43,18 +44,25 @@ bool is_integer(Dtype dtype) {
 }  // namespace
 
 backend::CoordsBackend const& coords_backend(Device device) {
-    return backend::backend_for(device, "device").coords();
+    return backend::backend_for(device, "device").coords(device);
 }
 
-backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns) {
+Device device_of(Tensor const& tensor, std::string_view argument) {
+    require_usable(tensor.device(), argument);
+    return tensor.device();
+}
+
+backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns,
+                              Device device) {
     if (tensor.dtype() != Dtype::Int32 && tensor.dtype() != Dtype::Int64) {
         throw TypeError(std::string(argument) + ": expected int32 or int64, got " +
                         std::string(name(tensor.dtype())));
     }
-    require_host(tensor.device(), argument);
+    map::check_device(tensor.device(), device, argument);
     Shape const& shape = tensor.shape();
     if (shape.size() == 1 && shape[0] == 0) {
-        return {tensor.reshape({0, static_cast<std::int64_t>(columns.least)}), 0, columns.least};
+        Shape none{0, static_cast<std::int64_t>(columns.least)};
+        return {tensor.to(device).reshape(std::move(none)), 0, columns.least};
     }
     if (shape.size() != 2 || shape[1] < static_cast<std::int64_t>(columns.least) ||
         shape[1] > static_cast<std::int64_t>(columns.most)) {
@@ -64,7 +72,11 @@ backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, C
         throw ValueError(std::string(argument) + ": at most " + std::to_string(kMostRows) +
                          " rows at once, got " + std::to_string(shape[0]) + "; split it");
     }
-    return {tensor.contiguous(), static_cast<std::size_t>(shape[0]),
+    Tensor rows = tensor.contiguous();
+    if (!device.is_cpu()) {
+        rows = map::on_device(rows, device);
+    }
+    return {std::move(rows), static_cast<std::size_t>(shape[0]),
             static_cast<std::uint32_t>(shape[1])};
 }
 

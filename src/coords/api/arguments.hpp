@@ -22,12 +22,21 @@ struct Columns {
     std::uint32_t most;
 };
 
-/// Takes int32 or int64 [N, least..most] with any strides. Otherwise throws TypeError, ValueError
-/// or DeviceError that names `argument`. An empty list, shape (0,), is 0 rows of `least` columns.
-backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns);
+/// Takes int32 or int64 [N, least..most] with any strides, in memory of `device` or of the CPU.
+/// Returns them on `device`. Otherwise throws TypeError, ValueError or DeviceError that names
+/// `argument`. An empty list, shape (0,), is 0 rows of `least` columns.
+backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, Columns columns,
+                              Device device = {});
 inline backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument,
-                                     std::uint32_t columns) {
-    return check_rows(tensor, argument, Columns{columns, columns});
+                                     std::uint32_t columns, Device device = {}) {
+    return check_rows(tensor, argument, Columns{columns, columns}, device);
+}
+
+/// The device of an array, which must be usable: free functions run there.
+Device device_of(Tensor const& tensor, std::string_view argument);
+/// The work so far reads the rows: their memory is freed only after that.
+inline void mark_read(backend::CoordRows const& rows) {
+    rows.tensor.read_by(current_stream(rows.tensor.device()));
 }
 
 /// The number of slots for a fixed capacity, a power of two; nullopt without a capacity.

@@ -8,6 +8,7 @@
 #include "coords/api/arguments.hpp"
 #include "coords/api/kernel_map_arguments.hpp"
 #include "coords/api/table_impl.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -33,7 +34,9 @@ std::optional<std::int64_t> identity_of(KernelMapRequest const& request,
     return {};
 }
 
-KernelMap make_map(KernelMapRequest const& request, std::uint64_t in_rows, KernelMapPairs&& pairs) {
+/// `home` is where the caller's arrays are.
+KernelMap make_map(KernelMapRequest const& request, std::uint64_t in_rows, KernelMapPairs&& pairs,
+                   Device home) {
     if (request.groups < request.all && pairs.repeated) {
         throw ValueError(
             "skip_symmetric_kernel_map: expected distinct coordinates; a map with repeated rows is "
@@ -41,9 +44,9 @@ KernelMap make_map(KernelMapRequest const& request, std::uint64_t in_rows, Kerne
     }
     KernelMap map;
     map.identity_map_index = identity_of(request, pairs);
-    map.in_maps = std::move(pairs.in_maps);
-    map.out_maps = std::move(pairs.out_maps);
-    map.offsets = std::move(pairs.offsets);
+    map.in_maps = map::deliver(std::move(pairs.in_maps), home);
+    map.out_maps = map::deliver(std::move(pairs.out_maps), home);
+    map.offsets = map::deliver(std::move(pairs.offsets), home);
     map.num_in = static_cast<std::int64_t>(in_rows);
     map.num_out = static_cast<std::int64_t>(request.out.rows);
     map.strategy = pairs.strategy;
@@ -54,7 +57,10 @@ KernelMap make_map(KernelMapRequest const& request, std::uint64_t in_rows, Kerne
 
 KernelMap find_map(KernelMapRequest const& request) {
     Device const device = request.in.tensor.device();
-    return make_map(request, request.in.rows, coords_backend(device).kernel_map(request));
+    KernelMapPairs pairs = coords_backend(device).kernel_map(request);
+    mark_read(request.in);
+    mark_read(request.out);
+    return make_map(request, request.in.rows, std::move(pairs), device);
 }
 
 }  // namespace
@@ -122,15 +128,18 @@ KernelMap kernel_map_from_offsets(Tensor const& in_coords, Tensor const& out_coo
 KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht,
                                             Tensor const& query_coords, Shape const& kernel_size,
                                             std::int64_t stride) {
-    Reading const guard(fine_ht.impl_->lock);
+    auto const guard = fine_ht.impl_->reading();
     backend::CoordStore const& store = *fine_ht.impl_->store;
     backend::CoordStoreInfo const info = store.info();
     if (info.columns != 0 && info.columns != kTableColumns) {
         throw ValueError("fine_ht: expected a table of 4 columns (batch, x, y, z), got " +
                          std::to_string(info.columns));
     }
-    KernelMapRequest const request = check_table_request(query_coords, kernel_size, stride);
-    return make_map(request, info.entries, store.kernel_map(request));
+    KernelMapRequest const request =
+        check_table_request(query_coords, kernel_size, stride, fine_ht.impl_->device);
+    KernelMapPairs pairs = store.kernel_map(request);
+    mark_read(request.out);
+    return make_map(request, info.entries, std::move(pairs), query_coords.device());
 }
 
 }  // namespace tensorhash::coords

@@ -76,8 +76,9 @@ std::vector<std::int32_t> offsets_in(CoordRows const& list) {
 KernelMapRequest check_rows_and_stride(Tensor const& in_coords, Tensor const& out_coords,
                                        Shape const& stride, Columns columns) {
     KernelMapRequest request;
-    request.in = check_rows(in_coords, "in_coords", columns);
-    request.out = check_rows(out_coords, "out_coords", request.in.columns);
+    Device const device = device_of(in_coords, "in_coords");
+    request.in = check_rows(in_coords, "in_coords", columns, device);
+    request.out = check_rows(out_coords, "out_coords", request.in.columns, device);
     request.axes = request.in.columns - 1;
     check_axes(stride, request.axes, "in_to_out_stride_ratio");
     check_positive(stride, "in_to_out_stride_ratio");
@@ -187,7 +188,9 @@ KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor const& ou
                                        Duplicates duplicates) {
     KernelMapRequest request =
         check_rows_and_stride(in_coords, out_coords, stride, Columns{3, backend::kMaxCoordColumns});
-    CoordRows const list = check_rows(kernel_offsets, "kernel_offsets", request.in.columns);
+    // The host lays out the groups, so it needs the offsets.
+    CoordRows const list =
+        check_rows(kernel_offsets.to(Device{}), "kernel_offsets", request.in.columns);
     if (list.rows > static_cast<std::size_t>(kMaxOffsets)) {
         throw ValueError("kernel_offsets: expected at most " + std::to_string(kMaxOffsets) +
                          " rows, got " + std::to_string(list.rows));
@@ -202,9 +205,9 @@ KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor const& ou
 }
 
 KernelMapRequest check_table_request(Tensor const& query_coords, Shape const& kernel_size,
-                                     std::int64_t coarse_stride) {
+                                     std::int64_t coarse_stride, Device device) {
     KernelMapRequest request;
-    request.out = check_rows(query_coords, "query_coords", kTableColumns);
+    request.out = check_rows(query_coords, "query_coords", kTableColumns, device);
     request.out_name = "query_coords";
     request.axes = kTableColumns - 1;
     request.stride = Shape(request.axes, 1);

@@ -19,9 +19,10 @@ backend::KernelMapRequest check_offsets_request(Tensor const& in_coords, Tensor 
                                                 Shape const& stride, Tensor const& kernel_offsets,
                                                 Duplicates duplicates);
 
-/// The same for the hierarchical path over a table of four columns; request.in stays empty.
+/// The same for the hierarchical path over a table of four columns on `device`; request.in stays
+/// empty.
 backend::KernelMapRequest check_table_request(Tensor const& query_coords, Shape const& kernel_size,
-                                              std::int64_t coarse_stride);
+                                              std::int64_t coarse_stride, Device device);
 
 /// Fills in the defaults of a kernel. Throws ValueError if a size is out of range or an offset does
 /// not fit int32.

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "coords/api/arguments.hpp"
-#include "tensor/allocators.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t kChunkRows = std::size_t{1} << 17;
 
 backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::int64_t> batches) {
-    require_host(coords.device(), "coords");
+    Device const device = device_of(coords, "coords");
     Shape const& shape = coords.shape();
     if (coords.dtype() != Dtype::Int32 && coords.dtype() != Dtype::Int64) {
         throw TypeError("coords: expected int32 or int64, got " +
@@ -35,7 +36,11 @@ backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::i
         throw ValueError("num_batches: expected 0 to " + std::to_string(backend::kMaxBatches) +
                          ", got " + std::to_string(*batches));
     }
-    return {coords.contiguous(), static_cast<std::size_t>(shape[0]),
+    Tensor rows = coords.contiguous();
+    if (!device.is_cpu()) {
+        rows = map::on_device(rows, device);
+    }
+    return {std::move(rows), static_cast<std::size_t>(shape[0]),
             static_cast<std::uint32_t>(shape[1])};
 }
 
@@ -52,6 +57,14 @@ void check_stride(std::vector<std::int64_t> const& stride, std::size_t axes, Dty
                              std::to_string(value));
         }
     }
+}
+
+/// Rows that the back end has just written.
+BatchedCoords deliver(BatchedCoords made, backend::CoordRows const& from) {
+    mark_read(from);
+    Device const device = from.tensor.device();
+    return {map::deliver(std::move(made.coords), device),
+            map::deliver(std::move(made.offsets), device)};
 }
 
 }  // namespace
@@ -72,16 +85,18 @@ BatchedCoords expand_coords(Tensor const& coords, Tensor const& offsets, std::in
     std::size_t const chunk_rows =
         chunk == 0 ? kChunkRows
                    : rows.rows * static_cast<std::size_t>(std::min(chunk, offsets.shape()[0]));
-    Tensor const flat = offsets.contiguous();
-    return coords_backend(coords.device())
-        .expand(rows, flat.as<std::int64_t>(), chunk_rows, batches);
+    // The host lays out the sums, so it needs the offsets.
+    Tensor const flat = offsets.to(Device{}).contiguous();
+    return deliver(
+        coords_backend(coords.device()).expand(rows, flat.as<std::int64_t>(), chunk_rows, batches),
+        rows);
 }
 
 BatchedCoords stride_coords(Tensor const& coords, std::vector<std::int64_t> const& stride,
                             std::optional<std::int64_t> batches) {
     backend::CoordRows const rows = check_batched_rows(coords, batches);
     check_stride(stride, rows.columns - 1, coords.dtype());
-    return coords_backend(coords.device()).stride(rows, stride, batches);
+    return deliver(coords_backend(coords.device()).stride(rows, stride, batches), rows);
 }
 
 }  // namespace tensorhash::coords

@@ -7,6 +7,7 @@
 
 #include "coords/api/arguments.hpp"
 #include "coords/api/table_impl.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -26,17 +27,18 @@ std::uint32_t check_key_dim(std::optional<int> key_dim) {
 
 /// Requires the store's number of columns, or any number if the store has none yet.
 CoordRows check_rows_for(backend::CoordStore const& store, Tensor const& tensor,
-                         std::string_view argument) {
+                         std::string_view argument, Device device) {
     std::uint32_t const columns = store.info().columns;
     return check_rows(tensor, argument,
-                      columns == 0 ? Columns{1, kMaxCoordColumns} : Columns{columns, columns});
+                      columns == 0 ? Columns{1, kMaxCoordColumns} : Columns{columns, columns},
+                      device);
 }
 
 /// Requires the number of columns of `rows`. An empty list of rows has none to compare with.
 CoordRows check_offsets_for(backend::CoordStore const& store, CoordRows const& rows,
-                            Tensor const& offsets) {
-    return rows.rows == 0 ? check_rows_for(store, offsets, "offsets")
-                          : check_rows(offsets, "offsets", rows.columns);
+                            Tensor const& offsets, Device device) {
+    return rows.rows == 0 ? check_rows_for(store, offsets, "offsets", device)
+                          : check_rows(offsets, "offsets", rows.columns, device);
 }
 
 [[noreturn]] void fail_wide_keys(std::string const& member) {
@@ -59,11 +61,12 @@ CoordTableBase::CoordTableBase(Device device, backend::CoordStoreRules const& ru
 }
 
 void CoordTableBase::insert(Tensor const& coords) {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     backend::CoordStore& store = *impl_->store;
-    CoordRows const rows = check_rows_for(store, coords, "coords");
+    CoordRows const rows = check_rows_for(store, coords, "coords", impl_->device);
     if (rows.rows > 0) {
         store.insert(rows, "coords");
+        mark_read(rows);
     } else if (store.info().columns == 0 && coords.shape().size() == 2) {
         store.set_columns(rows.columns);  // an empty list, shape (0,), has no columns
     }
@@ -74,54 +77,63 @@ Tensor CoordTableBase::search(Tensor const& query, SearchMode mode) const {
         throw ValueError("mode: expected LINEAR, DOUBLE_HASH or WARP_COOP (0, 1, 2), got " +
                          std::to_string(static_cast<int>(mode)));
     }
-    Reading const guard(impl_->lock);
-    return impl_->store->search(check_rows_for(*impl_->store, query, "query"), mode);
+    auto const guard = impl_->reading();
+    CoordRows const rows = check_rows_for(*impl_->store, query, "query", impl_->device);
+    Tensor found = impl_->store->search(rows, mode);
+    mark_read(rows);
+    return map::deliver(std::move(found), query.device());
 }
 
 Tensor CoordTableBase::batched_search(Tensor const& queries, Tensor const& offsets) const {
-    Reading const guard(impl_->lock);
-    CoordRows const rows = check_rows_for(*impl_->store, queries, "queries");
-    return impl_->store->search(rows, check_offsets_for(*impl_->store, rows, offsets));
+    auto const guard = impl_->reading();
+    CoordRows const rows = check_rows_for(*impl_->store, queries, "queries", impl_->device);
+    CoordRows const by = check_offsets_for(*impl_->store, rows, offsets, impl_->device);
+    Tensor found = impl_->store->search(rows, by);
+    mark_read(rows);
+    mark_read(by);
+    return map::deliver(std::move(found), queries.device());
 }
 
 void CoordTableBase::expand_with_offsets(Tensor const& base, Tensor const& offsets) {
-    Writing const guard(impl_->lock);
-    CoordRows const from = check_rows_for(*impl_->store, base, "base");
-    CoordRows const by = check_offsets_for(*impl_->store, from, offsets);
+    auto const guard = impl_->writing();
+    CoordRows const from = check_rows_for(*impl_->store, base, "base", impl_->device);
+    CoordRows const by = check_offsets_for(*impl_->store, from, offsets, impl_->device);
     if (from.rows > 0 && by.rows > 0) {
         impl_->store->expand(from, by);
+        mark_read(from);
+        mark_read(by);
     }
 }
 
 void CoordTableBase::clear() {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     impl_->store->clear();
 }
 
 void CoordTableBase::grow_on_demand() {
-    Writing const guard(impl_->lock);
+    auto const guard = impl_->writing();
     impl_->store->grow_on_demand();
 }
 
 Tensor CoordTableBase::vector_keys() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     return impl_->store->rows();
 }
 
 Tensor CoordTableBase::unique_index() const {
-    Reading const guard(impl_->lock);
-    return impl_->store->unique();
+    auto const guard = impl_->reading();
+    return map::deliver(impl_->store->unique(), impl_->device);
 }
 
 Tensor CoordTableBase::keys_tensor() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     auto slots = impl_->store->slots();
     if (!slots) fail_wide_keys("keys_tensor");
     return std::move(slots->keys);
 }
 
 Tensor CoordTableBase::values_tensor() const {
-    Reading const guard(impl_->lock);
+    auto const guard = impl_->reading();
     auto slots = impl_->store->slots();
     if (!slots) fail_wide_keys("values_tensor");
     return std::move(slots->rows);

@@ -18,8 +18,22 @@ struct CoordTableBase::Impl {
     Impl(std::unique_ptr<backend::CoordStore> new_store, Device on, bool use_double_hash)
         : store(std::move(new_store)), device(on), double_hash(use_double_hash) {}
 
+    // The locks. They refuse a table on a device that failed, and in a forked child.
+    Reading reading() const {
+        require_device();
+        return Reading(lock);
+    }
+    Writing writing() const {
+        require_device();
+        return Writing(lock);
+    }
+    void require_device() const {
+        if (!device.is_cpu()) {
+            require_usable(device, "table");
+        }
+    }
     backend::CoordStoreInfo info() const {
-        Reading const guard(lock);
+        auto const guard = reading();
         return store->info();
     }
 
