@@ -196,6 +196,31 @@ def map_memory(data: Measured) -> Values:
         yield sample.labels["voxels"], sample.numbers["peak"] / sample.numbers["pairs"]
 
 
+def conv_rate(operation: str, channels: int) -> Callable[[Measured], Values]:
+    """Our multiplications per second, divided by those of a dense matrix product."""
+
+    def values(data: Measured) -> Values:
+        found = {}
+        for sample in data.samples("convolution", part="matmul", channels=channels):
+            if sample.seconds:
+                rate = sample.numbers["products"] / median(sample.seconds)
+                found[sample.who, sample.labels["operation"]] = rate
+        ours, dense = found.get((OURS, operation)), found.get(("dense matmul", "forward"))
+        yield "", ours / dense if ours and dense else None
+
+    return values
+
+
+def conv_time(part: str, other: str, channels: int) -> Callable[[Measured], Values]:
+    """The time of another contender, or of us in other conditions, divided by ours."""
+
+    def values(data: Measured) -> Values:
+        yield "", data.ratio("convolution", other, OURS, part=part, channels=channels)
+
+    return values
+
+
+BUSY = "beside a busy process"
 LIMIT = "of the limit"
 # Expected speed-ups with int64 and with int32 x 3 keys.
 OPEN3D = {
@@ -207,6 +232,8 @@ OPEN3D = {
 }
 # Expected speed-ups with kernels of 3^3, 5^3 and 7^3.
 SPCONV = {100_000: (10, 15, 15), 500_000: (5, 8, 8)}
+# Expected parts of a dense product's rate, forward, and speed-ups with the map, by channels.
+CONVOLUTION = {16: (0.9, 6), 32: (0.95, 5), 64: (1.15, 3), 128: (1.2, 2)}
 
 GOALS = (
     Goal("find, 8-byte keys, 10^7", 0.70, LIMIT, of_gather(HIT, "int64", 10_000_000)),
@@ -237,6 +264,19 @@ GOALS = (
         Goal(f"kernel map {kernel} of {rows_text(rows)} voxels, against spconv", target, "x", spconv(kernel, rows))
         for rows, targets in SPCONV.items()
         for kernel, target in zip(("3^3", "5^3", "7^3"), targets, strict=True)
+    ),
+    *(
+        Goal(f"convolution, {n} channels, {operation}, of a dense product's rate", target, "", conv_rate(operation, n))
+        for n, (forward, _) in CONVOLUTION.items()
+        for operation, target in (("forward", forward), ("input gradient", 0.8), ("weight gradient", 0.8))
+    ),
+    *(
+        Goal(f"convolution, {n} channels, with its map, against spconv", target, "x", conv_time("spconv", "spconv", n))
+        for n, (_, target) in CONVOLUTION.items()
+    ),
+    *(
+        Goal(f"convolution, {n} channels, beside a busy process", 2.5, "x", conv_time("busy", BUSY, n), True)
+        for n in CONVOLUTION
     ),
     *(
         Goal(f"{operation}, {name}, against TensorFlow's better table", target, "x", tensorflow(operation, *dims))

@@ -21,6 +21,7 @@ NAMES = (
     "churn",
     "overhead",
     "kernel_maps",
+    "convolution",
     "packed",
     "geometry",
     "sharded",

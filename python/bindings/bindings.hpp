@@ -14,6 +14,7 @@ void bind_tensor(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_geometry(nb::module_& m);
 void bind_hash_map(nb::module_& m);
+void bind_conv(nb::module_& m);
 void bind_coords_tables(nb::module_& m);
 void bind_kernel_maps(nb::module_& m);
 void bind_neighbor_index(nb::module_& m);

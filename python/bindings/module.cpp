@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
     bind_coords_tables(m);
     bind_geometry(m);
     bind_kernel_maps(m);
+    bind_conv(m);
     bind_update(m);
     bind_bounded_map(m);
     bind_sharded_map(m);

@@ -297,6 +297,23 @@ def hierarchical_kernel_map(fine_ht: CoordTableBase, query_coords: object | None
 
 def kernel_offsets(size: Sequence[int], dilation: Sequence[int], center: Sequence[int]) -> Tensor: ...
 
+class ConvPlan:
+    """A kernel map that is ready for convolutions."""
+
+    def __init__(self, in_maps: object, out_maps: object, offsets: object, num_in: int, num_out: int) -> None: ...
+
+    @property
+    def num_in(self) -> int: ...
+
+    @property
+    def num_out(self) -> int: ...
+
+    def forward(self, features: object, weight: object, groups: int) -> Tensor: ...
+
+    def input_gradient(self, gradient: object, weight: object, groups: int) -> Tensor: ...
+
+    def weight_gradient(self, features: object, gradient: object, groups: int) -> Tensor: ...
+
 class Optimizer:
     """An optimizer of tensorhash.optim, for the core."""
 

@@ -294,3 +294,26 @@ def test_the_command_lists_its_cases_and_reports_if_none_match():
     nothing = command("--only", "no such case")
     assert nothing.returncode == 2
     assert "no such case" in nothing.stderr
+
+
+def test_convolutions_are_judged_by_rate_by_spconv_and_beside_a_busy_process():
+    def sample(who, part, operation, seconds, products=0):
+        labels = {"part": part, "channels": 16, "operation": operation}
+        return Sample(who, labels, [seconds], {"products": products} if products else {})
+
+    samples = [
+        sample("dense matmul", "matmul", "forward", 1.0, 100),
+        sample("tensorhash", "matmul", "forward", 4.0, 380),
+        sample("tensorhash", "matmul", "input gradient", 4.0, 300),
+        sample("tensorhash", "spconv", "with map", 1.0),
+        sample("spconv", "spconv", "with map", 7.0),
+        sample("tensorhash", "busy", "busy", 1.0),
+        sample("beside a busy process", "busy", "busy", 3.0),
+    ]
+    verdicts = judged("convolution", samples)
+    assert [(v.measured[""], v.score >= 1) for v in verdicts.values()] == [
+        (0.95, True),
+        (0.75, False),
+        (7, True),
+        (3, False),
+    ]

@@ -37,8 +37,7 @@ def test_sparse_conv_takes_its_arguments_in_warpconvnets_order():
     assert (conv.transposed, conv.generative) == (True, False)
     conv = SparseConv3d(2, 3, 3, 2, 1, True, False, False, 1, STRIDED_CONV_MODE.REDUCE_AND_STRIDE)
     assert conv.stride_mode is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
-    with pytest.raises(ValueError, match="groups: expected 1, got 2"):
-        SparseConv3d(2, 4, 3, groups=2)
+    assert SparseConv3d(2, 4, 3, groups=2).weight.shape == (27, 1, 4)
 
 
 def test_stride_modes_have_warpconvnets_names():

@@ -54,6 +54,8 @@ class KernelMap:
         self.offsets: Array = source.give(made.offsets)
         # A copy, because the user may write to `offsets`.
         self._bounds = np.array(made.offsets)
+        # Plain integers: torch.compile cannot read those of the core.
+        self._rows = made.num_in, made.num_out
         self._table: Array | None = None
         self._mask: Array | None = None
 
@@ -120,12 +122,12 @@ class KernelMap:
     @property
     def num_in(self) -> int:
         """The number of rows of in_coords."""
-        return self._made.num_in
+        return self._rows[0]
 
     @property
     def num_out(self) -> int:
         """The number of rows of out_coords."""
-        return self._made.num_out
+        return self._rows[1]
 
     @property
     def probes(self) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,20 +11,21 @@ import torch
 from tensorhash._arguments import require_one_of
 from tensorhash._frameworks import require_storage
 from tensorhash.coords import CoordTable, KernelMap, stride_coords
+from tensorhash.torch import _ops
 
-Pairs = list[tuple[torch.Tensor, torch.Tensor]]
 _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 
 
 def sparse_conv(
-    features: torch.Tensor, weight: torch.Tensor, kernel_map: KernelMap
+    features: torch.Tensor, weight: torch.Tensor, kernel_map: KernelMap, groups: int = 1
 ) -> torch.Tensor:
     """Sparse convolution: out[o] = sum of features[i] @ weight[k] over all pairs (i, o) of all k.
 
-    `features` is [num_in, C], `weight` [K, C, D], the result [num_out, D]. `kernel_map` comes from
-    `tensorhash.coords.generate_kernel_map`. Differentiable in features and weight, any number of
-    times. The sums are in the order of the offsets, so every run gives the same result. Under
-    `torch.autocast` both are cast as in torch's own convolutions.
+    `features` is [num_in, C], `weight` [K, C / groups, D], the result [num_out, D]. `kernel_map`
+    comes from `tensorhash.coords.generate_kernel_map`. With `groups`, channels of the first of
+    equal parts see only the first part of the features, and so on, as in torch's convolutions.
+    Differentiable in features and weight, any number of times. Every run gives the same bits, on
+    any number of threads. Under `torch.autocast` both are cast as in torch's own convolutions.
 
     >>> from tensorhash.coords import generate_kernel_map
     >>> voxels = torch.tensor([[0, 1, 1, 1], [0, 1, 1, 2]])
@@ -34,10 +34,9 @@ def sparse_conv(
     [[11.0], [11.0]]
     """
     features, weight = _cast(features, "features"), _cast(weight, "weight")
-    _require(features, weight, kernel_map)
-    pairs = _pairs(kernel_map)
-    result: torch.Tensor = _SparseConv.apply(features, weight, pairs, kernel_map.num_out)
-    return result
+    _require(features, weight, kernel_map, groups)
+    maps = [side.to(features.device) for side in _maps(kernel_map)]
+    return _ops.call(_ops.sparse_conv, features, weight, *maps, kernel_map.num_out, groups)
 
 
 def stride_features(
@@ -99,102 +98,66 @@ def require_reduction(reduce: Any, argument: str) -> None:
     require_one_of(reduce, argument, *_REDUCTIONS)
 
 
-class _SparseConv(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, features: torch.Tensor, weight: torch.Tensor, pairs: Pairs, out_rows: int
-    ) -> torch.Tensor:
-        ctx.save_for_backward(features, weight)
-        ctx.pairs = pairs
-        return _gather_multiply_add(features, weight, pairs, out_rows)
+def _maps(kernel_map: Any) -> tuple[Any, ...]:
+    """(in_maps, out_maps, offsets) as torch tensors, the same ones on every call.
 
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        features, weight = ctx.saved_tensors
-        wants_features, wants_weight, *_ = ctx.needs_input_grad
-        grad_features = grad_weight = None
-        if wants_features:
-            # The same sum with pairs swapped and matrices transposed. It uses only differentiable
-            # functions, so that gradients have gradients.
-            swapped = [(outs, ins) for ins, outs in ctx.pairs]
-            matrices = weight.transpose(1, 2)
-            grad_features = _SparseConv.apply(grad, matrices, swapped, len(features))
-        if wants_weight:
-            products = [
-                features.index_select(0, ins).T @ grad.index_select(0, outs)
-                for ins, outs in ctx.pairs
-            ]
-            grad_weight = torch.stack(products) if products else torch.zeros_like(weight)
-        return grad_features, grad_weight, None, None
-
-
-def _gather_multiply_add(
-    rows: torch.Tensor, matrices: torch.Tensor, pairs: Pairs, out_rows: int
-) -> torch.Tensor:
-    out = rows.new_zeros(out_rows, matrices.shape[2])
-    for matrix, (sources, targets) in zip(matrices, pairs, strict=True):
-        if len(sources):
-            # On the CPU index_add_ adds in row order, so every run gives the same bits.
-            out.index_add_(0, targets, rows.index_select(0, sources) @ matrix)
-    return out
-
-
-def _pairs(kernel_map: Any) -> Pairs:
-    """(in rows, out rows) of each offset, as int64 tensors that torch can index with."""
-    ins, outs = np.asarray(kernel_map.in_maps), np.asarray(kernel_map.out_maps)
-    bounds = np.asarray(kernel_map.offsets).tolist()
-    _require_unwritten(ins, outs, bounds, kernel_map)
-    sides = [torch.as_tensor(side, dtype=torch.int64) for side in (ins, outs)]
-    return [(sides[0][start:end], sides[1][start:end]) for start, end in itertools.pairwise(bounds)]
-
-
-def _require_unwritten(ins: Any, outs: Any, bounds: list[int], kernel_map: Any) -> None:
-    """ValueError if the user changed the arrays so that they are no longer a valid map."""
-    written = "this map was written to after it was made"
-    ends = bounds[0], bounds[-1]
-    if len(ins) != len(outs) or bounds != sorted(bounds) or ends != (0, len(ins)):
-        raise ValueError(
-            f"kernel_map: offsets: expected ascending numbers from 0 to {len(ins)}, the number of "
-            f"pairs; {written}"
-        )
-    for rows, count, name in (
-        (ins, kernel_map.num_in, "in_maps"),
-        (outs, kernel_map.num_out, "out_maps"),
-    ):
-        if len(rows) and not (rows.min() >= 0 and rows.max() < count):
-            raise ValueError(
-                f"kernel_map: {name}: expected rows from 0 on, below {count}; {written}"
-            )
+    The core checks a map when it first meets these tensors, and again after a write by torch.
+    """
+    sides = kernel_map.in_maps, kernel_map.out_maps, kernel_map.offsets
+    if isinstance(sides[0], torch.Tensor):
+        return sides
+    of, tensors = getattr(kernel_map, "_torch_maps", (None, ()))
+    if of is None or any(old is not new for old, new in zip(of, sides, strict=True)):
+        tensors = tuple(torch.as_tensor(np.asarray(side)) for side in sides)
+        kernel_map._torch_maps = sides, tensors
+    return tensors
 
 
 def _cast(array: torch.Tensor, argument: str) -> torch.Tensor:
     """Casts under autocast as torch's own convolutions do: all floats except float64."""
     require_memory(array, argument)
-    if not torch.is_autocast_enabled("cpu"):
+    device = array.device.type
+    if device == "meta" or not torch.is_autocast_enabled(device):
         return array
     casts = array.is_floating_point() and array.dtype != torch.float64
-    return array.to(torch.get_autocast_dtype("cpu")) if casts else array
+    return array.to(torch.get_autocast_dtype(device)) if casts else array
 
 
-def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any) -> None:
+def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any, groups: Any) -> None:
     for array, name in ((features, "features"), (weight, "weight")):
         if not array.dtype.is_floating_point:
             raise TypeError(f"{name}: expected a float dtype, got {array.dtype}")
-        if array.device.type != "cpu":
-            raise RuntimeError(f"{name}: expected a tensor on the CPU, got one on {array.device}")
     if features.dtype != weight.dtype:
         raise TypeError(
             f"weight: expected {features.dtype} as features have, got {weight.dtype}; "
             f"cast with weight.to(features.dtype)"
         )
+    if features.device != weight.device:
+        raise RuntimeError(
+            f"weight: expected a tensor on {features.device} as features are, got one on "
+            f"{weight.device}"
+        )
     offsets, rows = len(kernel_map.offsets) - 1, kernel_map.num_in
-    if features.ndim != 2 or len(features) != rows:
+    if features.ndim != 2 or features.shape[0] != rows:
         raise ValueError(
             f"features: expected shape ({rows}, channels), one row per in row of the kernel map, "
             f"got {tuple(features.shape)}"
         )
-    if weight.ndim != 3 or weight.shape[:2] != (offsets, features.shape[1]):
+    require_groups(groups, features.shape[1], "features")
+    channels = features.shape[1] // groups
+    if weight.ndim != 3 or weight.shape[0] != offsets or weight.shape[1] != channels:
         raise ValueError(
-            f"weight: expected shape ({offsets}, {features.shape[1]}, out channels): offsets of "
-            f"the kernel map, channels of features; got {tuple(weight.shape)}"
+            f"weight: expected shape ({offsets}, {channels}, out channels): offsets of "
+            f"the kernel map, channels of features{' by group' if groups > 1 else ''}; got "
+            f"{tuple(weight.shape)}"
+        )
+    require_groups(groups, weight.shape[2], "weight")
+
+
+def require_groups(groups: Any, channels: int, argument: str) -> None:
+    """ValueError unless `groups` is an int that divides the channels of `argument`."""
+    if not isinstance(groups, int) or groups < 1 or channels % groups != 0:
+        raise ValueError(
+            f"groups: expected an int from 1 on that divides the {channels} channels of "
+            f"{argument}, got {groups!r}"
         )

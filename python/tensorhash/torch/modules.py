@@ -13,6 +13,7 @@ from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, convolution_map, uni
 from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import parse_stride_mode
 from tensorhash.torch.functional import (
+    require_groups,
     require_memory,
     require_reduction,
     require_rows,
@@ -43,7 +44,8 @@ class SparseConv3d(nn.Module):
     Without `generative`, `out_coords` may be given. At those voxels the result equals that of
     Conv3d (or ConvTranspose3d) on a dense grid, zero where there is no voxel, with padding
     `(kernel_size // 2) * dilation` for odd kernels; the axes of an even kernel start at offset 0.
-    `weight` is [K, in, out], with offsets in the order in which z varies fastest.
+    `weight` is [K, in / groups, out], with offsets in the order in which z varies fastest. Each of
+    the `groups` equal parts of the out channels sees only its part of the in channels.
 
     >>> layer = SparseConv3d(16, 32, kernel_size=3, stride=2)
     >>> voxels = torch.tensor([[0, 0, 0, 0], [0, 0, 0, 1], [0, 2, 2, 2]])
@@ -69,7 +71,9 @@ class SparseConv3d(nn.Module):
         duplicates: str = "error",
     ) -> None:
         super().__init__()
-        _require_one_group(groups)
+        require_groups(groups, in_channels, "in_channels")
+        require_groups(groups, out_channels, "out_channels")
+        self.groups = groups
         self.kernel_size = _per_axis(kernel_size, "kernel_size")
         self.stride = _per_axis(stride, "stride")
         self.dilation = _per_axis(dilation, "dilation")
@@ -80,13 +84,13 @@ class SparseConv3d(nn.Module):
         self.stride_reduce = stride_reduce
         require_duplicates(duplicates)
         self.duplicates = duplicates
-        size = math.prod(self.kernel_size), int(in_channels), int(out_channels)
+        size = math.prod(self.kernel_size), int(in_channels) // groups, int(out_channels)
         self.weight = nn.Parameter(torch.empty(size))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws uniformly from +-1 / sqrt(offsets * in channels), as torch's convolutions do."""
+        """Draws from +-1 / sqrt(offsets * in channels of a group), as torch's convolutions do."""
         offsets, channels, _ = self.weight.shape
         bound = 1 / math.sqrt(max(1, offsets * channels))
         for parameter in self.parameters():
@@ -109,7 +113,7 @@ class SparseConv3d(nn.Module):
                 coords, first = unique_coords(coords, return_index=True)
                 features = features[first]
             features, _ = stride_features(features, coords, self.stride, self.stride_reduce)
-        out = sparse_conv(features, self.weight, kernel_map)
+        out = sparse_conv(features, self.weight, kernel_map, self.groups)
         # Under autocast the bias may be wider than the result; cast it, to keep the result's dtype.
         return (out if self.bias is None else out + self.bias.to(out.dtype)), coords_out
 
@@ -136,23 +140,20 @@ class SparseConv3d(nn.Module):
     def extra_repr(self) -> str:
         """The text in parentheses that print(module) shows."""
         _, channels, out_channels = self.weight.shape
-        words = f"{channels}, {out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        words = (
+            f"{channels * self.groups}, {out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
         flags = [name for name in ("generative", "transposed") if getattr(self, name)]
         more = [f"{flag}=True" for flag in flags]
+        if self.groups != 1:
+            more += [f"groups={self.groups}"]
         if self.stride_mode is STRIDED_CONV_MODE.REDUCE_AND_STRIDE:
             more += [f"stride_mode={self.stride_mode.value!r}"]
             more += [f"stride_reduce={self.stride_reduce!r}"]
         if self.duplicates != "error":
             more += [f"duplicates={self.duplicates!r}"]
         return ", ".join([words, f"dilation={self.dilation}", *more])
-
-
-def _require_one_group(groups: Any) -> None:
-    if groups != 1:
-        raise ValueError(
-            f"groups: expected 1, got {groups!r}; for grouped channels make one SparseConv3d per "
-            f"group and concatenate their features"
-        )
 
 
 def _require_coords(coords: Any, argument: str) -> None:
