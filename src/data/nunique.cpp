@@ -10,13 +10,17 @@
 #include "cpu/partition.hpp"
 #include "data/folds.hpp"
 #include "runtime/parallel.hpp"
-#include "tensor/shapes.hpp"
 #include "tensorhash/step/key.hpp"
 
 namespace tensorhash::data {
 namespace {
 
-Element const kPair{Dtype::UInt64, {2}};
+constexpr Dtype kWord = Dtype::UInt64;
+constexpr std::int64_t kWords = 2;  // group, value
+
+Tensor empty_pairs(std::size_t count) {
+    return Tensor::empty({static_cast<std::int64_t>(count), kWords}, kWord);
+}
 
 backend::KeyRows rows_of(Tensor const& pairs) {
     return {static_cast<backend::Bytes>(pairs.data()), static_cast<std::size_t>(pairs.shape()[0]),
@@ -24,8 +28,9 @@ backend::KeyRows rows_of(Tensor const& pairs) {
 }
 
 std::unique_ptr<backend::TableBackend> make_set() {
+    Element const pair{kWord, {kWords}};
     std::vector<Element> const no_values;
-    return backend::backend_for(Device{}, "device").make_table({kPair, no_values}, Device{});
+    return backend::backend_for(Device{}, "device").make_table({pair, no_values}, Device{});
 }
 
 }  // namespace
@@ -44,7 +49,7 @@ DistinctValues::DistinctValues() : table_(make_set()) {}
 
 PreparedPairs DistinctValues::prepare(Column const& column, std::uint32_t const* groups,
                                       std::size_t rows) {
-    Tensor pairs = Tensor::empty(with_rows(rows, kPair.shape), kPair.dtype);
+    Tensor pairs = empty_pairs(rows);
     auto* const out = static_cast<std::uint64_t*>(pairs.data());
     bool const is_float = domain_of(column.dtype) == Domain::Double;
     runtime::for_ranges(rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
@@ -76,7 +81,7 @@ void DistinctValues::count(std::size_t groups, std::size_t width, std::int64_t* 
 }
 
 Tensor DistinctValues::pairs() const {
-    Tensor out = Tensor::empty(with_rows(table_->sizes().entries, kPair.shape), kPair.dtype);
+    Tensor out = empty_pairs(table_->sizes().entries);
     table_->items(out.data(), {});
     return out;
 }
