@@ -10,6 +10,8 @@ import os
 import re
 from pathlib import Path
 
+from sphinx.util import inspect
+
 HERE = Path(__file__).resolve().parent
 
 project = "tensorhash"
@@ -31,6 +33,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "inherited-members": "tuple,int,str,Enum,Module"}
+# Documented without TensorFlow, which needs an environment of its own, and without its compiled ops.
+autodoc_mock_imports = ["tensorflow", "keras", "tensorhash.tensorflow._ops"]
 # In docstrings, `name` is code.
 default_role = "code"
 
@@ -90,6 +94,15 @@ def plain_line(line):
     return start + re.sub(r"(?<=\S)\0(?=\S)", r"\\ ", "\0".join(parts)).replace("\0", "")
 
 
+def own_signature(app, what, name, obj, options, signature, returns):
+    """The arguments of a class with a mocked base: those of its own __init__, not of the mock."""
+    if what == "class" and name.startswith("tensorhash.tensorflow."):
+        own = inspect.signature(obj.__init__, bound_method=True)
+        return inspect.stringify_signature(own, unqualified_typehints=True), returns
+    return None
+
+
 def setup(app):
+    app.connect("autodoc-process-signature", own_signature)
     app.connect("source-read", adapt_page)
     app.connect("autodoc-process-docstring", plain_docstring)

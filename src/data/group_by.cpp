@@ -94,7 +94,9 @@ Groups group_by(Tensor const& keys, std::vector<Aggregation> const& aggregations
         }
         std::vector<DistinctValues> distinct(output.width());
         for (std::size_t i = 0; i < distinct.size(); ++i) {
-            distinct[i].add(columns[output.first_column + i], numbering->of_rows(), rows.rows);
+            distinct[i]
+                .prepare(columns[output.first_column + i], numbering->of_rows(), rows.rows)
+                .commit();
         }
         out.columns.push_back(count_distinct(distinct, output, reduced.groups()));
     }

@@ -1,11 +1,13 @@
-// GroupBy: a table numbers the keys of all batches, and the states of their groups grow with it.
+// GroupBy: a table numbers the keys of all batches, and the states of their groups grow with it. A
+// call first finds out what it will change and gets all memory for it. Then nothing can fail.
 #include <algorithm>
-#include <optional>
+#include <vector>
 
 #include "data/nunique.hpp"
 #include "data/reduce.hpp"
 #include "data/values.hpp"
 #include "map/arguments.hpp"
+#include "runtime/seed.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/data/group_by.hpp"
 #include "tensorhash/error.hpp"
@@ -36,6 +38,17 @@ std::size_t nunique_width(Plan const& plan) {
     }
     return width;
 }
+
+/// Where the rows of a batch belong, before any of them is added.
+struct Placement {
+    Tensor groups;      // int32 [rows]; new groups have the numbers that an insertion gives them
+    Tensor new_keys;    // the key of each new group
+    Tensor first_rows;  // int64: the first row of each new group
+
+    std::uint32_t const* of_rows() const {
+        return reinterpret_cast<std::uint32_t const*>(groups.data());
+    }
+};
 
 }  // namespace
 
@@ -93,16 +106,30 @@ struct GroupBy::Impl {
         return checked;
     }
 
-    /// Adds the pairs of a batch to all sets, or to copies of them.
-    void add_distinct(std::vector<Column> const& batch, std::uint32_t const* groups,
-                      std::size_t count) {
-        std::size_t at = 0;
+    /// Finds the group of each row. Changes nothing.
+    Placement place(KeyRows const& batch) const;
+
+    /// Prepares the pairs of a batch for all sets.
+    std::vector<PreparedPairs> prepare_pairs(std::vector<Column> const& batch,
+                                             std::uint32_t const* of_rows, std::size_t count) {
+        std::vector<PreparedPairs> pairs;
         for (Output const& output : plan.outputs()) {
             if (output.what != Aggregate::NUnique) continue;
             for (std::size_t i = 0; i < output.width(); ++i) {
-                distinct[at++].add(batch[output.first_column + i], groups, count);
+                Column const& column = batch[output.first_column + i];
+                pairs.push_back(distinct[pairs.size()].prepare(column, of_rows, count));
             }
         }
+        return pairs;
+    }
+
+    /// Adds the new groups, with the first row of each, then the pairs. If it throws, it did
+    /// neither.
+    void commit(Tensor const& new_keys, Tensor const& first_rows,
+                std::vector<PreparedPairs> pairs) {
+        reserve(static_cast<std::size_t>(first_rows.size()));
+        keys.insert(new_keys, {first_rows});
+        for (PreparedPairs& of_column : pairs) of_column.commit();
     }
 };
 
@@ -114,37 +141,49 @@ GroupBy::~GroupBy() = default;
 
 namespace {
 
-/// int64 [n]: first, first + 1, ...
-Tensor row_numbers(std::int64_t first, std::size_t count) {
+/// int64: the numbers of the rows that are not set in `mask`.
+Tensor unset_rows(std::span<bool const> mask) {
+    auto const count = static_cast<std::size_t>(std::count(mask.begin(), mask.end(), false));
     Tensor out = Tensor::empty(with_rows(count, {}), Dtype::Int64);
-    auto* const rows = static_cast<std::int64_t*>(out.data());
-    for (std::size_t i = 0; i < count; ++i) rows[i] = first + static_cast<std::int64_t>(i);
+    auto* next = static_cast<std::int64_t*>(out.data());
+    for (std::size_t row = 0; row < mask.size(); ++row) {
+        if (!mask[row]) *next++ = static_cast<std::int64_t>(row);
+    }
     return out;
 }
 
-std::uint32_t const* groups_in(Located const& located) {
-    return reinterpret_cast<std::uint32_t const*>(located.indices.data());
-}
-
-/// How many of the keys are new to the table.
-std::size_t count_new(HashMap const& table, Tensor const& keys) {
-    Tensor const found = table.contains(keys);
-    std::span<bool const> const mask = found.as<bool>();
-    return static_cast<std::size_t>(std::count(mask.begin(), mask.end(), false));
-}
-
 }  // namespace
+
+Placement GroupBy::Impl::place(KeyRows const& batch) const {
+    Located found = keys.find(batch.tensor);
+    Tensor const missing = unset_rows(found.mask.as<bool>());
+    auto const missing_rows = missing.as<std::int64_t>();
+    KeyRows const absent{gather_rows(batch, missing), batch.element, missing_rows.size()};
+    Numbering const added = number_rows(absent, step::secret_of(runtime::new_seed()));
+
+    auto const group_of = found.indices.as_mutable<std::int32_t>();
+    for (std::size_t i = 0; i < missing_rows.size(); ++i) {
+        group_of[static_cast<std::size_t>(missing_rows[i])] =
+            static_cast<std::int32_t>(groups() + added.of_rows()[i]);
+    }
+    Placement out{std::move(found.indices), gather_rows(absent, added.first_rows),
+                  added.first_rows};
+    for (std::int64_t& row : out.first_rows.as_mutable<std::int64_t>()) {
+        row = missing_rows[static_cast<std::size_t>(row)];
+    }
+    return out;
+}
 
 void GroupBy::update(Tensor const& keys, std::vector<Tensor> const& values) {
     Impl& self = *impl_;
     KeyRows const rows = check_keys(keys, self.keys.key_element(), "keys");
     std::vector<Tensor> const checked = self.check(values, rows.rows);
     std::vector<Column> const columns = columns_of_all(checked);
-    Tensor const numbers = row_numbers(self.rows, rows.rows);
-    self.reserve(count_new(self.keys, rows.tensor));
-    Located const located = self.keys.insert(rows.tensor, {numbers});
-    self.add_distinct(columns, groups_in(located), rows.rows);
-    add_numbered(self.plan, columns, groups_in(located), rows.rows, self.rows, self.states);
+    Placement placed = self.place(rows);
+    for (std::int64_t& row : placed.first_rows.as_mutable<std::int64_t>()) row += self.rows;
+    self.commit(placed.new_keys, placed.first_rows,
+                self.prepare_pairs(columns, placed.of_rows(), rows.rows));
+    add_numbered(self.plan, columns, placed.of_rows(), rows.rows, self.rows, self.states);
     self.rows += static_cast<std::int64_t>(rows.rows);
 }
 
@@ -169,16 +208,19 @@ void GroupBy::merge(GroupBy const& other, Tensor const& keys) {
         throw ValueError("keys: expected " + std::to_string(from.groups()) +
                          " rows, one per group of other, got " + std::to_string(rows.rows));
     }
-    Tensor first_rows = from.keys.items().values[0];
-    for (std::int64_t& row : first_rows.as_mutable<std::int64_t>()) row += self.rows;
-    self.reserve(count_new(self.keys, rows.tensor));
-    Located const located = self.keys.insert(rows.tensor, {first_rows});
-    for (std::size_t i = 0; i < self.distinct.size(); ++i) {
-        self.distinct[i].merge(from.distinct[i], groups_in(located));
+    Placement placed = self.place(rows);
+    Tensor const others = from.keys.items().values[0];
+    for (std::int64_t& row : placed.first_rows.as_mutable<std::int64_t>()) {
+        row = self.rows + others.as<std::int64_t>()[static_cast<std::size_t>(row)];
     }
+    std::vector<PreparedPairs> pairs;
+    for (std::size_t i = 0; i < self.distinct.size(); ++i) {
+        pairs.push_back(self.distinct[i].prepare(from.distinct[i], placed.of_rows()));
+    }
+    self.commit(placed.new_keys, placed.first_rows, std::move(pairs));
     for (std::size_t i = 0; i < self.states.size(); ++i) {
         self.plan.folds()[i].ops().merge(
-            static_cast<std::uint64_t*>(self.states[i].data()), groups_in(located),
+            static_cast<std::uint64_t*>(self.states[i].data()), placed.of_rows(),
             static_cast<std::uint64_t const*>(from.states[i].data()), from.groups(), self.rows);
     }
     self.rows += from.rows;

@@ -9,6 +9,7 @@
 #include "geometry/camera.hpp"
 #include "geometry/images.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/unique.hpp"
 
 namespace tensorhash::geometry {
 namespace {
@@ -184,19 +185,6 @@ Observer to_observer(VoxelBlockGrid const& grid, Frame const& frame, DepthRange 
     return out;
 }
 
-/// The distinct buffer indices among `indices`, in order of first occurrence.
-std::vector<std::int32_t> distinct(std::span<std::int32_t const> indices, std::int64_t capacity) {
-    std::vector<bool> seen(static_cast<std::size_t>(capacity));
-    std::vector<std::int32_t> out;
-    out.reserve(indices.size());
-    for (std::int32_t const index : indices) {
-        auto&& was_seen = seen[static_cast<std::size_t>(index)];
-        if (!was_seen) out.push_back(index);
-        was_seen = true;
-    }
-    return out;
-}
-
 }  // namespace
 
 void integrate(VoxelBlockGrid const& grid, Tensor const& blocks, Frame const& frame,
@@ -205,8 +193,10 @@ void integrate(VoxelBlockGrid const& grid, Tensor const& blocks, Frame const& fr
     check_range(range);
     static_cast<void>(BlockBuffers(grid));  // checks the columns before anything changes
     Observer const observer = to_observer(grid, frame, range);
-    Located const located = grid.map.activate(keys);
-    auto const indices = distinct(located.indices.as<std::int32_t>(), grid.map.capacity());
+    Tensor const distinct = unique(keys, {false, false, false}).rows;
+    // The last step that takes much memory, so that it fails before anything changes.
+    Located const located = grid.map.activate(distinct);
+    auto const indices = located.indices.as<std::int32_t>();
     BlockBuffers const buffers(grid);
     FrameIntegrator const integrator(buffers, observer);
     for_blocks(indices.size(), [&](std::size_t block) {

@@ -156,18 +156,17 @@ void apply(BlockBuffers const& blocks, std::size_t voxel, float distance, float 
     blocks.weight.set(voxel, weight + 1);
 }
 
-/// The buffer index of the block of each observation, or -1 if it is not among `only`.
-Tensor locate(HashMap& map, Tensor const& keys, std::optional<Tensor> const& only) {
-    if (!only) return map.activate(keys).indices;
-    map.activate(*only);
-    HashSet wanted(Capacity{only->shape()[0]}, map.key_element());
-    wanted.insert(*only);
-    Tensor const is_wanted = wanted.contains(keys);
-    Tensor indices = map.find(keys).indices;
-    auto const rows = indices.as_mutable<std::int32_t>();
-    auto const* const keep = static_cast<bool const*>(is_wanted.data());
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = keep[i] ? rows[i] : -1;
-    return indices;
+/// The blocks of a scan, and the place of each observation's block among them, or -1.
+struct TouchedBlocks {
+    Tensor keys;
+    Tensor places;
+};
+
+/// With `only`, the blocks are these.
+TouchedBlocks touch(Tensor const& keys, std::optional<Tensor> const& only) {
+    HashSet blocks(Capacity{0}, {Dtype::Int32, {3}});
+    blocks.insert(only ? *only : keys);
+    return {blocks.keys(), blocks.find(keys).indices};
 }
 
 }  // namespace
@@ -185,20 +184,24 @@ void integrate(VoxelBlockGrid const& grid, Scan const& scan, double truncation,
                              truncation, grid.scale.resolution};
     Observations const seen = observe(sampler, points);
     auto const count = static_cast<std::int64_t>(seen.list.size());
-    Tensor const indices = locate(grid.map, Tensor::from(seen.keys, {count, 3}), only);
+    TouchedBlocks const touched = touch(Tensor::from(seen.keys, {count, 3}), only);
 
     // Group 0 holds what is left out; block i is group i + 1.
     std::vector<std::int32_t> group(seen.list.size());
-    auto const places = indices.as<std::int32_t>();
+    auto const places = touched.places.as<std::int32_t>();
     std::transform(places.begin(), places.end(), group.begin(), [](auto i) { return i + 1; });
     auto const groups = coords::group_rows(std::span<std::int32_t const>(group),
-                                           static_cast<std::size_t>(grid.map.capacity()) + 1);
+                                           static_cast<std::size_t>(touched.keys.shape()[0]) + 1);
+    // The last step that takes much memory, so that it fails before anything changes.
+    Located const located = grid.map.activate(touched.keys);
+    auto const indices = located.indices.as<std::int32_t>();
     BlockBuffers const buffers(grid);
     bool const colored = scan.colors.has_value() && static_cast<bool>(buffers.color);
     for_blocks(groups.count() - 1, [&](std::size_t block) {
+        std::size_t const first = static_cast<std::size_t>(indices[block]) * buffers.voxels;
         for (std::uint32_t const row : groups.of(block + 1)) {
             Observation const& one = seen.list[row];
-            apply(buffers, block * buffers.voxels + one.voxel, one.distance,
+            apply(buffers, first + one.voxel, one.distance,
                   colored ? colors.data() + 3 * std::size_t{one.point} : nullptr);
         }
     });

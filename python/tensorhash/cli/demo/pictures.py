@@ -211,8 +211,7 @@ class Album:
         axes.legend(
             lines,
             [line.get_label() for line in lines],
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.12),
+            loc="upper center",
         )
         axes.set_title("The error falls although new users and items keep arriving")
         self._save(
