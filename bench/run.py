@@ -66,6 +66,7 @@ def write(
     from harness import plots
 
     sections = {name: tables_of(module, name, scale) for name, module in modules.items()}
+    verdicts = goals.with_earlier(verdicts, report.RESULTS.read_text())
     sections["goals"] = goals.section(verdicts, scale, machine)
     made = {name: lines for name, lines in sections.items() if lines}
     report.write(made, ["goals", *modules])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +60,7 @@ class Verdict:
 
     goal: Goal
     measured: dict[str, float]
+    earlier: bool = False  # from a run before this one
 
     @property
     def score(self) -> float:
@@ -152,6 +154,28 @@ def tensorflow(operation: str, *dims: int) -> Callable[[Measured], Values]:
     return values
 
 
+def data_frames(operation: str, *peers: str) -> Callable[[Measured], Values]:
+    """Against the fastest of these peers, for every number of groups."""
+
+    def values(data: Measured) -> Values:
+        for sample in data.samples("data", operation=operation):
+            if sample.who != OURS:
+                continue
+            where = sample.labels
+            known = [data.ratio("data", peer, OURS, **where) for peer in peers]
+            yield f"{rows_text(where['groups'])} groups", min(filter(None, known), default=None)
+
+    return values
+
+
+def geometry(*operations: str) -> Callable[[Measured], Values]:
+    def values(data: Measured) -> Values:
+        for operation in operations:
+            yield operation, data.ratio("geometry", "Open3D", OURS, operation=operation)
+
+    return values
+
+
 def growth(data: Measured) -> Values:
     for rows in LARGE:
         grown = data.seconds("growth", OURS, rows=rows, operation="from zero")
@@ -235,6 +259,29 @@ SPCONV = {100_000: (10, 15, 15), 500_000: (5, 8, 8)}
 # Expected parts of a dense product's rate, forward, and speed-ups with the map, by channels.
 CONVOLUTION = {16: (0.9, 6), 32: (0.95, 5), 64: (1.15, 3), 128: (1.2, 2)}
 
+GRID_METHODS = (
+    "compute_unique_block_coordinates",
+    "compute_unique_block_coordinates (points)",
+    "integrate",
+    "integrate (depth only)",
+    "ray_cast",
+    "extract_point_cloud",
+    "extract_triangle_mesh",
+    "voxel_indices",
+    "voxel_coordinates",
+    "voxel_coordinates_and_flattened_indices",
+    "attribute",
+    "save",
+    "load",
+)
+SEARCHES = (
+    "kNN, k = 8",
+    "kNN, kept",
+    "radius 0.3",
+    "radius, kept",
+    "hybrid, kept",
+)
+
 GOALS = (
     Goal("find, 8-byte keys, 10^7", 0.70, LIMIT, of_gather(HIT, "int64", 10_000_000)),
     Goal("find, 8-byte keys, 10^6", 0.55, LIMIT, of_gather(HIT, "int64", 1_000_000)),
@@ -283,6 +330,15 @@ GOALS = (
         for operation in ("insert", "lookup")
         for name, target, dims in (("vectors", 3, (16, 64)), ("single values", 1.5, (1,)))
     ),
+    Goal("group-by sum, against the better of pandas and polars", 1, "x", data_frames("group-by sum", "pandas", "polars")),
+    Goal("inner join, against the better of pandas and polars", 1, "x", data_frames("inner join", "pandas", "polars")),
+    Goal("factorize int64, against pandas", 1, "x", data_frames("factorize", "pandas")),
+    *(
+        Goal(f"StringIndex, {form} strings, against pandas.factorize", 3, "x", data_frames(f"strings ({form})", "pandas"))
+        for form in ("pandas", "Arrow", "object")
+    ),
+    Goal("VoxelBlockGrid, each method, against Open3D", 1, "x", geometry(*GRID_METHODS)),
+    Goal("neighbours, against Open3D", 1, "x", geometry(*SEARCHES)),
     Goal("growth from zero, time of reserved", 2, "x", growth, at_most=True),
     Goal("bytes per entry beyond key and value, 8-byte keys", 40, "bytes", bytes_beyond(False), True),
     Goal("bytes per entry beyond key and value, wider keys", 24, "bytes", bytes_beyond(True), True),
@@ -301,6 +357,24 @@ def judge(suites: dict[str, SuiteData]) -> list[Verdict]:
     ]
 
 
+def with_earlier(verdicts: list[Verdict], table: str) -> list[Verdict]:
+    """Goals that were not measured keep what the table of an earlier run says."""
+    lines = (line.strip("| ").split(" | ") for line in table.splitlines())
+    texts = {cells[0]: cells[2] for cells in lines if len(cells) == 4}
+    return [
+        verdict
+        if verdict.measured or verdict.goal.what not in texts
+        else Verdict(verdict.goal, _measured_in(texts[verdict.goal.what]), earlier=True)
+        for verdict in verdicts
+    ]
+
+
+def _measured_in(text: str) -> dict[str, float]:
+    """Reads what Verdict.text() wrote."""
+    parts = re.findall(r"(?:^|, )(?:(.+?): )?([\d.]+)(?=, |$)", text)
+    return {where: float(value) for where, value in parts}
+
+
 def section(verdicts: list[Verdict], scale: Scale, machine: str) -> list[str]:
     """The table of all goals that were measured. Marks results of a quick run."""
     known = [verdict for verdict in verdicts if verdict.measured]
@@ -310,6 +384,8 @@ def section(verdicts: list[Verdict], scale: Scale, machine: str) -> list[str]:
     summary = f"{reached} of {len(known)} reached. If several values were measured, the worst one decides."
     if len(known) < len(verdicts):
         summary += f" {len(verdicts) - len(known)} more were not measured."
+    if earlier := sum(verdict.earlier for verdict in known):
+        summary += f" {earlier} are those of an earlier run."
     if scale is not FULL:
         summary += f" From a {scale.name} run: less precise."
     lines = [[v.goal.what, v.goal_text(), v.text(), v.outcome()] for v in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,8 @@ TITLE = "Geometry"
 ABOUT = """
 Four depth and colour images of a synthetic room (a ball before a wavy wall), integrated with voxels of 10 mm and
 blocks of 16^3. Both grids have room for all blocks. The integration is timed on a grid that has the blocks already.
+Files are `.npz`, which both libraries read and write. A first `ray_cast` runs before the clock starts, because Open3D's
+first one returns zeros.
 Then neighbours of a synthetic street, 200,000 points and 100,000 queries, with the time to build the index; "kept"
 is a search on an index that is there.
 """
@@ -68,6 +71,7 @@ class Ours:
         return array
 
     image = matrix
+    cloud = matrix
 
 
 class Theirs:
@@ -88,12 +92,17 @@ class Theirs:
     def image(self, array: np.ndarray) -> Any:
         return self.o3d.t.geometry.Image(self.o3d.core.Tensor(array))
 
+    def cloud(self, array: np.ndarray) -> Any:
+        return self.o3d.t.geometry.PointCloud(self.o3d.core.Tensor(array))
+
 
 class Contender:
     """One grid with four images, and a round of all methods."""
 
     def __init__(self, side: Ours | Theirs, width: int, height: int) -> None:
         self.side, self.size = side, (width, height)
+        self.folder = tempfile.TemporaryDirectory()
+        self.points = side.cloud(street(20_000, 2).astype(np.float32) / 10)
         self.intrinsic = side.matrix(intrinsic_of(width, height))
         self.frames = [
             (side.image(depth), side.image(color), side.matrix(extrinsic))
@@ -107,24 +116,49 @@ class Contender:
         side.grid.ray_cast(self.blocks, self.intrinsic, self.frames[-1][2], *self.size)
 
     def __call__(self, clock: Clock) -> None:
+        self._integrate(clock)
+        self._extract(clock)
+        self._list_voxels(clock)
+        self._use_files(clock)
+
+    def _integrate(self, clock: Clock) -> None:
         grid, (depth, color, extrinsic) = self.side.grid, self.frames[-1]
         where = (self.intrinsic, extrinsic)
         with clock("compute_unique_block_coordinates"):
             blocks = grid.compute_unique_block_coordinates(depth, *where, *NUMBERS)
+        with clock("compute_unique_block_coordinates (points)"):
+            grid.compute_unique_block_coordinates(self.points, 8.0)
         with clock("integrate"):
             grid.integrate(blocks, depth, color, *where, *NUMBERS)
+        with clock("integrate (depth only)"):
+            grid.integrate(blocks, depth, *where, *NUMBERS)
         with clock("ray_cast"):
             grid.ray_cast(blocks, *where, *self.size, ["depth", "color", "normal"])
+
+    def _extract(self, clock: Clock) -> None:
         with clock("extract_point_cloud"):
-            grid.extract_point_cloud(3.0)
+            self.side.grid.extract_point_cloud(3.0)
         with clock("extract_triangle_mesh"):
-            grid.extract_triangle_mesh(3.0)
+            self.side.grid.extract_triangle_mesh(3.0)
+
+    def _list_voxels(self, clock: Clock) -> None:
+        grid = self.side.grid
         with clock("voxel_coordinates_and_flattened_indices"):
             grid.voxel_coordinates_and_flattened_indices()
         with clock("voxel_indices"):
             indices = grid.voxel_indices()
         with clock("voxel_coordinates"):
             grid.voxel_coordinates(indices)
+        with clock("attribute", 100):
+            for _ in range(100):
+                grid.attribute("tsdf")
+
+    def _use_files(self, clock: Clock) -> None:
+        path = f"{self.folder.name}/grid.npz"
+        with clock("save"):
+            self.side.grid.save(path)
+        with clock("load"):
+            type(self.side.grid).load(path)
 
 
 def measure(scale: Scale, width: int, height: int) -> list[Sample]:
@@ -148,7 +182,8 @@ def street(rows: int, seed: int) -> np.ndarray:
 
 
 def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
-    """One round of each contender: kNN with k = 8 and a radius of 0.3, with and without the build."""
+    """One round of each contender: kNN with k = 8 and a radius of 0.3, with and without the build,
+    and both limits at once."""
     import open3d.core as o3c
 
     from tensorhash.geometry import NeighborIndex, knn_search, radius_search
@@ -156,8 +191,9 @@ def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
     kept = NeighborIndex(points)
     search = o3c.nns.NearestNeighborSearch
     cloud, asked = o3c.Tensor(points), o3c.Tensor(queries)
-    tree, cells = search(cloud), search(cloud)
+    tree, cells, mixed = search(cloud), search(cloud), search(cloud)
     tree.knn_index()
+    mixed.hybrid_index(0.3)
     cells.fixed_radius_index(0.3)
 
     def ours(clock: Clock) -> None:
@@ -169,6 +205,8 @@ def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
             kept.knn(8, queries)
         with clock("radius, kept"):
             kept.radius(0.3, queries)
+        with clock("hybrid, kept"):
+            kept.hybrid(0.3, 8, queries)
 
     def theirs(clock: Clock) -> None:
         with clock("kNN, k = 8"):
@@ -183,6 +221,8 @@ def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
             tree.knn_search(asked, 8)
         with clock("radius, kept"):
             cells.fixed_radius_search(asked, 0.3)
+        with clock("hybrid, kept"):
+            mixed.hybrid_search(asked, 0.3, 8)
 
     return {OURS: ours, OPEN3D: theirs}
 

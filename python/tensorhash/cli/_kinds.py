@@ -18,6 +18,7 @@ _MAGIC = {
     b"THASH\r\n\x1a": "HashMap",
     b"THBND\r\n\x1a": "BoundedHashMap",
     b"THSHRD\n\x1a": "ShardedHashMap",
+    b"THSTR\r\n\x1a": "StringIndex",
     b"THSHARD1": "checkpoint file",
 }
 _MOST = 1000  # columns, dimensions and shards that a head may have here
@@ -144,6 +145,11 @@ class Head:
             "policy": policy.decode("utf-8", "replace"),
             "shards": [shard["size"] for shard in shards],
         }
+
+    def strings(self) -> dict[str, Any]:
+        """The head of a StringIndex's file."""
+        self.bytes(8)
+        return {"version": self.take("Q"), "size": self.take("Q"), "string bytes": self.take("Q")}
 
     def _shard(self) -> dict[str, Any]:
         length = self.take("Q")

@@ -14,6 +14,7 @@ from tensorhash import io
 from tensorhash._disk import open_regular
 from tensorhash.bounded import BoundedHashMap
 from tensorhash.cli import _clouds, _kinds, _output
+from tensorhash.data import StringIndex
 from tensorhash.sharded import ShardedHashMap
 from tensorhash.sharded_bounded import ShardedBoundedHashMap
 
@@ -51,7 +52,12 @@ def _shown(value: Any) -> str:
 def _native(path: str, kind: str) -> dict[str, Any]:
     with open_regular(path) as file:
         head = _kinds.Head(file, path)
-        read = {"HashMap": head.map, "BoundedHashMap": head.bounded, "ShardedHashMap": head.sharded}
+        read = {
+            "HashMap": head.map,
+            "BoundedHashMap": head.bounded,
+            "ShardedHashMap": head.sharded,
+            "StringIndex": head.strings,
+        }
         return {"bytes": head.size, **read[kind]()}
 
 
@@ -78,6 +84,13 @@ def _sharded(path: str, verify: bool, max_bytes: int | None) -> dict[str, Any]:
             if "ShardedBoundedHashMap's load" not in str(error):
                 raise
             ShardedBoundedHashMap.load(path, max_bytes=max_bytes).validate()
+    return facts
+
+
+def _strings(path: str, verify: bool, max_bytes: int | None) -> dict[str, Any]:
+    facts = _native(path, "StringIndex")
+    if verify:
+        StringIndex.load(path, max_bytes=max_bytes)
     return facts
 
 
@@ -152,6 +165,7 @@ _READERS = {
     "HashMap": _map,
     "BoundedHashMap": _bounded,
     "ShardedHashMap": _sharded,
+    "StringIndex": _strings,
     "npz table": _archive,
     "checkpoint": _checkpoint,
     "checkpoint file": _checkpoint_file,

@@ -109,7 +109,7 @@ class VoxelBlockGrid:
             raise ValueError(
                 f"attribute_name: expected one of {', '.join(self._names)}, got {attribute_name!r}"
             )
-        return self._map.value_tensor(self._names.index(attribute_name))
+        return self._give(self._map._table.value_tensor(self._names.index(attribute_name)))
 
     @property
     def voxel_size(self) -> float:
