@@ -36,8 +36,9 @@ std::unique_ptr<backend::TableBackend> make_set() {
 }  // namespace
 
 PreparedPairs::PreparedPairs(backend::TableBackend& table, Tensor pairs)
-    : table_(&table), pairs_(std::move(pairs)), out_(static_cast<std::size_t>(pairs_.shape()[0])),
-      prepared_(table.prepare(backend::Insert{rows_of(pairs_), {}, out_.answers()})) {}
+    : table_(&table), pairs_(std::move(pairs)),
+      out_(map::make_located(static_cast<std::size_t>(pairs_.shape()[0]))),
+      prepared_(table.prepare(backend::Insert{rows_of(pairs_), {}, map::answers(out_)})) {}
 
 PreparedPairs::~PreparedPairs() {
     if (prepared_) table_->cancel(std::move(prepared_));

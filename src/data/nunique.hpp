@@ -26,7 +26,7 @@ public:
 private:
     backend::TableBackend* table_;
     Tensor pairs_;
-    map::ScratchAnswers out_;
+    Located out_;
     std::unique_ptr<backend::Prepared> prepared_;
 };
 
