@@ -330,11 +330,21 @@ GOALS = (
         for operation in ("insert", "lookup")
         for name, target, dims in (("vectors", 3, (16, 64)), ("single values", 1.5, (1,)))
     ),
-    Goal("group-by sum, against the better of pandas and polars", 1, "x", data_frames("group-by sum", "pandas", "polars")),
+    Goal(
+        "group-by sum, against the better of pandas and polars",
+        1,
+        "x",
+        data_frames("group-by sum", "pandas", "polars"),
+    ),
     Goal("inner join, against the better of pandas and polars", 1, "x", data_frames("inner join", "pandas", "polars")),
     Goal("factorize int64, against pandas", 1, "x", data_frames("factorize", "pandas")),
     *(
-        Goal(f"StringIndex, {form} strings, against pandas.factorize", 3, "x", data_frames(f"strings ({form})", "pandas"))
+        Goal(
+            f"StringIndex, {form} strings, against pandas.factorize",
+            3,
+            "x",
+            data_frames(f"strings ({form})", "pandas"),
+        )
         for form in ("pandas", "Arrow", "object")
     ),
     Goal("VoxelBlockGrid, each method, against Open3D", 1, "x", geometry(*GRID_METHODS)),
