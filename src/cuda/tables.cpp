@@ -1,0 +1,50 @@
+// Tables on a GPU: those of src/device over a CudaQueue. The steps take their device form here, so
+// the device layer comes first.
+#include "device/table.hpp"
+#include "device/unique.hpp"
+
+#include "cuda/backend.hpp"
+#include "cuda/queue.hpp"
+
+#include <map>
+#include <mutex>
+
+namespace tensorhash::cuda {
+namespace {
+
+/// Never freed: views of a table may outlive every other global variable.
+CudaQueue& queue_of(Device device) {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& queues = *new std::map<int, CudaQueue>;
+    Gpu& gpu = Gpu::of(device.id);
+    std::scoped_lock const guard(mutex);
+    return queues.try_emplace(device.id, gpu).first->second;
+}
+
+}  // namespace
+
+std::unique_ptr<backend::TableBackend> CudaBackend::make_table(backend::TableSpec const& spec,
+                                                               Device device) {
+    return std::make_unique<device::Table<CudaQueue>>(queue_of(device), spec, device);
+}
+
+std::uint64_t CudaBackend::memory_for(backend::TableSpec const& spec) const {
+    return device::memory_for(spec);
+}
+
+Unique CudaBackend::unique(backend::KeyRows rows, Element const& element, UniqueParts parts,
+                           Device device) {
+    return device::unique_rows(queue_of(device), rows, element, parts, device);
+}
+
+backend::CoordsBackend const& CudaBackend::coords() {
+    throw DeviceError("device: coordinates are on the CPU only; use \"cpu\"");
+}
+
+std::unique_ptr<backend::Routed> CudaBackend::route(backend::KeyRows, Element const&, std::size_t,
+                                                    Tensor, Device device) {
+    throw DeviceError("devices: shards are on the CPU only, got \"" + to_string(device) +
+                      "\"; use \"cpu\"");
+}
+
+}  // namespace tensorhash::cuda
