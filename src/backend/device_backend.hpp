@@ -38,12 +38,13 @@ public:
     virtual CoordsBackend const& coords() = 0;
     /// The bytes that a new table takes; UINT64_MAX if the sum overflows.
     virtual std::uint64_t memory_for(TableSpec const& spec) const = 0;
-    /// The distinct rows of an array of at least one element per row.
-    virtual Unique unique(KeyRows rows, Element const& element, UniqueParts parts) = 0;
+    /// The distinct rows of an array of at least one element per row, on its device.
+    virtual Unique unique(KeyRows rows, Element const& element, UniqueParts parts,
+                          Device device) = 0;
     /// Groups rows by shard. `shard_of_row`, int32 [rows], gives the shards; without it the hash of
-    /// hash_policy() decides. A single shard takes all rows as they are.
+    /// hash_policy() decides. A single shard takes all rows as they are. All is on `device`.
     virtual std::unique_ptr<Routed> route(KeyRows keys, Element const& element, std::size_t shards,
-                                          Tensor shard_of_row) = 0;
+                                          Tensor shard_of_row, Device device) = 0;
 
 protected:
     ~DeviceBackend() = default;

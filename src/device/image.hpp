@@ -19,7 +19,7 @@ struct HostImage {
 
 template <class Queue>
 backend::TableImage Table<Queue>::to_cpu() const {
-    auto const turn = order_.read(*queue_);
+    auto const turn = order_->read(*queue_);
     State const now = core_.read_state();
     auto host = std::make_shared<HostImage>();
     auto const read = [&](auto& to, auto const* from, std::size_t count) {
@@ -77,7 +77,7 @@ void Table<Queue>::from_cpu(backend::TableImage const& image) {
 
 template <class Queue>
 void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint32_t> const& live) {
-    auto const turn = order_.write(*queue_);
+    auto const turn = order_->write(*queue_);
     auto const fill = [&](Column<Queue> const& column, backend::Bytes rows) {
         std::size_t const width = column.row_bytes();
         if (image.indices == nullptr) {
@@ -102,7 +102,7 @@ void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint3
 template <class Queue>
 void Table<Queue>::validate() const {
     backend::TableImage const image = to_cpu();
-    auto const turn = order_.read(*queue_);
+    auto const turn = order_->read(*queue_);
     State const now = core_.read_state();
     auto const wanted = live_bits(image, core_.capacity());
     std::vector<std::uint32_t> live(wanted.size());

@@ -22,7 +22,8 @@ concept Queue =
              std::uint64_t* sums, std::uint64_t count, int bits, typename Q::Event event) {
         /// Throws std::bad_alloc. The memory is used on this stream only, or after an event.
         { queue.allocate(bytes) } -> std::same_as<void*>;
-        /// Work that is already on the stream may still use the memory.
+        /// Work that is already on the stream may still use the memory. A forked child frees
+        /// nothing.
         queue.release(to);
         queue.fill(to, 0, bytes);
         queue.copy(to, from, bytes, Copy::Within);

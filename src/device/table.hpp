@@ -19,8 +19,26 @@
 #include "runtime/seed.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/stream.hpp"
 
 namespace tensorhash::device {
+
+/// The bytes of a new table; UINT64_MAX if the sum overflows.
+inline std::uint64_t memory_for(backend::TableSpec const& spec) {
+    std::uint64_t row_bytes = spec.key.bytes() + sizeof(std::uint32_t);  // a word of the free stack
+    for (Element const& element : spec.values) {
+        row_bytes += element.bytes();
+    }
+    std::uint64_t const index =
+        buckets_for(format_of(spec.key), spec.capacity) * sizeof(step::NarrowBucket);
+    std::uint64_t const live = (spec.capacity + 31) / 32 * sizeof(std::uint32_t);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(row_bytes, spec.capacity, &bytes) ||
+        __builtin_add_overflow(bytes, index + live, &bytes)) {
+        return UINT64_MAX;
+    }
+    return bytes;
+}
 
 template <class Queue>
 class Table final : public backend::TableBackend {
@@ -30,10 +48,15 @@ public:
         : queue_(&queue), device_(device), key_(spec.key), elements_(spec.values),
           core_(queue, format_of(spec.key), spec.capacity,
                 spec.seed ? *spec.seed : runtime::new_seed()),
-          columns_(make_columns(spec.capacity)) {}
+          columns_(make_columns(spec.capacity)) {
+        // A call on another stream waits for the zeros of the new memory.
+        auto const turn = order_->write(*queue_);
+    }
+    // This stream frees the memory, so it waits for the calls on other streams.
+    ~Table() override { auto const turn = order_->write(*queue_); }
 
     void find(backend::KeyRows keys, backend::Answers out) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         Array<Queue, unsigned char> copy;
         core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
     }
@@ -46,7 +69,7 @@ public:
     void compact(backend::Compact const& request) override { run(request); }
     void update(backend::Update const& batch) override { run(batch); }
     void assign(backend::KeyRows keys, backend::ValueRows values, backend::Answers out) override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         LastRows<Queue> last(*queue_, core_.capacity(), to_rows(keys.rows));
         Array<Queue, unsigned char> copy;
         core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
@@ -55,18 +78,18 @@ public:
     }
 
     std::unique_ptr<backend::Prepared> prepare(backend::Change const& change) override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         auto pending = std::make_unique<Pending<Queue>>(change);
         std::visit([&](auto const& what) { prepare(*pending, what); }, change);
         return pending;
     }
     void finish(std::unique_ptr<backend::Prepared> prepared) noexcept override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         std::visit([&](auto const& what) { finish(pending, what); }, pending.change);
     }
     void cancel(std::unique_ptr<backend::Prepared> prepared) noexcept override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         auto& pending = static_cast<Pending<Queue>&>(*prepared);
         if (pending.insertion) {
             core_.cancel(std::move(*pending.insertion));
@@ -74,15 +97,15 @@ public:
     }
 
     void gather(std::size_t column, backend::Gather const& rows, void* out) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         columns_[column].gather(rows, out);
     }
     void gather_keys(backend::Gather const& rows, void* out) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         core_.buffers().keys.gather(rows, out);
     }
     std::size_t list(std::uint64_t begin, std::size_t limit, std::int32_t* out) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         std::uint64_t const top = core_.most_top();
         std::uint64_t const rows = begin < top ? top - begin : 0;
         auto const total = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
@@ -92,7 +115,7 @@ public:
         return std::min<std::size_t>(listed, limit);
     }
     void items(void* keys, std::span<void* const> values) const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         State const now = core_.read_state();
         std::uint64_t const entries = now.top - now.free;
         Array<Queue, std::uint32_t> listed(*queue_, entries);
@@ -116,12 +139,13 @@ public:
     }
 
     void clear() noexcept override {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         core_.clear();
     }
     std::unique_ptr<backend::TableBackend> clone() const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         auto copy = make_same();
+        auto const copying = copy->order_->write(*queue_);
         copy->core_.copy_from(core_);
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             columns_[i].copy_to(copy->columns_[i]);
@@ -136,7 +160,7 @@ public:
 
     Device device() const noexcept override { return device_; }
     backend::TableSizes sizes() const override {
-        auto const turn = order_.read(*queue_);
+        auto const turn = order_->read(*queue_);
         State const now = core_.read_state();
         return {now.top - now.free, core_.capacity(), now.top};
     }
@@ -158,7 +182,7 @@ private:
 
     template <class What>
     void run(What const& what) {
-        auto const turn = order_.write(*queue_);
+        auto const turn = order_->write(*queue_);
         Work pending{backend::Change(what)};
         prepare(pending, what);
         finish(pending, what);
@@ -374,10 +398,29 @@ private:
             *queue_, backend::TableSpec{key_, elements_, core_.capacity(), core_.index().seed()},
             device_);
     }
+    /// Holds the memory of a view. Its last owner frees it on the stream that made the view, after
+    /// the calls of the table.
+    struct Viewed {
+        std::shared_ptr<void> memory;
+        std::shared_ptr<Order<Queue>> order;
+        Queue* queue;
+        Stream stream;
+
+        ~Viewed() {
+            StreamScope const scope(stream);
+            auto const turn = order->write(*queue);
+            memory.reset();
+        }
+    };
     Tensor view(Column<Queue> const& column, Element const& element) const {
-        return Tensor::borrow(static_cast<void*>(column.data()),
-                              with_rows(core_.capacity(), element.shape), element.dtype,
-                              column.owner(), device_);
+        auto const turn = order_->read(*queue_);
+        Stream const stream = current_stream(device_);
+        std::shared_ptr<Viewed> owner(new Viewed{column.owner(), order_, queue_, stream});
+        Tensor made = Tensor::borrow(static_cast<void*>(column.data()),
+                                     with_rows(core_.capacity(), element.shape), element.dtype,
+                                     std::move(owner), device_);
+        made.written_by(stream);
+        return made;
     }
     unsigned char const* aligned(backend::KeyRows const& keys,
                                  Array<Queue, unsigned char>& copy) const {
@@ -416,7 +459,7 @@ private:
     std::vector<Element> elements_;  // of the value columns
     Core<Queue> core_;
     std::vector<Column<Queue>> columns_;
-    mutable Order<Queue> order_;
+    std::shared_ptr<Order<Queue>> order_ = std::make_shared<Order<Queue>>();
 };
 
 }  // namespace tensorhash::device

@@ -102,6 +102,7 @@ void HashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
         return impl_->table->make_empty();
     }();
     made->insert_or_assign({key_rows(batch.keys), {rows}, map::answers(scratch)});
+    map::mark_read(batch);
     auto const guard = impl_->writing();
     std::swap(impl_->table, made);
 }

@@ -78,6 +78,7 @@ Located HashMap::find(Tensor const& keys) const {
     Located located = make_located(batch.rows, device());
     auto const guard = impl_->reading();
     impl_->table->find(key_rows(batch), answers(located));
+    map::mark_read(batch);
     return map::deliver(std::move(located), batch.home);
 }
 
@@ -88,6 +89,7 @@ Tensor HashMap::erase(Tensor const& keys) {
     Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool, device());
     auto const guard = impl_->writing();
     impl_->table->erase({key_rows(batch), static_cast<unsigned char*>(mask.data())});
+    map::mark_read(batch);
     return map::deliver(std::move(mask), batch.home);
 }
 
@@ -97,6 +99,7 @@ std::vector<Tensor> HashMap::get(Tensor const& keys, std::vector<Tensor> const& 
     Located located = make_located(batch.rows, device());
     auto const guard = impl_->reading();
     impl_->table->find(key_rows(batch), answers(located));
+    map::mark_read(batch);
     values.gather(*impl_->table, {answers(located).indices, batch.rows});
     return values.take(batch.home);
 }
@@ -214,7 +217,7 @@ HashSet::HashSet(HashMap map) : map_(std::move(map)) {
 Reduce reduce_from_name(std::string_view name) {
     constexpr std::string_view kNames[] = {"first", "last", "sum", "min",  "max",
                                            "prod",  "any",  "all", "count"};
-    for (std::uint8_t i = 0; i < std::size(kNames); ++i) {
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
         if (kNames[i] == name) {
             return static_cast<Reduce>(i);
         }

@@ -54,6 +54,7 @@ struct HashMap::Impl {
         auto const guard = writing();
         std::vector<backend::Bytes> const columns = map::detach_from(*table, batch);
         verb(map::key_rows(batch.keys), backend::ValueRows{columns}, map::answers(located));
+        map::mark_read(batch);
         return map::deliver(std::move(located), batch.keys.home);
     }
     struct UpdateCall;

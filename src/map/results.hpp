@@ -47,6 +47,17 @@ inline Located deliver(Located located, Device home) {
     return {deliver(std::move(located.indices), home), deliver(std::move(located.mask), home)};
 }
 
+/// The work so far reads the batch: its memory is freed only after that.
+inline void mark_read(CheckedBatch const& batch) {
+    batch.tensor.read_by(current_stream(batch.tensor.device()));
+}
+inline void mark_read(KeysAndValues const& batch) {
+    mark_read(batch.keys);
+    for (CheckedBatch const& column : batch.values) {
+        mark_read(column);
+    }
+}
+
 /// One tensor of uninitialized rows per column.
 inline std::vector<Tensor> empty_rows(std::vector<Element> const& elements, std::size_t rows,
                                       Device device = {}) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/loader.hpp"
-#include "map/arguments.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -28,22 +28,36 @@ Unique unique_of_nothing(Tensor const& array, UniqueParts parts) {
     return out;
 }
 
+/// Calls change(tensor) for each part.
+template <class Change>
+Unique apply(Unique unique, Change const& change) {
+    for (Tensor* const part : {&unique.rows, &unique.index, &unique.inverse, &unique.counts}) {
+        change(*part);
+    }
+    return unique;
+}
+
 }  // namespace
 
 Unique unique(Tensor const& array, UniqueParts parts) {
+    Device const device = array.device();
     Element const element = map::element_of(array, "array");
     if (!is_key_dtype(element.dtype)) {
         throw TypeError("array: expected bool, an integer, float32 or float64, got " +
                         std::string(name(element.dtype)));
     }
     if (num_elements(element.shape) == 0) {
-        (void)map::check_batch(array, element, "array");
-        return unique_of_nothing(array, parts);
+        (void)map::check_batch(array, element, "array", device);
+        return apply(unique_of_nothing(array, parts),
+                     [&](Tensor& part) { part = part.to(device); });
     }
     map::check_key_element(element);
-    map::CheckedBatch const batch = map::check_batch(array, element, "array");
-    return backend::backend_for(array.device(), "array")
-        .unique({batch.data(), batch.rows}, element, parts);
+    map::CheckedBatch const batch = map::check_batch(array, element, "array", device);
+    Unique found = backend::backend_for(device, "array")
+                       .unique({batch.data(), batch.rows}, element, parts, device);
+    batch.tensor.read_by(current_stream(device));
+    return apply(std::move(found),
+                 [&](Tensor& part) { part = map::deliver(std::move(part), device); });
 }
 
 }  // namespace tensorhash

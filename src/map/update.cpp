@@ -41,6 +41,8 @@ Located HashMap::Impl::update(UpdateCall call, UpdateOptions const& options) {
     table->update({map::key_rows(call.keys), &call.gradient, call.gradients.data(), call.step,
                    options.duplicates, lookup,
                    call.initial ? call.initial->rows() : backend::DefaultRows{}, out});
+    map::mark_read(call.keys);
+    map::mark_read(call.gradients);
     return map::deliver(std::move(located), call.keys.home);
 }
 

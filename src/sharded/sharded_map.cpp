@@ -114,7 +114,7 @@ std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys) co
 std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys,
                                                     Tensor shard_of_row) const {
     return backend::backend_for(devices[0], "devices")
-        .route(map::key_rows(keys), key, tables.size(), std::move(shard_of_row));
+        .route(map::key_rows(keys), key, tables.size(), std::move(shard_of_row), Device{});
 }
 
 bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {

@@ -52,11 +52,11 @@ public:
     std::uint64_t memory_for(TableSpec const& spec) const override {
         return Table::memory_for(spec.key, spec.values, spec.capacity);
     }
-    Unique unique(KeyRows rows, Element const& element, UniqueParts parts) override {
+    Unique unique(KeyRows rows, Element const& element, UniqueParts parts, Device) override {
         return unique_rows(rows, element, parts);
     }
     std::unique_ptr<Routed> route(KeyRows keys, Element const& element, std::size_t shards,
-                                  Tensor shard_of_row) override {
+                                  Tensor shard_of_row, Device) override {
         if (shards == 1) {
             return std::make_unique<CpuRouted>(keys.rows);
         }

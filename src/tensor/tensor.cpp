@@ -158,7 +158,9 @@ void Tensor::written_by(Stream stream) {
 }
 
 void Tensor::wait_on(Stream stream) const {
-    if (work_ != nullptr && work_->stream != stream) {
+    // Every thread calls its own stream kPerThreadStream, so equal handles may be two streams.
+    bool const is_same = work_ != nullptr && work_->stream == stream;
+    if (work_ != nullptr && (!is_same || stream.handle == kPerThreadStream)) {
         memory_of(device_, "device").wait(stream, work_->event);
     }
 }

@@ -422,7 +422,7 @@ TEST(DeviceTable, calls_on_other_streams_wait_for_writers_and_writers_for_reader
         (twin.*verb)();
         return twin.queue.waits.size();
     };
-    EXPECT_EQ(waits_on(1, &Twin::insert), 0u);
+    EXPECT_EQ(waits_on(1, &Twin::insert), 1u);  // the stream that zeroed the new memory
     EXPECT_EQ(waits_on(1, &Twin::find), 0u);
     EXPECT_EQ(waits_on(2, &Twin::find), 1u);
     EXPECT_EQ(waits_on(3, &Twin::find), 1u);

@@ -235,6 +235,33 @@ TEST(Values, the_last_row_of_each_entry_owns_it) {
     }
 }
 
+/// Every NaN becomes the same one: compilers swap the terms of a sum, and then another NaN stays.
+template <class Word>
+Bytes with_one_nan(Bytes bytes, Word infinity) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(Word)) {
+        Word word;
+        std::memcpy(&word, bytes.data() + at, sizeof word);
+        if (static_cast<Word>(word << 1) > static_cast<Word>(infinity << 1)) {
+            std::memset(bytes.data() + at, 0xff, sizeof word);
+        }
+    }
+    return bytes;
+}
+Bytes with_one_nan(Dtype dtype, Bytes bytes) {
+    switch (dtype) {
+        case Dtype::Float16:
+            return with_one_nan(std::move(bytes), std::uint16_t{0x7c00});
+        case Dtype::BFloat16:
+            return with_one_nan(std::move(bytes), std::uint16_t{0x7f80});
+        case Dtype::Float32:
+            return with_one_nan(std::move(bytes), std::uint32_t{0x7f800000});
+        case Dtype::Float64:
+            return with_one_nan(std::move(bytes), std::uint64_t{0x7ff0000000000000});
+        default:
+            return bytes;
+    }
+}
+
 /// Rows of three elements joined with what is stored, by the body and by the oracle.
 template <class Stored>
 struct JoinCase {
@@ -245,13 +272,8 @@ struct JoinCase {
     static constexpr std::size_t kRows = 200;
     static constexpr std::size_t kEntries = 17;
 
-    /// Any bits, NaNs too. Only the oracle's half floats have a single NaN.
+    /// Any bits, NaNs too.
     Bytes draw(Random& random, std::size_t rows) const {
-        if (dtype == Dtype::Float16) {
-            Tensor const finite = make_finite_values({dtype, {kElements}}, rows, random.next());
-            auto const* const begin = static_cast<unsigned char const*>(finite.data());
-            return {begin, begin + finite.bytes()};
-        }
         Bytes bytes = random_bytes(random, rows * kElements * sizeof(Stored));
         make_legal(reinterpret_cast<char*>(bytes.data()), bytes.size(), dtype);
         return bytes;
@@ -285,7 +307,8 @@ struct JoinCase {
                            reinterpret_cast<char const*>(values.data()) + i * bytes, bytes);
             }
         }
-        EXPECT_EQ(on_device.template read<unsigned char>(), stored)
+        EXPECT_EQ(with_one_nan(dtype, on_device.template read<unsigned char>()),
+                  with_one_nan(dtype, stored))
             << "dtype " << static_cast<int>(dtype) << ", reduce " << static_cast<int>(reduce)
             << ", seed " << seed;
     }

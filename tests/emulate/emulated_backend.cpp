@@ -93,11 +93,13 @@ void EmulatedBackend::wait(Stream stream, Event const& event) {
     devices_.wait(id_of(stream), std::static_pointer_cast<LazyEvent>(event));
 }
 
-void EmulatedBackend::synchronize(Stream stream) {
+void EmulatedBackend::synchronize(Stream stream) { synchronize(stream.device, id_of(stream)); }
+
+void EmulatedBackend::synchronize(Device device, StreamId stream) {
     try {
-        devices_.synchronize(id_of(stream));
+        devices_.synchronize(stream);
     } catch (std::runtime_error const& error) {
-        fail_earlier(stream.device, error);
+        fail_earlier(device, error);
     }
 }
 

@@ -1,9 +1,7 @@
 // The DeviceBackend of emulated devices: memory, copies, streams and events.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,21 +14,11 @@ namespace tensorhash::emulate {
 /// The handle of a stream that tests made, as DLPack passes it. Smaller ones have a meaning there.
 inline constexpr std::uintptr_t kFirstHandle = 16;
 
-class EmulatedBackend;
-using MakeTable = std::function<std::unique_ptr<backend::TableBackend>(
-    EmulatedBackend&, backend::TableSpec const&, Device)>;
-
-class EmulatedBackend final : public RefusingBackend {
+/// Has no tables; those of EmulatedTables are in emulated_tables.cpp.
+class EmulatedBackend : public RefusingBackend {
 public:
-    /// Without `make_table` there are no tables.
-    explicit EmulatedBackend(LazyDevices& devices, MakeTable make_table = {})
-        : devices_(devices), make_table_(std::move(make_table)) {}
-
-    std::unique_ptr<backend::TableBackend> make_table(backend::TableSpec const& spec,
-                                                      Device device) override {
-        return make_table_ ? make_table_(*this, spec, device)
-                           : RefusingBackend::make_table(spec, device);
-    }
+    explicit EmulatedBackend(LazyDevices& devices) : devices_(devices) {}
+    virtual ~EmulatedBackend() = default;
 
     Allocation allocate(std::size_t bytes, Device device) override;
     void zero(void* data, std::size_t bytes, Device device) override;
@@ -51,12 +39,14 @@ public:
 
     /// The stream that calls of this thread use.
     StreamId current(Device device) { return id_of(current_stream(device)); }
+    LazyDevices& devices() noexcept { return devices_; }
+    /// Waits for a stream of the device. Throws DeviceError if work of the device failed.
+    void synchronize(Device device, StreamId stream);
 
 private:
     StreamId id_of(Stream stream);
 
     LazyDevices& devices_;
-    MakeTable make_table_;
     std::mutex mutex_;
     std::map<std::pair<std::thread::id, int>, StreamId> own_streams_;  // by thread and device
 };

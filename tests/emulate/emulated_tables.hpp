@@ -1,11 +1,11 @@
-// Tables on emulated devices: those of src/device over a LazyQueue.
+// The emulated back end with tables: those of src/device over a LazyQueue.
 #pragma once
 
 #include "emulate/emulated_backend.hpp"
 
 namespace tensorhash::emulate {
 
-/// The factory for an EmulatedBackend over these devices.
-MakeTable table_factory(LazyDevices& devices);
+/// Lives as long as the process. Without Boost.Context it has no tables.
+EmulatedBackend& make_emulated_backend(LazyDevices& devices);
 
 }  // namespace tensorhash::emulate

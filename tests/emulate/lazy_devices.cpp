@@ -58,12 +58,15 @@ void LazyDevices::put_always(StreamId stream, std::function<void()> work, LazyEv
 
 LazyEventPtr LazyDevices::record(StreamId stream) {
     Guard const guard(mutex_);
-    auto event = std::make_shared<LazyEvent>();
+    auto event = std::make_shared<LazyEvent>(LazyEvent{stream});
     put_always(stream, [event] { event->happened = true; });
     return event;
 }
 
 void LazyDevices::wait(StreamId stream, LazyEventPtr event) {
+    if (event->stream == stream) {
+        return;
+    }
     Guard const guard(mutex_);
     put_always(stream, [] {}, std::move(event));
 }

@@ -21,6 +21,7 @@ using StreamId = std::uint32_t;
 
 /// A point in a stream's work. `happened` is set when the stream gets there.
 struct LazyEvent {
+    StreamId stream = 0;
     bool happened = false;
 };
 using LazyEventPtr = std::shared_ptr<LazyEvent>;
@@ -46,6 +47,7 @@ public:
     void put(StreamId stream, std::function<void()> work);
 
     LazyEventPtr record(StreamId stream);
+    /// Nothing to do for an event of the stream itself.
     void wait(StreamId stream, LazyEventPtr event);
     /// Runs work until the stream has none left; that of other streams as the seed says. Throws
     /// std::runtime_error if the device failed, or if the stream waits for an event that cannot

@@ -2,6 +2,8 @@
 // define the results; kernel bodies run as fibers.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -10,8 +12,8 @@
 #include <vector>
 
 #include "device/queue.hpp"
+#include "emulate/emulated_backend.hpp"
 #include "emulate/fibers.hpp"
-#include "emulate/lazy_devices.hpp"
 
 namespace tensorhash::emulate {
 
@@ -19,14 +21,16 @@ class LazyQueue {
 public:
     using Event = LazyEventPtr;
 
-    /// `current` names the stream that calls of this thread use now.
-    LazyQueue(LazyDevices& devices, int device, std::function<StreamId()> current,
-              Options options = {})
-        : devices_(&devices), device_(device), current_(std::move(current)), options_(options) {}
+    LazyQueue(EmulatedBackend& backend, Device device, Options options = {})
+        : backend_(&backend), device_(device), options_(options) {}
 
-    StreamId stream() const { return current_(); }
-    void* allocate(std::size_t bytes) { return devices_->allocate(device_, bytes); }
-    void release(void* data) { devices_->release(stream(), data); }
+    StreamId stream() const { return backend_->current(device_); }
+    void* allocate(std::size_t bytes) { return devices().allocate(device_.id, bytes); }
+    void release(void* data) {
+        if (getpid() == process_) {  // a forked child owns nothing
+            devices().release(stream(), data);
+        }
+    }
     void fill(void* data, int byte, std::size_t bytes) {
         put([=] { std::memset(data, byte, bytes); });
     }
@@ -43,7 +47,8 @@ public:
     }
     void read_back(void* to, void const* from, std::size_t bytes) {
         copy(to, from, bytes, device::Copy::Out);
-        devices_->synchronize(stream());
+        read_backs_.fetch_add(1, std::memory_order_relaxed);
+        backend_->synchronize(device_, stream());
     }
 
     /// Each launch draws another order of its threads.
@@ -86,17 +91,22 @@ public:
         });
     }
 
-    Event record() { return devices_->record(stream()); }
-    void wait(Event const& event) { devices_->wait(stream(), event); }
+    Event record() { return devices().record(stream()); }
+    void wait(Event const& event) { devices().wait(stream(), event); }
+
+    /// How often the host waited for the device in read_back().
+    std::uint64_t read_backs() const { return read_backs_.load(std::memory_order_relaxed); }
 
 private:
-    void put(std::function<void()> work) { devices_->put(stream(), std::move(work)); }
+    LazyDevices& devices() const { return backend_->devices(); }
+    void put(std::function<void()> work) { devices().put(stream(), std::move(work)); }
 
-    LazyDevices* devices_;
-    int device_;
-    std::function<StreamId()> current_;
+    EmulatedBackend* backend_;
+    Device device_;
     Options options_;
+    pid_t process_ = getpid();
     std::atomic<std::uint64_t> launches_ = 0;
+    std::atomic<std::uint64_t> read_backs_ = 0;
 };
 
 static_assert(device::Queue<LazyQueue>);

@@ -3,6 +3,8 @@
 
 namespace tensorhash::emulate {
 
-MakeTable table_factory(LazyDevices&) { return {}; }
+EmulatedBackend& make_emulated_backend(LazyDevices& devices) {
+    return *new EmulatedBackend(devices);
+}
 
 }  // namespace tensorhash::emulate

@@ -17,8 +17,7 @@ LazyDevices& the_devices() {
 }
 
 EmulatedBackend& the_backend() {
-    static EmulatedBackend& backend =
-        *new EmulatedBackend(the_devices(), table_factory(the_devices()));
+    static EmulatedBackend& backend = make_emulated_backend(the_devices());
     return backend;
 }
 

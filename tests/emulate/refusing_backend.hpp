@@ -19,9 +19,11 @@ public:
     }
     backend::CoordsBackend const& coords() override { refuse("coordinates"); }
     std::uint64_t memory_for(backend::TableSpec const&) const override { refuse("tables"); }
-    Unique unique(backend::KeyRows, Element const&, UniqueParts) override { refuse("unique"); }
-    std::unique_ptr<backend::Routed> route(backend::KeyRows, Element const&, std::size_t,
-                                           Tensor) override {
+    Unique unique(backend::KeyRows, Element const&, UniqueParts, Device) override {
+        refuse("unique");
+    }
+    std::unique_ptr<backend::Routed> route(backend::KeyRows, Element const&, std::size_t, Tensor,
+                                           Device) override {
         refuse("routing");
     }
 
