@@ -18,9 +18,8 @@ std::atomic<bool> is_forked_child = false;
 
 /// From here on, children of this process know that the device is not theirs.
 void watch_forks() {
-    static int const watched = pthread_atfork(nullptr, nullptr, [] {
-        is_forked_child.store(true, std::memory_order_relaxed);
-    });
+    static int const watched = pthread_atfork(
+        nullptr, nullptr, [] { is_forked_child.store(true, std::memory_order_relaxed); });
     static_cast<void>(watched);
 }
 
@@ -99,7 +98,8 @@ Gpu::Gpu(int id) : id_(id) {
     watch_forks();
     int const processors = attribute(cudaDevAttrMultiProcessorCount, id);
     int const threads = attribute(cudaDevAttrMaxThreadsPerMultiProcessor, id);
-    most_blocks_ = static_cast<unsigned>(processors) * static_cast<unsigned>(threads) / kBlockThreads;
+    most_blocks_ =
+        static_cast<unsigned>(processors) * static_cast<unsigned>(threads) / kBlockThreads;
     pool_ = make_pool(id);
 }
 

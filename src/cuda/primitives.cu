@@ -53,12 +53,12 @@ cudaError_t sort_pairs(Scratch scratch, std::uint32_t* keys, std::uint32_t* valu
     cub::DoubleBuffer<std::uint32_t> all_keys(keys, layout.at<std::uint32_t>(scratch.data, 0));
     cub::DoubleBuffer<std::uint32_t> all_values(values, layout.at<std::uint32_t>(scratch.data, 1));
     std::size_t own_bytes = scratch.bytes - 2 * layout.column;
-    cudaError_t status =
-        cub::DeviceRadixSort::SortPairs(layout.at(scratch.data, 2), own_bytes, all_keys, all_values,
-                                        count, 0, bits, stream);
+    cudaError_t status = cub::DeviceRadixSort::SortPairs(
+        layout.at(scratch.data, 2), own_bytes, all_keys, all_values, count, 0, bits, stream);
     auto const bring = [&](std::uint32_t* to, std::uint32_t const* from) {
         if (status == cudaSuccess && from != to) {
-            status = cudaMemcpyAsync(to, from, count * sizeof *to, cudaMemcpyDeviceToDevice, stream);
+            status =
+                cudaMemcpyAsync(to, from, count * sizeof *to, cudaMemcpyDeviceToDevice, stream);
         }
     };
     bring(keys, all_keys.Current());

@@ -41,8 +41,7 @@ public:
         return data;
     }
     void release(void* data) noexcept {
-        enqueue("cudaFreeAsync",
-                [&](cudaStream_t stream) { return cudaFreeAsync(data, stream); });
+        enqueue("cudaFreeAsync", [&](cudaStream_t stream) { return cudaFreeAsync(data, stream); });
     }
     void fill(void* data, int byte, std::size_t bytes) noexcept {
         enqueue("cudaMemsetAsync", [&](cudaStream_t stream) {
@@ -72,9 +71,8 @@ public:
             return;
         }
         gpu_->queued(__PRETTY_FUNCTION__);
-        enqueue("cudaLaunchKernel", [&](cudaStream_t stream) {
-            return start(body, grid_for<Body>(threads, stream));
-        });
+        enqueue("cudaLaunchKernel",
+                [&](cudaStream_t stream) { return start(body, grid_for<Body>(threads, stream)); });
     }
 
     template <class T>
