@@ -169,8 +169,9 @@ private:
         queue_->fill(offsets, 0, out.offsets.bytes());
         queue_->launch(rows, CountEntries{keys.data(), offsets, rows});
         queue_->scan(offsets, count + 1, static_cast<std::uint64_t*>(nullptr));
-        queue_->sort_pairs(keys.data(), order.data(), rows,
-                           static_cast<int>(std::bit_width(count)));
+        Array<Queue, unsigned char> const scratch(*queue_, queue_->sort_bytes(rows));
+        queue_->sort_pairs(keys.data(), order.data(), rows, static_cast<int>(std::bit_width(count)),
+                           scratch.data(), scratch.bytes());
         distinct.rows().gather({order.data(), rows}, out.coords.data());
         return out;
     }

@@ -15,8 +15,8 @@
 #include "device/update.hpp"
 #include "device/values.hpp"
 
-#define TH_FOR_EACH_READER(Use) \
-    Use(Narrow8) Use(Narrow4) Use(NarrowAny) Use(Wide12) Use(Wide16) Use(WideAny)
+#define TH_FOR_EACH_NARROW_READER(Use) Use(Narrow8) Use(Narrow4) Use(NarrowAny)
+#define TH_FOR_EACH_WIDE_READER(Use) Use(Wide12) Use(Wide16) Use(WideAny)
 
 #define TH_BODIES_OF_READER(Use, Reader)                                                \
     Use(FindRows<step::Reader>) Use(FindRowsByTile<step::Reader, 4>)                    \

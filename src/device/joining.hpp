@@ -26,7 +26,8 @@ class SortedRows {
 public:
     SortedRows() = default;
     SortedRows(Queue& queue, std::uint32_t rows)
-        : queue_(&queue), indices_(queue, rows), rows_(queue, rows) {}
+        : queue_(&queue), indices_(queue, rows), rows_(queue, rows),
+          scratch_(queue, queue.sort_bytes(rows)) {}
 
     /// `top` is above every index.
     void sort(std::uint32_t const* indices, std::uint64_t top) {
@@ -34,7 +35,8 @@ public:
         queue_->copy(indices_.data(), indices, indices_.bytes(), Copy::Within);
         queue_->launch(count, SequenceRows{rows_.data(), count});
         queue_->sort_pairs(indices_.data(), rows_.data(), count,
-                           static_cast<int>(std::bit_width(top)));
+                           static_cast<int>(std::bit_width(top)), scratch_.data(),
+                           scratch_.bytes());
     }
     std::uint32_t const* indices() const noexcept { return indices_.data(); }
     std::uint32_t const* rows() const noexcept { return rows_.data(); }
@@ -43,6 +45,7 @@ private:
     Queue* queue_ = nullptr;
     Array<Queue, std::uint32_t> indices_;
     Array<Queue, std::uint32_t> rows_;
+    Array<Queue, unsigned char> scratch_;
 };
 
 /// One column and the values that a batch has for it.

@@ -33,8 +33,11 @@ concept Queue =
         /// all.
         queue.scan(words, count, words);
         queue.scan(sums, count, sums);
-        /// Sorts by the lowest `bits` bits of the first array; the second follows. Stable.
-        queue.sort_pairs(words, words, count, bits);
+        /// The bytes of scratch memory that a sort of `count` pairs needs.
+        { queue.sort_bytes(count) } -> std::convertible_to<std::size_t>;
+        /// Sorts by the lowest `bits` bits of the first array; the second follows. Stable. `to` is
+        /// the scratch memory.
+        queue.sort_pairs(words, words, count, bits, to, bytes);
         /// The stream that calls of this thread use now. Its number, for comparison only.
         { queue.stream() } -> std::convertible_to<std::uintptr_t>;
         { queue.record() } -> std::same_as<typename Q::Event>;

@@ -1,9 +1,10 @@
 """Checks what ptxas reports of every kernel body: no stack, no spills, registers within a budget.
 
-usage: check_registers.py LOG BUDGET [--write]
+usage: check_registers.py BUDGET LOG... [--write]
 
-LOG is the output of `nvcc -Xptxas -v`. BUDGET has one line per body: its registers and its name. With
---write, BUDGET gets what LOG says where that is more, and the bodies that it does not have yet.
+The LOGs are outputs of `nvcc -Xptxas -v`, which together have all bodies, for one architecture or several. BUDGET
+has one line per body: its registers and its name. With --write, BUDGET gets what they say where that is more, and
+the bodies that it does not have yet.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def write_budget(file: Path, budget: dict[str, int]) -> None:
 
 
 def main() -> None:
-    bodies, file = read_log(Path(sys.argv[1])), Path(sys.argv[2])
+    names = [name for name in sys.argv[1:] if name != "--write"]
+    file, logs = Path(names[0]), names[1:]
+    bodies = [body for log in logs for body in read_log(Path(log))]
     budget = read_budget(file)
     if "--write" in sys.argv:
         for body in bodies:

@@ -69,7 +69,9 @@ public:
         launch(tensorhash::device::ScanCounts<Count>::kThreads,
                tensorhash::device::ScanCounts<Count>{counts, total, size});
     }
-    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits) {
+    std::size_t sort_bytes(std::uint64_t) { return 0; }
+    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits,
+                    void* = nullptr, std::size_t = 0) {
         std::uint32_t const mask = bits >= 32 ? ~0u : (1u << bits) - 1;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs(size);
         for (std::uint64_t i = 0; i < size; ++i) {

@@ -71,7 +71,9 @@ public:
         });
     }
 
-    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits) {
+    std::size_t sort_bytes(std::uint64_t) { return 0; }
+    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits,
+                    void* = nullptr, std::size_t = 0) {
         put([=] {
             std::uint32_t const low = bits < 32 ? (std::uint32_t{1} << bits) - 1 : UINT32_MAX;
             std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs(size);

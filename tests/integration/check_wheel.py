@@ -61,20 +61,31 @@ def check_metadata(text: str) -> list[str]:
     return [] if names == ["numpy"] else [f"depends on {needs}, expected NumPy only"]
 
 
-def check_library(path: Path) -> list[str]:
+def dynamic_entries(path: Path, kinds: str) -> list[str]:
     dynamic = subprocess.run(
         ["readelf", "-d", str(path)], check=True, capture_output=True, text=True
     ).stdout
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)
+    return re.findall(rf"\((?:{kinds})\).*\[(.*)\]", dynamic)
+
+
+def needed_libraries(path: Path) -> list[str]:
+    return dynamic_entries(path, "NEEDED")
+
+
+def run_paths(path: Path) -> list[str]:
+    return dynamic_entries(path, "RPATH|RUNPATH")
+
+
+def check_library(path: Path) -> list[str]:
     problems = [
         f"{path.name} is linked to {name}"
-        for name in needed
+        for name in needed_libraries(path)
         if not ALLOWED_LIBRARIES.fullmatch(name)
     ]
-    run_paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", dynamic)
-    problems += [f"{path.name} has run path {p}" for p in run_paths if p not in ("$ORIGIN", "")]
-    if path.name.startswith("_core") and run_paths != ["$ORIGIN"]:
-        problems.append(f"{path.name} has run path {run_paths}, expected $ORIGIN")
+    paths = run_paths(path)
+    problems += [f"{path.name} has run path {p}" for p in paths if p not in ("$ORIGIN", "")]
+    if path.name.startswith("_core") and paths != ["$ORIGIN"]:
+        problems.append(f"{path.name} has run path {paths}, expected $ORIGIN")
     return problems
 
 

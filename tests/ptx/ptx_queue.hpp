@@ -78,7 +78,9 @@ public:
         using Scan = tensorhash::device::ScanCounts<Count>;
         launch(Scan::kThreads, Scan{counts, total, size});
     }
-    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits) {
+    std::size_t sort_bytes(std::uint64_t) { return 0; }
+    void sort_pairs(std::uint32_t* keys, std::uint32_t* values, std::uint64_t size, int bits,
+                    void* = nullptr, std::size_t = 0) {
         std::uint32_t const mask = bits >= 32 ? ~0u : (1u << bits) - 1;
         std::vector<std::uint32_t> order(size), read_keys(size), read_values(size);
         device_.memory().read(read_keys.data(), keys, size * sizeof *keys);

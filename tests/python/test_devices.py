@@ -13,6 +13,8 @@ import tensorhash
 BUILD = Path(os.environ.get("TENSORHASH_TEST_BUILD", Path(__file__).parents[2] / "build/release"))
 EMULATED = BUILD / "tests" / "plugins" / "libtensorhash_emulated.so"
 PRETENDED = BUILD / "tests" / "pretended"
+# The real plugin, which `make test-cuda` builds. It loads without a driver.
+CUDA = BUILD / "cuda"
 
 no_plugins = not EMULATED.exists() and "CI" not in os.environ
 needs_plugins = pytest.mark.skipif(no_plugins, reason="tools/build release makes the plugins")
@@ -56,6 +58,29 @@ def test_with_the_package_but_no_driver_the_error_and_show_config_say_so(run_pro
     assert three_times(said, f'device: {reason}, got "cuda:0"; use "cpu"')
     assert f"devices      cpu:0\ncuda         {reason}\n" in said
     assert said.endswith("False\n")
+
+
+@pytest.mark.skipif(
+    not (CUDA / "tensorhash_cuda").exists() and "CI" not in os.environ,
+    reason="tools/build-cuda makes the plugin",
+)
+def test_the_real_plugin_loads_and_says_that_there_is_no_driver(run_program):
+    said = run_program(
+        ASK.format(device="cuda:0"),
+        """
+        from tensorhash.core import cuda
+        cuda.synchronize()
+        cuda.release_cache()
+        print(cuda.is_available(), cuda.device_count(), cuda.get_available_devices())
+        """,
+        PYTHONPATH=python_path(CUDA),
+    )
+    if 'cuda         "cuda:0"' in said:
+        pytest.skip("this machine has a GPU")
+    reason = "tensorhash-cu13 is installed, but there is no CUDA driver (error 35)"
+    assert three_times(said, f'device: {reason}, got "cuda:0"; use "cpu"')
+    assert f"devices      cpu:0\ncuda         {reason}\n" in said
+    assert said.endswith("False\nFalse 0 []\n")
 
 
 @needs_plugins

@@ -121,6 +121,7 @@ def test_unit_tests_lie_in_the_folders_of_src():
     units = folders_with_sources(ROOT / "tests" / "unit")
     sources = folders_with_sources(ROOT / "src") | {"step"}  # steps are headers
     sources.discard("coords")  # only the back end, which the tests of its folders call
+    sources.discard("cuda")  # needs a GPU
     # What is built on tables is tested through its public interface; it may have unit tests too.
     optional = {"data", "strings", "conv", "geometry"}
     assert units - sources == set(), "tests/unit has folders that src does not have"

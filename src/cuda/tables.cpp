@@ -1,0 +1,58 @@
+// Tables and coordinates on a GPU: those of src/device over a CudaQueue. The steps take their device form here, so
+// the device layer comes first.
+#include "device/coords.hpp"
+#include "device/table.hpp"
+#include "device/unique.hpp"
+
+#include "cuda/backend.hpp"
+#include "cuda/queue.hpp"
+
+#include <map>
+#include <mutex>
+
+namespace tensorhash::cuda {
+namespace {
+
+struct OfDevice {
+    OfDevice(Gpu& gpu, Device device) : queue(gpu), coords(queue, device) {}
+
+    CudaQueue queue;
+    device::Coords<CudaQueue> coords;
+};
+
+/// Never freed: views of a table may outlive every other global variable.
+OfDevice& of(Device device) {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& all = *new std::map<int, OfDevice>;
+    Gpu& gpu = Gpu::of(device.id);
+    std::scoped_lock const guard(mutex);
+    return all.try_emplace(device.id, gpu, device).first->second;
+}
+
+CudaQueue& queue_of(Device device) { return of(device).queue; }
+
+}  // namespace
+
+std::unique_ptr<backend::TableBackend> CudaBackend::make_table(backend::TableSpec const& spec,
+                                                               Device device) {
+    return std::make_unique<device::Table<CudaQueue>>(queue_of(device), spec, device);
+}
+
+std::uint64_t CudaBackend::memory_for(backend::TableSpec const& spec) const {
+    return device::memory_for(spec);
+}
+
+Unique CudaBackend::unique(backend::KeyRows rows, Element const& element, UniqueParts parts,
+                           Device device) {
+    return device::unique_rows(queue_of(device), rows, element, parts, device);
+}
+
+backend::CoordsBackend const& CudaBackend::coords(Device device) { return of(device).coords; }
+
+std::unique_ptr<backend::Routed> CudaBackend::route(backend::KeyRows, Element const&, std::size_t,
+                                                    Tensor, Device device) {
+    throw DeviceError("devices: shards are on the CPU only, got \"" + to_string(device) +
+                      "\"; use \"cpu\"");
+}
+
+}  // namespace tensorhash::cuda
