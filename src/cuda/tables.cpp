@@ -1,5 +1,5 @@
-// Tables and coordinates on a GPU: those of src/device over a CudaQueue. The steps take their device form here, so
-// the device layer comes first.
+// Tables and coordinates on a GPU: those of src/device over a CudaQueue. The steps take their
+// device form here, so the device layer comes first.
 #include "device/coords.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
