@@ -78,9 +78,7 @@ def reached_from(path: Path) -> frozenset[str | Path]:
 def declared_in(path: Path) -> frozenset[str]:
     """The types, constants and functions that a header declares in its namespaces."""
     text = code_of(path)
-    types = (
-        r"^(?:class|struct|enum class)\s+(?:\[\[\w+\]\]\s+)?(?:TENSORHASH_API\s+)?(\w+)[^;]*?[{:]"
-    )
+    types = r"^(?:class|struct|enum class)\s+(?:\[\[\w+\]\]\s+)?(?:TH_API\s+)?(\w+)[^;]*?[{:]"
     patterns = (types, r"^using (\w+) =", r"^inline constexpr [\w:]+ (k\w+)\b")
     return frozenset(name for p in patterns for name in re.findall(p, text, re.MULTILINE))
 
