@@ -25,7 +25,7 @@ namespace {
 class FixedBytes final : public StringSource {
 public:
     /// `rows` is uint8 [N, width].
-    explicit FixedBytes(Tensor rows) : rows_(rows.contiguous()) {}
+    explicit FixedBytes(Tensor const& rows) : rows_(rows.contiguous()) {}
     std::size_t rows() const noexcept override {
         return static_cast<std::size_t>(rows_.shape()[0]);
     }
@@ -66,7 +66,7 @@ void append_utf8(std::string& out, std::uint32_t code) {
 class FixedText final : public StringSource {
 public:
     /// `rows` is uint32 [N, width].
-    explicit FixedText(Tensor rows) : rows_(rows.contiguous()) {}
+    explicit FixedText(Tensor const& rows) : rows_(rows.contiguous()) {}
     std::size_t rows() const noexcept override {
         return static_cast<std::size_t>(rows_.shape()[0]);
     }

@@ -6,20 +6,20 @@
 #include "cpu/partition.hpp"
 #include "data/folds.hpp"
 #include "runtime/parallel.hpp"
-#include "tensor/shapes.hpp"
 #include "tensorhash/step/key.hpp"
 
 namespace tensorhash::data {
 namespace {
 
-Element const kPair{Dtype::UInt64, {2}};
+constexpr Dtype kWord = Dtype::UInt64;
+constexpr std::int64_t kWords = 2;  // group, value
 
 }  // namespace
 
-DistinctValues::DistinctValues() : pairs_(Capacity{0}, kPair) {}
+DistinctValues::DistinctValues() : pairs_(Capacity{0}, Element{kWord, {kWords}}) {}
 
 void DistinctValues::add(Column const& column, std::uint32_t const* groups, std::size_t rows) {
-    Tensor pairs = Tensor::empty(with_rows(rows, kPair.shape), kPair.dtype);
+    Tensor pairs = Tensor::empty({static_cast<std::int64_t>(rows), kWords}, kWord);
     auto* const out = static_cast<std::uint64_t*>(pairs.data());
     bool const is_float = domain_of(column.dtype) == Domain::Double;
     runtime::for_ranges(rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {

@@ -190,7 +190,7 @@ Tensor Plan::finish(Output const& output, States const& states, std::size_t grou
     bool const reads_states = output.what == Aggregate::Mean || output.what == Aggregate::Var ||
                               output.what == Aggregate::Std;
     if (width == 1 && step == 1 && byte_size(dtype) == 8 && !reads_states) {
-        Tensor memory = states[output.folds[0]];  // the states are the result
+        Tensor const& memory = states[output.folds[0]];  // the states are the result
         return Tensor::borrow(memory.data(), shape, dtype, memory.owner());
     }
     Tensor out = Tensor::empty(shape, dtype);

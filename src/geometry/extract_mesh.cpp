@@ -26,7 +26,7 @@ struct Cube {
 };
 
 /// What the corner of a cube is. Corners of one cube are joined by |.
-enum Corner : std::uint8_t { kPositive = 0, kNegative = 1, kUnknown = 2 };
+enum Corner : std::uint8_t { Positive = 0, Negative = 1, Unknown = 2 };
 
 class CubeFinder {
 public:
@@ -42,7 +42,7 @@ public:
                 any |= read_row(block, y, z, corners.data() + (z * row_ + y) * row_);
             }
         }
-        if ((any & kNegative) == 0) return;
+        if ((any & Negative) == 0) return;
         for (std::size_t z = 0; z < side_; ++z) {
             for (std::size_t y = 0; y < side_; ++y) list_row(corners.data(), y, z, out);
         }
@@ -50,8 +50,8 @@ public:
 
 private:
     std::uint8_t corner(std::size_t voxel) const noexcept {
-        if (!(blocks_.weight[voxel] > threshold_)) return kUnknown;
-        return blocks_.distance(voxel) < 0 ? kNegative : kPositive;
+        if (!(blocks_.weight[voxel] > threshold_)) return Unknown;
+        return blocks_.distance(voxel) < 0 ? Negative : Positive;
     }
 
     /// The corners of one row, the first of the next block included.
@@ -66,7 +66,7 @@ private:
             std::size_t const end = dx == 0 ? side_ : side_ + 1;
             std::int32_t const owner = around_.at(block, dx, dy, dz);
             if (owner == Neighbourhood::kNone) {
-                std::fill(out + begin, out + end, std::uint8_t{kUnknown});
+                std::fill(out + begin, out + end, std::uint8_t{Unknown});
                 continue;
             }
             std::size_t const first =

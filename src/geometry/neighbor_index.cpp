@@ -11,16 +11,15 @@
 namespace tensorhash::geometry {
 namespace {
 
-coords::Cloud const& checked(coords::Cloud const& points) {
+void check_cloud(coords::Cloud const& points) {
     coords::check_points(points.points, "points");
     if (points.batch) coords::check_batch_of(*points.batch, points.points.shape()[0], "batch");
-    return points;
 }
 
 }  // namespace
 
 struct NeighborIndex::Impl {
-    explicit Impl(coords::Cloud const& points) : index(checked(points)) {}
+    explicit Impl(coords::Cloud const& points) : index(points) {}
 
     void check(std::optional<coords::Cloud> const& queries) const {
         if (!queries) return;
@@ -45,7 +44,10 @@ struct NeighborIndex::Impl {
     coords::PointIndex index;
 };
 
-NeighborIndex::NeighborIndex(coords::Cloud const& points) : impl_(std::make_unique<Impl>(points)) {}
+NeighborIndex::NeighborIndex(coords::Cloud const& points) {
+    check_cloud(points);
+    impl_ = std::make_unique<Impl>(points);
+}
 NeighborIndex::NeighborIndex(NeighborIndex&&) noexcept = default;
 NeighborIndex& NeighborIndex::operator=(NeighborIndex&&) noexcept = default;
 NeighborIndex::~NeighborIndex() = default;

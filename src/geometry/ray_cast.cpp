@@ -60,9 +60,12 @@ private:
 
     void write_corners(std::size_t pixel, Corners const& corners) const noexcept {
         std::size_t const at = kCorners * pixel;
-        if (targets_.mask) std::copy_n(corners.mask.begin(), kCorners, targets_.mask + at);
-        if (targets_.index) std::copy_n(corners.index.begin(), kCorners, targets_.index + at);
-        if (targets_.share) std::copy_n(corners.share.begin(), kCorners, targets_.share + at);
+        if (targets_.mask != nullptr)
+            std::copy_n(corners.mask.begin(), kCorners, targets_.mask + at);
+        if (targets_.index != nullptr)
+            std::copy_n(corners.index.begin(), kCorners, targets_.index + at);
+        if (targets_.share != nullptr)
+            std::copy_n(corners.share.begin(), kCorners, targets_.share + at);
         for (std::size_t axis = 0; axis < 3; ++axis) {
             if (targets_.slope[axis] == nullptr) continue;
             std::copy_n(corners.slope[axis].begin(), kCorners, targets_.slope[axis] + at);

@@ -204,7 +204,7 @@ HashSet::HashSet(HashMap map) : map_(std::move(map)) {
 Reduce reduce_from_name(std::string_view name) {
     constexpr std::string_view kNames[] = {"first", "last", "sum", "min",  "max",
                                            "prod",  "any",  "all", "count"};
-    for (std::uint8_t i = 0; i < std::size(kNames); ++i) {
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
         if (kNames[i] == name) {
             return static_cast<Reduce>(i);
         }
