@@ -128,11 +128,15 @@ public:
     double squared() const noexcept { return squares_[last_ / kTreeLanes][last_ % kTreeLanes]; }
     double row() const noexcept { return rows_[last_ / kTreeLanes][last_ % kTreeLanes]; }
 
-    void finish(Candidate* best) const noexcept {
-        for (std::size_t i = 0; i <= last_; ++i) {
-            best[i] = {squares_[i / kTreeLanes][i % kTreeLanes],
-                       static_cast<std::uint32_t>(rows_[i / kTreeLanes][i % kTreeLanes])};
+    std::size_t finish(Candidate* best) const noexcept {
+        std::size_t found = 0;
+        for (; found <= last_; ++found) {
+            double const squared = squares_[found / kTreeLanes][found % kTreeLanes];
+            if (squared == kInfinity) break;  // of no point
+            best[found] = {
+                squared, static_cast<std::uint32_t>(rows_[found / kTreeLanes][found % kTreeLanes])};
         }
+        return found;
     }
 
 private:
@@ -162,12 +166,13 @@ public:
     double squared() const noexcept { return size_ < count_ ? kInfinity : best_[0].squared; }
     double row() const noexcept { return size_ < count_ ? kInfinity : best_[0].row; }
 
-    void finish(Candidate*) noexcept {
-        for (std::size_t size = count_ - 1; size > 0; --size) {
+    std::size_t finish(Candidate*) noexcept {
+        for (std::size_t size = size_; size-- > 1;) {
             Candidate const last = best_[size];
             best_[size] = best_[0];
             sink(last, size);
         }
+        return size_;
     }
 
 private:
@@ -224,8 +229,8 @@ TH_STEP PendingNode* add_children(TreeNode const& node, Lanes squares, std::uint
 }
 
 template <std::size_t Axes, class Best>
-void nearest_with(TreeView const& tree, std::uint32_t root, double const* query, std::size_t count,
-                  double bound, Candidate* out) {
+std::size_t nearest_with(TreeView const& tree, std::uint32_t root, double const* query,
+                         std::size_t count, double bound, Candidate* out) {
     PendingNode pending[kMaxPending];
     double squares[kLeafPoints];
     Best best(count, out);
@@ -254,21 +259,22 @@ void nearest_with(TreeView const& tree, std::uint32_t root, double const* query,
             last_row = best.row();
         }
     }
-    best.finish(out);
+    return best.finish(out);
 }
 
 template <std::size_t Axes>
-void nearest(TreeView const& tree, std::uint32_t root, double const* query, std::size_t count,
-             double bound, Candidate* best) {
+std::size_t nearest(TreeView const& tree, std::uint32_t root, double const* query,
+                    std::size_t count, double bound, Candidate* best) {
     if (count <= 4) {
-        nearest_with<Axes, SortedLanes<1>>(tree, root, query, count, bound, best);
-    } else if (count <= 8) {
-        nearest_with<Axes, SortedLanes<2>>(tree, root, query, count, bound, best);
-    } else if (count <= 16) {
-        nearest_with<Axes, SortedLanes<4>>(tree, root, query, count, bound, best);
-    } else {
-        nearest_with<Axes, Heap>(tree, root, query, count, bound, best);
+        return nearest_with<Axes, SortedLanes<1>>(tree, root, query, count, bound, best);
     }
+    if (count <= 8) {
+        return nearest_with<Axes, SortedLanes<2>>(tree, root, query, count, bound, best);
+    }
+    if (count <= 16) {
+        return nearest_with<Axes, SortedLanes<4>>(tree, root, query, count, bound, best);
+    }
+    return nearest_with<Axes, Heap>(tree, root, query, count, bound, best);
 }
 
 template <std::size_t Axes>
@@ -303,9 +309,9 @@ void within(TreeView const& tree, std::uint32_t root, double const* query, doubl
     }
 }
 
-void nearest_of(TreeView const& tree, std::uint32_t root, double const* query, std::size_t count,
-                double bound, Candidate* best) {
-    (tree.axes == 3 ? nearest<3> : nearest<0>)(tree, root, query, count, bound, best);
+std::size_t nearest_of(TreeView const& tree, std::uint32_t root, double const* query,
+                       std::size_t count, double bound, Candidate* best) {
+    return (tree.axes == 3 ? nearest<3> : nearest<0>)(tree, root, query, count, bound, best);
 }
 
 void within_of(TreeView const& tree, std::uint32_t root, double const* query, double squared,

@@ -48,10 +48,10 @@ struct CandidateSink {
 };
 
 struct TreeLoops {
-    /// Writes the `count` nearest points, sorted. At least that many points must be no farther than
-    /// the square `bound`, and `count` must not be 0.
-    void (*nearest)(TreeView const&, std::uint32_t root, double const* query, std::size_t count,
-                    double bound, Candidate* best);
+    /// Writes the `count` nearest points with a squared distance of at most `bound`, sorted.
+    /// Returns their number: fewer than `count` if there are not that many. `count` must not be 0.
+    std::size_t (*nearest)(TreeView const&, std::uint32_t root, double const* query,
+                           std::size_t count, double bound, Candidate* best);
     /// Appends all points with a squared distance of at most `squared`, in any order.
     void (*within)(TreeView const&, std::uint32_t root, double const* query, double squared,
                    CandidateSink& sink);

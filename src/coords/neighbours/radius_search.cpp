@@ -16,6 +16,9 @@ namespace tensorhash::coords {
 namespace {
 
 constexpr std::size_t kGrain = 256;  // queries per task, at least
+// Up to this many neighbours, a search for the nearest is faster than a list of all.
+constexpr std::size_t kFew = 16;
+static_assert(kFew <= cpu::kLeafPoints);
 
 /// The radius of a search in the tree. The margin is wider than the rounding error of a distance.
 double reach_of(double radius) noexcept { return radius * (1 + 0x1p-40); }
@@ -41,6 +44,11 @@ public:
         return {list_.data() + begin, size() - begin};
     }
     Candidate const* data() const noexcept { return list_.data(); }
+    /// Where cpu::kLeafPoints more have room.
+    Candidate* room() {
+        if (static_cast<std::size_t>(end - at) < cpu::kLeafPoints) grow_list();
+        return at;
+    }
     void resize(std::size_t count) noexcept { at = list_.data() + count; }
 
 private:
@@ -71,10 +79,8 @@ public:
     void find(std::size_t query, ChunkNeighbors& found) const {
         std::size_t const before = found.candidates.size();
         std::uint32_t const batch = batches_[query];
-        if (batch != KeyGroups::kNoGroup) {
-            double const reach = reach_of(radius_);
-            cpu::tree_loops().within(view_, tree_.root(batch), queries_.points.row(query),
-                                     reach * reach, found.candidates.sink());
+        if (batch != KeyGroups::kNoGroup && most_ > 0) {
+            collect(queries_.points.row(query), tree_.root(batch), found.candidates);
         }
         std::span<Candidate> mine = found.candidates.from(before);
         // The reported distance decides. Its square is a quick test that leaves few to the root.
@@ -89,12 +95,24 @@ public:
             std::nth_element(mine.begin(), kept, mine.end());
             mine = mine.first(most_);
         }
-        std::sort(mine.begin(), mine.end());
+        if (most_ > kFew) std::sort(mine.begin(), mine.end());
         found.candidates.resize(before + mine.size());
         found.ends.push_back(found.candidates.size());
     }
 
 private:
+    /// Appends all points within reach, or the nearest few of them, sorted.
+    void collect(double const* query, std::uint32_t root, CandidateList& out) const {
+        double const reach = reach_of(radius_);
+        if (most_ > kFew) {
+            cpu::tree_loops().within(view_, root, query, reach * reach, out.sink());
+        } else {
+            Candidate* const best = out.room();
+            out.resize(out.size() +
+                       cpu::tree_loops().nearest(view_, root, query, most_, reach * reach, best));
+        }
+    }
+
     PointTree const& tree_;
     cpu::TreeView view_;
     SearchCloud const& queries_;

@@ -105,8 +105,11 @@ TEST_P(NeighboursOverThreads, within_a_radius_are_those_of_brute_force) {
         expect_same(radius_search(points.cloud(), queries.cloud(), radius),
                     brute_force(points, queries, radius, kAll));
     }
-    expect_same(radius_search(points.cloud(), queries.cloud(), 0.5, 3),
-                brute_force(points, queries, 0.5, 3));
+    for (std::size_t const most : {0, 1, 3, 16, 17}) {
+        expect_same(
+            radius_search(points.cloud(), queries.cloud(), 0.5, static_cast<std::int64_t>(most)),
+            brute_force(points, queries, 0.5, most));
+    }
 }
 
 TEST_P(NeighboursOverThreads, the_nearest_are_those_of_brute_force) {
