@@ -23,7 +23,7 @@ namespace {
 
 std::atomic<Level const*> forced_level{nullptr};
 
-#if defined(TH_HAS_CONV_LEVEL_v3) && defined(TH_HAS_CONV_LEVEL_v4)
+#if defined(TH_HAS_CONV_LEVEL_v4)
 bool uses_v4() noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
     bool const refused = wanted != nullptr && std::string_view(wanted) == "x86-64-v3";
@@ -32,7 +32,7 @@ bool uses_v4() noexcept {
 #endif
 
 Level const& choose() noexcept {
-#if defined(TH_HAS_CONV_LEVEL_v3) && defined(TH_HAS_CONV_LEVEL_v4)
+#if defined(TH_HAS_CONV_LEVEL_v4)
     if (uses_v4()) return level_v4();
 #endif
 #if defined(TH_HAS_CONV_LEVEL_v2) && defined(TH_HAS_CONV_LEVEL_v3)
@@ -42,8 +42,6 @@ Level const& choose() noexcept {
     return level_v3();
 #elif defined(TH_HAS_CONV_LEVEL_v2)
     return level_v2();
-#elif defined(TH_HAS_CONV_LEVEL_v4)
-    return level_v4();
 #else
     return level_generic();
 #endif
