@@ -142,7 +142,7 @@ test-subproject:  ## tensorhash as part of another CMake project, and as a stati
 test-device:  ## kernel bodies on the fiber emulator, contract tests on an emulated device; no GPU
 	@tools/setup cpp device package test
 	@tools/install-package --strict
-	$(call step,"device: kernel bodies on fibers, tables on an emulated device")
+	$(call step,"device: kernel bodies on fibers and tables on an emulated device")
 	@tools/test-device $(python)
 
 test-device-in-full:  ## the same with 50 seeds
