@@ -5,6 +5,7 @@
 // The device's headers come first: they choose the form of the steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,7 +52,8 @@ struct CoordTwins {
     TwinTensor tensor(std::vector<T> const& numbers, Shape const& shape, Dtype dtype) {
         TwinTensor twin{Tensor::empty(shape, dtype),
                         Tensor::empty(shape, dtype, TensorsOnQueue::kDevice)};
-        std::memcpy(twin.cpu.data(), numbers.data(), twin.cpu.bytes());
+        std::copy_n(reinterpret_cast<unsigned char const*>(numbers.data()), twin.cpu.bytes(),
+                    static_cast<unsigned char*>(twin.cpu.data()));
         queue.copy(twin.device.data(), numbers.data(), twin.device.bytes(),
                    tensorhash::device::Copy::In);
         return twin;
