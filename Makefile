@@ -6,6 +6,7 @@
 
 SHELL := /bin/bash
 python := .venv/bin/python
+DEVICE ?= cuda:0
 step = @printf '\n=== %s\n' $(1)
 
 # The steps of `make test`, in this order: fast steps that find most errors come first.
@@ -17,7 +18,7 @@ release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds
                  test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
                  test-open3d test-compilers test-arm test-demo test-browser test-docs wheel wheel-cuda mutants bench-regress
 
-.PHONY: help demo check test test-release bench bench-quick bench-setup docs lint format wheel clean $(test_steps) $(release_steps)
+.PHONY: help demo gpu check test test-release bench bench-quick bench-setup docs lint format wheel clean $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
@@ -149,6 +150,9 @@ test-device-in-full:  ## the same with 50 seeds
 	@tools/setup cpp device package test
 	@tools/install-package --strict
 	@TENSORHASH_TEST_IN_FULL=1 tools/test-device $(python)
+
+gpu:  ## for owners of a GPU: tests and measurements on DEVICE (cuda:0; emu:0 without a GPU) and a report for an issue
+	@tools/gpu $(DEVICE)
 
 test-cuda:  ## steps and kernel bodies compile with nvcc for two architectures, within their registers; no GPU
 	@tools/setup cuda

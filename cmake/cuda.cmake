@@ -70,4 +70,20 @@ target_link_options(tensorhash_cuda_plugin PRIVATE
     -Wl,--no-undefined -Wl,--as-needed -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 tensorhash_enable_warnings(tensorhash_cuda_plugin)
 
+# What `make gpu` measures. It has the plugin's kernels in it.
+if(TENSORHASH_BUILD_TESTS)
+    add_executable(tensorhash_gpu EXCLUDE_FROM_ALL
+        tests/gpu/main.cpp src/cuda/gpu.cpp src/cuda/staging.cpp ${_kernel_objects} ${TENSORHASH_OBJECT_FILES})
+    add_dependencies(tensorhash_gpu tensorhash_cuda_plugin)  # which makes the kernels
+    set_target_properties(tensorhash_gpu PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    target_compile_features(tensorhash_gpu PRIVATE cxx_std_20)
+    target_compile_definitions(tensorhash_gpu PRIVATE TENSORHASH_BUILDING)
+    target_include_directories(tensorhash_gpu PRIVATE
+        "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+    target_include_directories(tensorhash_gpu SYSTEM PRIVATE "${TENSORHASH_CUDA_INCLUDE}")
+    target_link_libraries(tensorhash_gpu PRIVATE
+        "${TENSORHASH_CUDART_STATIC}" Threads::Threads ${CMAKE_DL_LIBS} rt)
+    tensorhash_enable_warnings(tensorhash_gpu)
+endif()
+
 install(TARGETS tensorhash_cuda_plugin LIBRARY DESTINATION tensorhash_cuda COMPONENT cuda)

@@ -20,6 +20,12 @@
 
 namespace tensorhash {
 
+namespace step {
+struct IndexView;
+}
+template <class Key>
+class TableView;
+
 /// The number of rows in a table's buffers: this many distinct keys fit without growth.
 struct Capacity {
     std::int64_t rows;
@@ -118,6 +124,14 @@ public:
     Tensor key_tensor() const;
     Tensor value_tensor(std::size_t column = 0) const;
     std::vector<Tensor> value_tensors() const;
+    /// Finds keys in the caller's own kernels. `Key` is the C++ type of one key: a number, a
+    /// std::array of numbers, or a struct with the bytes of integers. Include
+    /// tensorhash/device_view.hpp, which says how long a view is valid.
+    template <class Key>
+    TableView<Key> view() const {
+        using View = TableView<Key>;
+        return View(index_view(dtype_of<typename View::Item>, sizeof(Key)));
+    }
 
     /// Makes room for `capacity` keys. Never shrinks, never moves an entry.
     void reserve(Capacity capacity);
@@ -171,6 +185,8 @@ public:
 private:
     struct Impl;
     explicit HashMap(std::unique_ptr<Impl> impl);
+    /// Throws TypeError unless keys have these bytes, and items of this dtype if it has one.
+    step::IndexView index_view(Dtype item, std::size_t bytes) const;
     std::unique_ptr<Impl> impl_;
 };
 
@@ -189,6 +205,10 @@ public:
     Tensor active_buf_indices() const { return map_.active_buf_indices(); }
     Tensor keys() const { return map_.keys(); }
     Tensor key_tensor() const { return map_.key_tensor(); }
+    template <class Key>
+    TableView<Key> view() const {
+        return map_.view<Key>();
+    }
     void reserve(Capacity capacity) { map_.reserve(capacity); }
     void shrink_to_fit() { map_.shrink_to_fit(); }
     void clear() { map_.clear(); }

@@ -31,6 +31,14 @@ struct TableImage {
     std::shared_ptr<void> owner;             // of the memory, if it is a copy
 };
 
+/// Where the index and the key buffer are, for lookups in the caller's own kernels (TableView).
+struct LookupMemory {
+    void* buckets = nullptr;
+    std::uint64_t bucket_count = 0;
+    Bytes keys = nullptr;
+    std::uint64_t seed = 0;
+};
+
 /// A change that has all its memory but is not made yet. Only its table can read it.
 class Prepared {
 public:
@@ -74,6 +82,8 @@ public:
     /// Views of the whole buffers, [capacity, *shape].
     virtual Tensor key_tensor() const = 0;
     virtual Tensor value_tensor(std::size_t column) const = 0;
+    /// Valid until the next change. On a device the current stream waits for earlier changes.
+    virtual LookupMemory lookup_memory() const = 0;
     /// Does this memory lie in the table's buffers?
     virtual bool overlaps(void const* data, std::size_t bytes) const noexcept = 0;
 

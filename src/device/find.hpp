@@ -37,25 +37,8 @@ struct FindRows {
         BatchView const b = with_base(batch, state);
         for_rows(rows, [&](std::uint64_t row) {
             std::uint64_t const hash = index.hash(b.keys, row);
-            step::Match at;
-            if (!find_quickly(index, hash, b, row, at)) {
-                at = step::find(index, hash, b, row);
-            }
-            write_match(b, row, at, &state->broken);
+            write_match(b, row, step::find_one(index, hash, b, row), &state->broken);
         });
-    }
-
-private:
-    /// Most lookups end in their home bucket.
-    template <class Index>
-    static TH_STEP bool find_quickly(Index const& index, std::uint64_t hash, BatchView const& b,
-                                     std::uint64_t row, step::Match& at) {
-        if constexpr (Reader::kNarrow) {
-            return step::find_at_home(index, hash, at);
-        } else {
-            at = step::guess(index, hash);
-            return step::confirm(index, at.buf_index, b, row);
-        }
     }
 };
 

@@ -138,6 +138,11 @@ public:
     Tensor value_tensor(std::size_t column) const override {
         return view(columns_[column], elements_[column]);
     }
+    backend::LookupMemory lookup_memory() const override {
+        auto const turn = order_->read(*queue_);
+        auto const& index = core_.index();
+        return {index.data(), index.buckets(), core_.buffers().keys.data(), index.seed()};
+    }
     bool overlaps(void const* data, std::size_t bytes) const noexcept override {
         bool shared = core_.buffers().keys.contains(data, bytes);
         for (Column<Queue> const& column : columns_) {

@@ -92,6 +92,7 @@ public:
     void resize(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                 std::uint64_t count, std::uint64_t buckets) noexcept;
 
+    step::IndexView view(unsigned char const* key_buffer) const noexcept;
     /// Counts the entries in the buckets.
     std::uint64_t count_entries() const;
     ProbeLengths probe_lengths(unsigned char const* key_buffer, step::BatchView const& batch,
@@ -101,7 +102,6 @@ private:
     void set_buckets(std::uint64_t buckets) noexcept;
     bool spread(BucketIndex const& other) noexcept;
     bool spread_in_place(std::uint64_t buckets) noexcept;
-    step::IndexView view(unsigned char const* key_buffer) const noexcept;
     cpu::IndexLoops::Writers const& writers(bool shared) const noexcept {
         return shared ? loops_->shared : loops_->exclusive;
     }

@@ -8,6 +8,7 @@
 #include "map/get.hpp"
 #include "map/map_impl.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/step/view.hpp"
 
 namespace tensorhash {
 
@@ -117,6 +118,28 @@ Tensor HashMap::keys() const {
 Items HashMap::items() const {
     auto const guard = impl_->reading();
     return map::items_of(*impl_->table, impl_->key, impl_->values);
+}
+
+step::IndexView HashMap::index_view(Dtype item, std::size_t bytes) const {
+    // Bytes without a dtype are compared as they are, which is wrong for floats and bools.
+    bool const is_plain = impl_->key.dtype != Dtype::Float32 &&
+                          impl_->key.dtype != Dtype::Float64 && impl_->key.dtype != Dtype::Bool;
+    bool const fits = item == impl_->key.dtype || (item == Dtype::Undefined && is_plain);
+    if (!fits || bytes != impl_->key.bytes()) {
+        throw TypeError(
+            "view: expected a key type of " + std::to_string(impl_->key.bytes()) + " bytes of " +
+            std::string(name(impl_->key.dtype)) + ", got one of " + std::to_string(bytes) +
+            (item == Dtype::Undefined ? " bytes" : " bytes of " + std::string(name(item))));
+    }
+    auto const guard = impl_->reading();
+    backend::LookupMemory const memory = impl_->table->lookup_memory();
+    bool const is_float = item == Dtype::Float32 || item == Dtype::Float64;
+    return {memory.buckets,
+            memory.bucket_count,
+            memory.keys,
+            static_cast<std::uint32_t>(bytes),
+            is_float ? static_cast<std::uint32_t>(byte_size(item)) : 0,
+            step::secret_of(memory.seed)};
 }
 
 Tensor HashMap::key_tensor() const {

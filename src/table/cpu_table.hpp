@@ -33,6 +33,7 @@ public:
     void items(void* keys, std::span<void* const> values) const override;
     Tensor key_tensor() const override;
     Tensor value_tensor(std::size_t column) const override;
+    backend::LookupMemory lookup_memory() const override { return table_.lookup_memory(); }
     bool overlaps(void const* data, std::size_t bytes) const noexcept override;
 
     void reserve(backend::Reserve const& request) override;

@@ -100,6 +100,11 @@ void Table::items(void* keys, std::span<void* const> values) const {
 
 Tensor Table::key_tensor() const { return column_tensor(keys_, key_, capacity_).as_read_only(); }
 
+backend::LookupMemory Table::lookup_memory() const noexcept {
+    step::IndexView const view = index_.view(key_buffer());
+    return {view.buckets, view.bucket_count, view.key_buffer, seed()};
+}
+
 Tensor Table::value_tensor(std::size_t column) const {
     return column_tensor(values_[column], elements_[column], capacity_);
 }

@@ -205,6 +205,7 @@ public:
     void gather_keys(backend::Gather const& rows, void* out) const;
     void items(void* keys, std::span<void* const> values) const;
     Tensor key_tensor() const;
+    backend::LookupMemory lookup_memory() const noexcept;
     Tensor value_tensor(std::size_t column) const;
     bool overlaps(void const* data, std::size_t bytes) const noexcept;
     backend::TableSizes sizes() const noexcept { return {size(), capacity_, top_}; }

@@ -20,6 +20,12 @@ class Mutant(NamedTuple):
     tests: str  # a GoogleTest filter
     edits: list[Edit]
     step: str = "test-cpp"  # the step of `make test` that must notice
+    part: str = ""  # of the step's program; empty: all of it
+
+    @property
+    def program(self) -> str:
+        """The test program to build and run."""
+        return "_".join([PROGRAMS.get(self.step, "tensorhash_tests"), *filter(None, [self.part])])
 
 
 # Steps that notice bugs, and the CMake preset that each builds.

@@ -26,7 +26,16 @@ from index import INDEX_MUTANTS
 ALL_MUTANTS = [*MUTANTS, *INDEX_MUTANTS, *DEVICE_MUTANTS, *PTX_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
-COPIED = ("cmake", "include", "integrations", "src", "tests", "CMakeLists.txt", "CMakePresets.json")
+COPIED = (
+    "cmake",
+    "examples",
+    "include",
+    "integrations",
+    "src",
+    "tests",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+)
 
 
 class Outcome(NamedTuple):
@@ -35,34 +44,39 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def program_of(step: str) -> str:
-    return PROGRAMS.get(step, "tensorhash_tests")
+def folder_of(step: str, work: Path) -> Path:
+    """The build folder of a step. Those of devices lie in the copied tree as `build` lies in ours,
+    so that the compiler cache knows their objects from `make test`."""
+    return (work / "tree/build" if step in PROGRAMS else work) / STEPS[step]
 
 
-def build(work: Path, step: str, target: str) -> None:
-    command = ["cmake", "--build", str(work / STEPS[step]), "--target", target, "-j2"]
+def build(work: Path, step: str, target: str) -> str:
+    """Returns what the compiler said if the target does not build."""
+    command = ["cmake", "--build", str(folder_of(step, work)), "--target", target, "-j2"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        sys.exit(f"the tests do not build:\n{done.stdout[-4000:]}")
+    return done.stdout[-4000:] if done.returncode != 0 else ""
 
 
-def configure(tree: Path, work: Path, preset: str) -> None:
-    """Uses the step's flags, but -O1, this machine's instruction-set level and no Python module."""
+def configure(tree: Path, work: Path, step: str) -> None:
+    """Uses the step's flags, without the Python module. Steps whose bugs are in the library's own
+    headers also get -O1 and this machine's instruction-set level."""
     command = [
         "cmake",
         "--preset",
-        preset,
+        STEPS[step],
         "--log-level=ERROR",
         "-Wno-deprecated",
         "-S",
         str(tree),
         "-B",
-        str(work / preset),
+        str(folder_of(step, work)),
+        "-DTENSORHASH_BUILD_PYTHON=OFF",
     ]
-    command += ["-DTENSORHASH_ISA=best", "-DTENSORHASH_BUILD_PYTHON=OFF", "-DTENSORHASH_WERROR=OFF"]
-    command += ["-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
-    # A precompiled header would make every source depend on every public header.
-    command += ["-DTENSORHASH_PRECOMPILE=OFF"]
+    if step not in PROGRAMS:
+        command += ["-DTENSORHASH_ISA=best", "-DTENSORHASH_WERROR=OFF"]
+        command += ["-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
+        # A precompiled header would make every source depend on every public header.
+        command += ["-DTENSORHASH_PRECOMPILE=OFF"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=tree)
 
 
@@ -74,8 +88,8 @@ def limit_memory() -> None:
 def run_tests(work: Path, mutant: Mutant) -> str:
     """The test that was running when one failed; empty if all passed."""
     # The first failure ends the run: one is enough.
-    preset = STEPS[mutant.step]
-    program = [str(work / preset / "tests" / program_of(mutant.step)), "--gtest_break_on_failure"]
+    folder = folder_of(mutant.step, work)
+    program = [str(folder / "tests" / mutant.program), "--gtest_break_on_failure"]
     how = ""
     try:
         done = subprocess.run(
@@ -84,7 +98,7 @@ def run_tests(work: Path, mutant: Mutant) -> str:
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT_SECONDS,
             # The sanitizers reserve address space by the terabyte.
-            preexec_fn=limit_memory if preset == "release" else None,
+            preexec_fn=limit_memory if STEPS[mutant.step] == "release" else None,
         )
         if done.returncode == 0:
             return ""
@@ -118,24 +132,26 @@ def plant(tree: Path, mutant: Mutant) -> dict[Path, str]:
 
 
 def copy_tree(source: Path, tree: Path) -> None:
-    if tree.exists():
-        shutil.rmtree(tree)
+    tree.mkdir(parents=True, exist_ok=True)
     # Keep modification times, so that a second run builds only what changed.
     for part in COPIED:
-        copy = shutil.copytree if (source / part).is_dir() else shutil.copy2
-        (tree / part).parent.mkdir(parents=True, exist_ok=True)
-        copy(source / part, tree / part)
+        if (source / part).is_dir():
+            shutil.rmtree(tree / part, ignore_errors=True)
+            shutil.copytree(source / part, tree / part)
+        else:
+            shutil.copy2(source / part, tree / part)
 
 
 def try_mutant(tree: Path, work: Path, mutant: Mutant) -> Outcome:
     start = time.monotonic()
     before = plant(tree, mutant)
-    build(work, mutant.step, REBUILT.get(mutant.step, program_of(mutant.step)))
-    noticed_by = run_tests(work, mutant)
+    # A bug that does not compile proves nothing about the tests.
+    errors = build(work, mutant.step, REBUILT.get(mutant.step, mutant.program))
+    noticed_by = "" if errors else run_tests(work, mutant)
     for path, text in before.items():
         path.write_text(text)
     seconds = time.monotonic() - start
-    verdict = f"noticed by {noticed_by}" if noticed_by else "NOT NOTICED"
+    verdict = f"noticed by {noticed_by}" if noticed_by else f"NOT NOTICED{errors and ', '}{errors}"
     print(f"{mutant.name}: {verdict} ({seconds:.0f} s)", flush=True)
     return Outcome(mutant, noticed_by, seconds)
 
@@ -166,16 +182,19 @@ def main() -> None:
     chosen = [m for m in ALL_MUTANTS if any(part in m.name for part in wanted)]
     tree = work / "tree"
     copy_tree(source, tree)
-    for preset in sorted({STEPS[m.step] for m in chosen}):
-        configure(tree, work, preset)
-    for step in sorted({m.step for m in chosen}):
-        build(work, step, program_of(step))
+    for step in {folder_of(m.step, work): m.step for m in chosen}.values():
+        configure(tree, work, step)
+    for step, program in sorted({(m.step, m.program) for m in chosen}):
+        if errors := build(work, step, program):
+            sys.exit(f"the tests do not build:\n{errors}")
     for mutant in {(m.step, m.tests): m for m in chosen}.values():
         if failed := run_tests(work, mutant):
             sys.exit(f"{failed} fails without any planted bug")
 
-    outcomes = [try_mutant(tree, work, mutant) for mutant in chosen]
-    write_report(source / "tests/mutants/report.md", outcomes)
+    outcomes = []
+    for mutant in chosen:
+        outcomes.append(try_mutant(tree, work, mutant))
+        write_report(source / "tests/mutants/report.md", outcomes[-1:])
     missed = sum(not outcome.noticed_by for outcome in outcomes)
     if missed:
         sys.exit(f"{missed} of {len(chosen)} planted bugs were not noticed")

@@ -24,4 +24,13 @@
 // clang's wrapper of <new> calls malloc and free, which NVIDIA's headers would declare for devices.
 #include <stdlib.h>
 
+// The names that a user's kernel has for its place in the grid.
+struct OnlyX {
+    unsigned x;
+};
+#define threadIdx (OnlyX{static_cast<unsigned>(__nvvm_read_ptx_sreg_tid_x())})
+#define blockIdx (OnlyX{static_cast<unsigned>(__nvvm_read_ptx_sreg_ctaid_x())})
+#define blockDim (OnlyX{static_cast<unsigned>(__nvvm_read_ptx_sreg_ntid_x())})
+#define gridDim (OnlyX{static_cast<unsigned>(__nvvm_read_ptx_sreg_nctaid_x())})
+
 static __device__ __forceinline__ int __ffs(int bits) { return __builtin_ffs(bits); }

@@ -41,6 +41,11 @@ public:
         if constexpr (requires { Body::kThreads; }) grid = {1, Body::kThreads};
         run(name_of(typeid(Body)), grid, {&body, sizeof body});
     }
+    /// The same for a kernel of its own, such as "sum(Numbers)", and its one argument.
+    template <class Argument>
+    void launch_kernel(std::string const& name, std::uint64_t rows, Argument const& argument) {
+        if (rows != 0) run(name, grid_for(rows), {&argument, sizeof argument});
+    }
 
     std::uint64_t instructions() const { return instructions_; }
     std::set<std::string> const& races() const { return races_.found(); }

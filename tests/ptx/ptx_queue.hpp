@@ -73,6 +73,11 @@ public:
         }
     }
 
+    template <class Argument>
+    void launch_kernel(std::string const& name, std::uint64_t rows, Argument const& argument) {
+        device_.launch_kernel(name, rows, argument);
+    }
+
     template <class Count>
     void scan(Count* counts, std::uint64_t size, Count* total) {
         using Scan = tensorhash::device::ScanCounts<Count>;

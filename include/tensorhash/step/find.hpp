@@ -86,5 +86,19 @@ TH_STEP bool confirm(WideIndex<Reader, Exclusive> const& index, std::uint32_t gu
             index.reader.equal(index.key_buffer + guess * width, batch.keys + row * width));
 }
 
+/// find(), for code that takes one row at a time. Most lookups end in their home bucket.
+template <class Reader>
+TH_STEP Match find_one(NarrowIndex<Reader, Exclusive> const& index, std::uint64_t hash,
+                       BatchView const& batch, std::size_t row) {
+    Match at;
+    return find_at_home(index, hash, at) ? at : find(index, hash, batch, row);
+}
+template <class Reader>
+TH_STEP Match find_one(WideIndex<Reader, Exclusive> const& index, std::uint64_t hash,
+                       BatchView const& batch, std::size_t row) {
+    Match const at = guess(index, hash);
+    return confirm(index, at.buf_index, batch, row) ? at : find(index, hash, batch, row);
+}
+
 }  // namespace TH_STEP_NAMESPACE
 }  // namespace tensorhash::step
