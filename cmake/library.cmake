@@ -6,6 +6,7 @@ set(_core_sources
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
+    src/backend/points.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp

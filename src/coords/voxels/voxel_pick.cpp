@@ -6,7 +6,7 @@
 
 #include "coords/neighbours/points.hpp"
 #include "coords/neighbours/search_space.hpp"
-#include "coords/rows/numbers.hpp"
+#include "tensor/numbers.hpp"
 #include "coords/rows/row_groups.hpp"
 #include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
