@@ -52,6 +52,7 @@ set(_core_sources
     src/coords/rows/sort.cpp
     src/coords/tables/coord_index.cpp
     src/coords/tables/cpu_coord_store.cpp
+    src/coords/tables/cpu_vector_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
     src/coords/voxels/voxel_pick.cpp
