@@ -6,6 +6,7 @@ set(_core_sources
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
+    src/backend/points.cpp
     src/capi/c.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
@@ -51,6 +52,7 @@ set(_core_sources
     src/coords/rows/sort.cpp
     src/coords/tables/coord_index.cpp
     src/coords/tables/cpu_coord_store.cpp
+    src/coords/tables/cpu_vector_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
     src/coords/voxels/voxel_pick.cpp

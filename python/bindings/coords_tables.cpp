@@ -137,11 +137,14 @@ void bind_torch(nb::module_& m) {
             nb::arg("capacity"), nb::arg("device"))
         .def_static(
             "from_keys",
-            [](nb::handle vec_keys, std::optional<std::int64_t> capacity) {
+            [](nb::handle vec_keys, std::optional<std::int64_t> capacity,
+               std::string const& device) {
                 Tensor const rows = to_tensor(vec_keys, "vec_keys");
-                return without_gil([&] { return Table::from_keys(rows, to_capacity(capacity)); });
+                return without_gil([&] {
+                    return Table::from_keys(rows, to_capacity(capacity), Device::parse(device));
+                });
             },
-            nb::arg("vec_keys"), nb::arg("capacity").none())
+            nb::arg("vec_keys"), nb::arg("capacity").none(), nb::arg("device"))
         .def_static(
             "restore",
             [](nb::handle vec_keys, std::int64_t capacity, bool grows) {

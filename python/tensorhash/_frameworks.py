@@ -65,6 +65,11 @@ def as_numpy(rows: Any) -> NumPyArray:
     return to_numpy(rows) if isinstance(rows, _core.Tensor) else np.asarray(rows)
 
 
+def copied_to_numpy(tensor: _core.Tensor) -> NumPyArray:
+    """The same for a tensor that may be on a device: then it is copied to the CPU."""
+    return to_numpy(tensor.cpu())
+
+
 class _NumPy(Framework):
     name = "numpy"
     cast = '{0}.astype("{1}")'
@@ -245,8 +250,8 @@ def framework(name: str) -> Framework:
     if name in ("pandas", "polars", "pyarrow"):
         frames: dict[str, Framework] = importlib.import_module("tensorhash._frames").FRAMES
         return frames[name]
-    if name == "numpy":
-        return NUMPY
+    if name in (NUMPY.name, PLAIN.name):
+        return NUMPY if name == NUMPY.name else PLAIN
     made: dict[str, type[Framework]] = {"torch": _Torch, "jax": _Jax, "tensorflow": _TensorFlow}
     return made[name]()
 

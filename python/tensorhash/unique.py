@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, overload
 
 from tensorhash import _core
 from tensorhash._arrays import take_array
-from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._frameworks import NUMPY
 from tensorhash._lists import natural_array
 from tensorhash._types import Array, ArrayLike
 
@@ -49,13 +50,13 @@ def unique(
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken
-    return distinct(rows, source, return_index, return_inverse, return_counts)
+    return distinct(rows, source.give, return_index, return_inverse, return_counts)
 
 
 def distinct(
-    rows: Any, source: Framework, index: bool, inverse: bool, counts: bool
+    rows: Any, give: Callable[[_core.Tensor], Array], index: bool, inverse: bool, counts: bool
 ) -> Array | tuple[Array, ...]:
-    """`unique` of an array for the core, with results in the framework `source`."""
+    """`unique` of an array for the core; `give` makes the arrays of the results."""
     wanted = bool(index), bool(inverse), bool(counts)
-    parts: list[Array] = [source.give(tensor) for tensor in _core.unique(rows, *wanted)]
+    parts: list[Array] = [give(tensor) for tensor in _core.unique(rows, *wanted)]
     return tuple(parts) if any(wanted) else parts[0]

@@ -68,6 +68,13 @@ void fail_full(std::uint64_t capacity, std::uint64_t held) {
                     "grows");
 }
 
+void fail_vectors_full(std::uint64_t capacity, std::uint64_t held) {
+    throw TableFull("capacity: this table takes " + std::to_string(capacity) +
+                    " distinct keys and has " + std::to_string(held) +
+                    "; vec_keys has more new keys than fit; make the table with a larger capacity, "
+                    "or with from_keys and no capacity, so that it grows");
+}
+
 void fail_batch(std::int64_t batches, std::int64_t batch, std::size_t row) {
     throw ValueError("coords: expected batches from 0 to " + std::to_string(batches - 1) +
                      " in column 0, below num_batches, got " + std::to_string(batch) + " in row " +

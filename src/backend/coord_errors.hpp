@@ -43,6 +43,8 @@ struct RowNumber {
                                         std::size_t added);
 /// A table of fixed capacity has no room for the new keys of a batch.
 [[noreturn]] TH_API void fail_full(std::uint64_t capacity, std::uint64_t held);
+/// The same for a table of vectors.
+[[noreturn]] TH_API void fail_vectors_full(std::uint64_t capacity, std::uint64_t held);
 
 /// A batch index is not in [0, batches).
 [[noreturn]] TH_API void fail_batch(std::int64_t batches, std::int64_t batch, std::size_t row);

@@ -78,6 +78,39 @@ public:
     virtual std::optional<CoordSlots> slots() const = 0;
 };
 
+/// What a vector store knows about itself without reading its rows.
+struct VectorStoreInfo {
+    std::uint64_t entries = 0;   // rows, duplicates included
+    std::uint64_t distinct = 0;  // distinct rows
+    std::uint64_t slots = 0;
+    std::uint32_t columns = 0;  // 0 until they are set
+    bool grows = false;
+};
+
+/// The rows of a TorchHashTable: of any number of columns, hashed with Murmur. As CoordStore else.
+class VectorStore {
+public:
+    virtual ~VectorStore() = default;
+
+    virtual VectorStoreInfo info() const noexcept = 0;
+    /// Sets the number of columns of a store that has none.
+    virtual void set_columns(std::uint32_t columns) = 0;
+    /// Appends one or more rows. Throws a ValueError that names vec_keys if a number does not fit
+    /// int32, TableFull if a store of fixed capacity has no room.
+    virtual void insert(CoordRows const& rows) = 0;
+    /// Lets a store of fixed capacity grow from now on. It keeps the slots that it has.
+    virtual void grow_on_demand() noexcept = 0;
+
+    /// int32 [M]: the first row equal to each query, or -1, also for queries out of range.
+    virtual Tensor search(CoordRows const& queries) const = 0;
+    /// int32 [entries, columns]: a view that later calls do not change.
+    virtual Tensor rows() const = 0;
+    /// int32 [distinct]: the first row of each key, ascending.
+    virtual Tensor unique() const = 0;
+    /// int32 [slots, 2]: a copy of the slots, their own number and the row, or -1 and -1.
+    virtual Tensor slots() const = 0;
+};
+
 /// A radius search. A cloud has float or integer points [N, D] and may have a batch index per
 /// point, of any integer dtype.
 struct RadiusRequest {
@@ -106,6 +139,9 @@ public:
     virtual std::unique_ptr<CoordStore> make_store(CoordStoreRules const& rules,
                                                    std::uint32_t columns) const = 0;
 
+    /// An empty store with this many slots, a power of two; without a number it grows.
+    virtual std::unique_ptr<VectorStore> make_vectors(std::optional<std::uint64_t> slots) const = 0;
+
     /// The distinct rows among `coords` and their sums with int64 offsets [K, D]. Computes
     /// `chunk_rows` sums at a time. Without `batches`, the largest batch index is the last.
     virtual coords::BatchedCoords expand(CoordRows const& coords,
@@ -124,6 +160,17 @@ public:
     /// Reduces the rows of `values` [N, ...] that share a voxel; `inverse` is int64 [N].
     virtual Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                                  coords::VoxelReduce reduce) const = 0;
+
+    /// Functions that pick a row of each voxel, int64 [voxels]. The row nearest to the centre of
+    /// the voxel; of equally near ones the first. `request` has no batch.
+    virtual Tensor rows_near_centers(VoxelizeRequest const& request, Tensor const& inverse,
+                                     std::int64_t voxels) const = 0;
+    /// The row nearest to the mean of the points.
+    virtual Tensor rows_near_centroids(Tensor const& points, Tensor const& inverse,
+                                       std::int64_t voxels) const = 0;
+    /// The first row with the most frequent label. Labels are integers or bools, one per row.
+    virtual Tensor rows_of_modes(Tensor const& labels, std::optional<std::int64_t> ignore_label,
+                                 Tensor const& inverse, std::int64_t voxels) const = 0;
 
     virtual coords::Neighbors radius(RadiusRequest const& request) const = 0;
 };

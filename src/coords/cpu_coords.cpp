@@ -5,6 +5,7 @@
 #include "coords/neighbours/search.hpp"
 #include "coords/rows/expand_rows.hpp"
 #include "coords/tables/cpu_coord_store.hpp"
+#include "coords/tables/cpu_vector_store.hpp"
 #include "coords/voxels/voxels.hpp"
 
 namespace tensorhash::coords {
@@ -29,6 +30,10 @@ public:
                                                     std::uint32_t columns) const override {
         return std::make_unique<MappedCoordStore>(rules, columns);
     }
+    std::unique_ptr<backend::VectorStore> make_vectors(
+        std::optional<std::uint64_t> slots) const override {
+        return std::make_unique<CpuVectorStore>(slots);
+    }
     BatchedCoords expand(CoordRows const& coords, std::span<std::int64_t const> offsets,
                          std::size_t chunk_rows,
                          std::optional<std::int64_t> batches) const override {
@@ -47,6 +52,19 @@ public:
     Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                          VoxelReduce reduce) const override {
         return reduce_rows(values, inverse, voxels, reduce);
+    }
+    Tensor rows_near_centers(backend::VoxelizeRequest const& request, Tensor const& inverse,
+                             std::int64_t voxels) const override {
+        return coords::rows_near_centers(request.points, request.voxel_size, request.origin,
+                                         inverse, voxels);
+    }
+    Tensor rows_near_centroids(Tensor const& points, Tensor const& inverse,
+                               std::int64_t voxels) const override {
+        return coords::rows_near_centroids(points, inverse, voxels);
+    }
+    Tensor rows_of_modes(Tensor const& labels, std::optional<std::int64_t> ignore_label,
+                         Tensor const& inverse, std::int64_t voxels) const override {
+        return coords::rows_of_modes(labels, ignore_label, inverse, voxels);
     }
     Neighbors radius(backend::RadiusRequest const& request) const override {
         return find_within(request);

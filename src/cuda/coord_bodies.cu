@@ -1,4 +1,4 @@
-// The bodies of coordinate tables and kernel maps.
+// The bodies of coordinate tables, kernel maps, voxels and neighbours.
 #include "cuda/instantiate.hpp"
 
 namespace tensorhash {
@@ -6,5 +6,6 @@ namespace tensorhash {
 using namespace device;
 
 TH_COORD_BODIES(TH_INSTANTIATE)
+TH_POINT_BODIES(TH_INSTANTIATE)
 
 }  // namespace tensorhash

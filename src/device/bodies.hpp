@@ -8,12 +8,16 @@
 #include "device/flat.hpp"
 #include "device/insert.hpp"
 #include "device/kernel_map.hpp"
+#include "device/neighbours.hpp"
+#include "device/picks.hpp"
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
 #include "device/segments.hpp"
 #include "device/shrink.hpp"
 #include "device/update.hpp"
 #include "device/values.hpp"
+#include "device/vectors.hpp"
+#include "device/voxels.hpp"
 
 #define TH_FOR_EACH_NARROW_READER(Use) Use(Narrow8) Use(Narrow4) Use(NarrowAny)
 #define TH_FOR_EACH_WIDE_READER(Use) Use(Wide12) Use(Wide16) Use(WideAny)
@@ -98,3 +102,20 @@
                             Use(SumRows<std::int64_t>) Use(DivideRows<std::int32_t>)               \
                                 Use(DivideRows<std::int64_t>) Use(CheckBatches) Use(FirstColumn)   \
                                     Use(BatchKeys)
+
+#define TH_POINT_BODIES(Use)                                                                       \
+    Use(ReadPoints) Use(ReadBatch) Use(QuantizePoints<std::int32_t>)                               \
+        Use(QuantizePoints<std::int64_t>) Use(CountVoxelRows) Use(FindEmptyVoxel)                  \
+            Use(PickVoxelRows) Use(ReduceVoxels<Truth>) Use(ReduceVoxels<Plain<std::int8_t>>)      \
+                Use(ReduceVoxels<Plain<std::uint8_t>>) Use(ReduceVoxels<Plain<std::int16_t>>)      \
+                    Use(ReduceVoxels<Plain<std::uint16_t>>) Use(ReduceVoxels<Plain<std::int32_t>>) \
+                        Use(ReduceVoxels<Plain<std::uint32_t>>)                                    \
+                            Use(ReduceVoxels<Plain<std::int64_t>>)                                 \
+                                Use(ReduceVoxels<Plain<std::uint64_t>>) Use(ReduceVoxels<Half>)    \
+                                    Use(ReduceVoxels<BrainHalf>) Use(ReduceVoxels<Plain<float>>)   \
+                                        Use(ReduceVoxels<Plain<double>>) Use(ScaleNumbers)         \
+                                            Use(ToGridCells) Use(CountNeighbours)                  \
+                                                Use(WriteNeighbours) Use(ClaimVectors)             \
+                                                    Use(DropVectors) Use(FindVectors)              \
+                                                        Use(VoxelCenters) Use(NearestRows)         \
+                                                            Use(HalfKeys) Use(ModeRows)

@@ -16,6 +16,7 @@
 #include "device/distinct_rows.hpp"
 #include "device/kernel_maps.hpp"
 #include "device/order.hpp"
+#include "device/stored_rows.hpp"
 #include "device/sums.hpp"
 #include "runtime/seed.hpp"
 
@@ -42,15 +43,15 @@ public:
 
     backend::CoordStoreInfo info() const noexcept override {
         backend::CoordStoreInfo info;
-        info.entries = held_.entries;
+        info.entries = held_.rows.entries;
         info.distinct = held_.state.claimed;
         info.slots = rules_.slots   ? *rules_.slots
                      : held_.packed ? held_.packed->slots()
                                     : packed_slots_for(info.distinct);
-        info.columns = held_.columns;
-        info.key = held_.columns == 0 || held_.packed ? coords::CoordKey::Packed64
-                   : held_.columns == kPackedColumns  ? coords::CoordKey::Packed128
-                                                      : coords::CoordKey::Wide;
+        info.columns = held_.rows.columns;
+        info.key = held_.rows.columns == 0 || held_.packed ? coords::CoordKey::Packed64
+                   : held_.rows.columns == kPackedColumns  ? coords::CoordKey::Packed128
+                                                           : coords::CoordKey::Wide;
         info.grows = !rules_.slots;
         return info;
     }
@@ -58,8 +59,7 @@ public:
     void set_columns(std::uint32_t columns) override {
         auto const turn = order_->write(*queue_);
         Held none;
-        none.columns = columns;
-        none.rows.emplace(*queue_, columns * sizeof(std::int32_t), 0);
+        none.rows = StoredRows<Queue>::none(*queue_, columns);
         if (columns <= kPackedColumns) {
             none.packed = make_packed(rules_.slots.value_or(packed_slots_for(0)));
         } else {
@@ -83,7 +83,7 @@ public:
         Array<Queue, std::uint32_t> const found(*queue_, count);
         std::uint64_t fresh = count;
         Array<Queue, std::uint32_t> chosen;
-        if (held_.columns != 0) {
+        if (held_.rows.columns != 0) {
             RowsView const queries{distinct.rows().data(), base.columns, false};
             queue_->launch(count, SearchRows{view(), queries, found.data(), count});
             chosen = choose_rows(*queue_, IsAbsent{found.data()}, count, fresh);
@@ -98,8 +98,8 @@ public:
     }
 
     void clear() override {
-        if (held_.columns != 0) {
-            set_columns(held_.columns);
+        if (held_.rows.columns != 0) {
+            set_columns(held_.rows.columns);
         }
     }
     void grow_on_demand() noexcept override { rules_.slots.reset(); }
@@ -109,7 +109,7 @@ public:
         Tensor found = int32_tensor({static_cast<std::int64_t>(queries.rows)});
         auto* const out = words(found);
         auto const rows = static_cast<std::uint32_t>(queries.rows);
-        if (held_.columns == 0) {
+        if (held_.rows.columns == 0) {
             queue_->fill(out, 0xff, found.bytes());
         } else if (held_.packed && !rules_.double_hash && mode == coords::SearchMode::WarpCoop) {
             queue_->launch(rows, FindFlatByTile<8>{held_.packed->view(), view_of(queries),
@@ -124,7 +124,7 @@ public:
         check_int32(*queue_, offsets, "offsets");
         Tensor found = int32_tensor(
             {static_cast<std::int64_t>(offsets.rows), static_cast<std::int64_t>(queries.rows)});
-        if (held_.columns == 0) {
+        if (held_.rows.columns == 0) {
             queue_->fill(found.data(), 0xff, found.bytes());
         } else {
             queue_->launch(queries.rows * offsets.rows,
@@ -136,8 +136,9 @@ public:
     KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
         auto const turn = order_->read(*queue_);
         MapMaker<Queue> maker(*queue_, device_, request, map_limit_);
-        if (held_.columns != 0) {
-            return maker.make_from(view(), held_.entries, held_.state.claimed < held_.entries);
+        if (held_.rows.columns != 0) {
+            return maker.make_from(view(), held_.rows.entries,
+                                   held_.state.claimed < held_.rows.entries);
         }
         WideIndex<Queue> const nothing(*queue_, 0, secret());
         Array<Queue, std::int32_t> const no_rows(*queue_, 0);
@@ -147,24 +148,18 @@ public:
 
     Tensor rows() const override {
         auto const turn = order_->read(*queue_);
-        Shape shape{static_cast<std::int64_t>(held_.entries), held_.columns};
-        if (held_.columns == 0) {
-            return int32_tensor(std::move(shape));
-        }
-        Tensor rows = Tensor::borrow(static_cast<void const*>(held_.rows->data()), std::move(shape),
-                                     Dtype::Int32, owner_of_view(held_.rows->owner()), device_);
-        rows.written_by(current_stream(device_));
-        return rows;
+        return held_.rows.view(*queue_, device_, order_);
     }
     Tensor unique() const override {
         auto const turn = order_->read(*queue_);
         std::uint64_t count = 0;
         Array<Queue, std::uint32_t> listed;
-        Array<Queue, std::uint32_t> const found(*queue_, held_.entries);
-        if (held_.entries != 0) {
-            RowsView const own{held_.rows->data(), held_.columns, false};
-            queue_->launch(held_.entries, SearchRows{view(), own, found.data(), held_.entries});
-            listed = choose_rows(*queue_, IsFirst{found.data()}, held_.entries, count);
+        Array<Queue, std::uint32_t> const found(*queue_, held_.rows.entries);
+        if (held_.rows.entries != 0) {
+            RowsView const own{held_.rows.numbers(), held_.rows.columns, false};
+            queue_->launch(held_.rows.entries,
+                           SearchRows{view(), own, found.data(), held_.rows.entries});
+            listed = choose_rows(*queue_, IsFirst{found.data()}, held_.rows.entries, count);
         }
         Tensor unique = int32_tensor({static_cast<std::int64_t>(count)});
         if (count != 0) {
@@ -174,7 +169,7 @@ public:
     }
     std::optional<backend::CoordSlots> slots() const override {
         auto const turn = order_->read(*queue_);
-        if (held_.columns == 0) {
+        if (held_.rows.columns == 0) {
             return views_of(make_packed(rules_.slots.value_or(packed_slots_for(0))));
         }
         return held_.packed ? std::optional(views_of(*held_.packed)) : std::nullopt;
@@ -189,10 +184,7 @@ private:
     };
     /// Everything that an insert may replace.
     struct Held {
-        std::uint32_t columns = 0;
-        std::uint64_t entries = 0;
-        std::uint64_t room = 0;  // rows that the buffer has memory for
-        std::optional<Column<Queue>> rows{};
+        StoredRows<Queue> rows{};
         std::optional<PackedIndex<Queue>> packed{};
         std::optional<WideIndex<Queue>> wide{};
         FlatState state{};  // as on the device
@@ -220,25 +212,18 @@ private:
     static std::uint32_t* words(Tensor& tensor) {
         return static_cast<std::uint32_t*>(tensor.data());
     }
-    static std::int32_t const* numbers(Held const& held) {
-        return reinterpret_cast<std::int32_t const*>(held.rows->data());
-    }
     RowIndexView view_of_index(Held const& held) const {
         return {held.packed ? held.packed->view() : FlatView{}, &report_.data()->state,
-                held.wide ? held.wide->view() : WideView{}, numbers(held), held.columns};
+                held.wide ? held.wide->view() : WideView{}, held.rows.numbers(), held.rows.columns};
     }
     RowIndexView view() const { return view_of_index(held_); }
-    std::shared_ptr<void> owner_of_view(std::shared_ptr<void> memory) const {
-        return std::shared_ptr<Viewed<Queue>>(
-            new Viewed<Queue>{std::move(memory), order_, queue_, current_stream(device_)});
-    }
     /// One member of every slot; the view keeps the slots alive.
     Tensor slot_members(PackedIndex<Queue> const& index, std::size_t offset, Dtype dtype) const {
         Tensor members =
             Tensor::borrow_strided(reinterpret_cast<unsigned char*>(index.view().slots) + offset,
                                    {static_cast<std::int64_t>(index.slots())},
                                    {static_cast<std::int64_t>(sizeof(step::FlatSlot))}, dtype, true,
-                                   owner_of_view(index.owner()), device_);
+                                   owner_of_view(*queue_, device_, order_, index.owner()), device_);
         members.written_by(current_stream(device_));
         return members;
     }
@@ -250,17 +235,15 @@ private:
     /// Appends one or more rows, with one wait; with one more if the keys become wide. A failure
     /// undoes the claims.
     void append(CoordRows const& fresh, std::string_view argument) {
-        if (held_.entries + fresh.rows > backend::kMaxCoordRows) {
-            backend::fail_most_rows(argument, held_.entries, fresh.rows);
+        if (held_.rows.entries + fresh.rows > backend::kMaxCoordRows) {
+            backend::fail_most_rows(argument, held_.rows.entries, fresh.rows);
         }
         Held next;
-        next.columns = fresh.columns;
-        next.entries = held_.entries + fresh.rows;
         bool claimed = false;
         try {
             write_rows(next, fresh);
             bool const packs =
-                fresh.columns <= kPackedColumns && (held_.columns == 0 || held_.packed);
+                fresh.columns <= kPackedColumns && (held_.rows.columns == 0 || held_.packed);
             claimed = true;
             if (packs) {
                 claim_packed(next, fresh, argument);
@@ -288,7 +271,7 @@ private:
     }
     /// Empties the slots that a failed batch claimed in the store's own index.
     void undo() noexcept {
-        auto const first = static_cast<std::uint32_t>(held_.entries);
+        auto const first = static_cast<std::uint32_t>(held_.rows.entries);
         if (held_.packed) {
             held_.packed->drop_from(first);
         }
@@ -297,35 +280,18 @@ private:
         }
     }
 
-    /// The rows so far, in a larger buffer if they need one, and the new rows as int32.
+    /// The rows so far and the new ones.
     void write_rows(Held& next, CoordRows const& fresh) {
-        std::uint64_t const row_bytes = fresh.columns * sizeof(std::int32_t);
-        next.rows = held_.rows;
-        next.room = held_.room;
-        if (next.room < next.entries || !next.rows) {
-            next.room = std::max(next.entries, held_.entries + held_.entries / 2);
-            next.rows.emplace(*queue_, row_bytes, next.room);
-            if (held_.rows) {
-                queue_->copy(next.rows->data(), held_.rows->data(), held_.entries * row_bytes,
-                             Copy::Within);
-            }
-        }
-        unsigned char* const to = next.rows->data() + held_.entries * row_bytes;
-        if (fresh.wide()) {
-            queue_->launch(fresh.rows,
-                           NarrowRows{view_of(fresh), reinterpret_cast<std::int32_t*>(to),
-                                      &report_.data()->not_int32, nullptr, fresh.rows});
-        } else {
-            queue_->copy(to, fresh.tensor.data(), fresh.rows * row_bytes, Copy::Within);
-        }
+        next.rows = held_.rows.with(*queue_, fresh, &report_.data()->not_int32);
         if (rules_.range == backend::RowRange::Packed128) {
-            RowsView const own{to, fresh.columns, false};
+            RowsView const own{next.rows.numbers() + held_.rows.entries * fresh.columns,
+                               fresh.columns, false};
             find_outside(*queue_, own, fresh.rows, rules_.range, &report_.data()->outside);
         }
     }
 
     void claim_packed(Held& next, CoordRows const& fresh, std::string_view argument) {
-        auto const first = static_cast<std::uint32_t>(held_.entries);
+        auto const first = static_cast<std::uint32_t>(held_.rows.entries);
         std::uint64_t const now = held_.packed ? held_.packed->slots() : 0;
         std::uint64_t const wanted =
             rules_.slots.value_or(packed_slots_for(held_.state.claimed + fresh.rows));
@@ -339,8 +305,8 @@ private:
             }
         }
         PackedIndex<Queue>& target = next.packed ? *next.packed : *held_.packed;
-        target.claim(numbers(next), fresh.columns, first, static_cast<std::uint32_t>(fresh.rows),
-                     &report_.data()->state);
+        target.claim(next.rows.numbers(), fresh.columns, first,
+                     static_cast<std::uint32_t>(fresh.rows), &report_.data()->state);
         Report const report = read_report();
         next.state = report.state;
         check(report, fresh, argument);
@@ -381,17 +347,19 @@ private:
 
     /// `is_new`: the rows so far have packed keys.
     void claim_wide(Held& next, CoordRows const& fresh, std::string_view argument, bool is_new) {
-        bool const rebuild = is_new || !held_.wide || held_.wide->room() < next.entries;
-        auto const first = static_cast<std::uint32_t>(rebuild ? 0 : held_.entries);
+        bool const rebuild = is_new || !held_.wide || held_.wide->room() < next.rows.entries;
+        auto const first = static_cast<std::uint32_t>(rebuild ? 0 : held_.rows.entries);
         if (rebuild) {
             // Twice the room, so that many small batches do not each rebuild the index.
-            std::uint64_t const room = held_.entries == 0 ? next.entries : 2 * next.entries;
+            std::uint64_t const room =
+                held_.rows.entries == 0 ? next.rows.entries : 2 * next.rows.entries;
             next.wide.emplace(*queue_, room, secret());
             upload_state({});
         }
         WideIndex<Queue>& target = next.wide ? *next.wide : *held_.wide;
-        RowIndexView const index{{}, nullptr, target.view(), numbers(next), next.columns};
-        auto const count = static_cast<std::uint32_t>(next.entries - first);
+        RowIndexView const index{
+            {}, nullptr, target.view(), next.rows.numbers(), next.rows.columns};
+        auto const count = static_cast<std::uint32_t>(next.rows.entries - first);
         queue_->launch(count, ClaimWide{index, first, &report_.data()->state, count});
         Report const report = read_report();
         next.state = report.state;

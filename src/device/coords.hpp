@@ -6,22 +6,16 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "backend/coords_backend.hpp"
 #include "device/batched_rows.hpp"
 #include "device/coord_store.hpp"
 #include "device/kernel_maps.hpp"
-#include "tensorhash/error.hpp"
+#include "device/radius.hpp"
+#include "device/vector_store.hpp"
+#include "device/voxelize.hpp"
 
 namespace tensorhash::device {
-
-/// Throws DeviceError: `verb` runs on the CPU only.
-[[noreturn]] inline void refuse(Device device, std::string const& argument,
-                                std::string const& verb) {
-    throw DeviceError(argument + ": expected memory of the CPU, got memory of \"" +
-                      to_string(device) + "\"; " + verb + " a copy made with .cpu()");
-}
 
 template <class Queue>
 class Coords final : public backend::CoordsBackend {
@@ -37,6 +31,10 @@ public:
                                                     std::uint32_t columns) const override {
         return std::make_unique<CoordStore<Queue>>(*queue_, device_, rules, columns, map_limit_);
     }
+    std::unique_ptr<backend::VectorStore> make_vectors(
+        std::optional<std::uint64_t> slots) const override {
+        return std::make_unique<VectorStore<Queue>>(*queue_, device_, slots);
+    }
     coords::BatchedCoords expand(CoordRows const& coords, std::span<std::int64_t const> offsets,
                                  std::size_t chunk_rows,
                                  std::optional<std::int64_t> batches) const override {
@@ -49,15 +47,27 @@ public:
     KernelMapPairs kernel_map(KernelMapRequest const& request) const override {
         return MapMaker<Queue>(*queue_, device_, request, map_limit_).make();
     }
-    Tensor voxelize(backend::VoxelizeRequest const&) const override {
-        refuse(device_, "points", "voxelize");
+    Tensor voxelize(backend::VoxelizeRequest const& request) const override {
+        return quantize(*queue_, device_, request);
     }
-    Tensor reduce_voxels(Tensor const&, Tensor const&, std::int64_t,
-                         coords::VoxelReduce) const override {
-        refuse(device_, "features", "reduce");
+    Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
+                         coords::VoxelReduce reduce) const override {
+        return reduce_by_voxel(*queue_, device_, values, inverse, voxels, reduce);
     }
-    coords::Neighbors radius(backend::RadiusRequest const&) const override {
-        refuse(device_, "points", "search");
+    Tensor rows_near_centers(backend::VoxelizeRequest const& request, Tensor const& inverse,
+                             std::int64_t voxels) const override {
+        return nearest_centers(*queue_, device_, request, inverse, voxels);
+    }
+    Tensor rows_near_centroids(Tensor const& points, Tensor const& inverse,
+                               std::int64_t voxels) const override {
+        return nearest_centroids(*queue_, device_, points, inverse, voxels);
+    }
+    Tensor rows_of_modes(Tensor const& labels, std::optional<std::int64_t> ignore_label,
+                         Tensor const& inverse, std::int64_t voxels) const override {
+        return mode_rows(*queue_, device_, labels, ignore_label, inverse, voxels);
+    }
+    coords::Neighbors radius(backend::RadiusRequest const& request) const override {
+        return RadiusSearch<Queue>(*queue_, device_, request).find();
     }
 
 private:

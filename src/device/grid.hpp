@@ -162,6 +162,15 @@ TH_STEP double square_root(double x) {
 #endif
 }
 
+/// The largest whole number that is not above x.
+TH_STEP double round_down(double x) {
+#if defined(__CUDA_ARCH__) && !defined(__clang__)
+    return ::floor(x);
+#else
+    return __builtin_floor(x);
+#endif
+}
+
 /// The `Shared` of bodies that need no block memory.
 struct NoShared {};
 

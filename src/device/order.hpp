@@ -95,4 +95,13 @@ struct Viewed {
     }
 };
 
+/// The owner of a view that a call on the thread's stream makes.
+template <class Queue>
+std::shared_ptr<void> owner_of_view(Queue& queue, Device device,
+                                    std::shared_ptr<Order<Queue>> const& order,
+                                    std::shared_ptr<void> memory) {
+    return std::shared_ptr<Viewed<Queue>>(
+        new Viewed<Queue>{std::move(memory), order, &queue, current_stream(device)});
+}
+
 }  // namespace tensorhash::device

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/coord_errors.hpp"
+#include "device/clouds.hpp"
 #include "device/distinct_rows.hpp"
 #include "device/expand.hpp"
 #include "device/kernel_maps.hpp"
@@ -15,14 +16,6 @@ namespace tensorhash::device {
 
 /// Sums per launch: enough rows for a GPU, little memory.
 inline constexpr std::uint64_t kSumRows = std::uint64_t{1} << 22;
-
-/// A copy of host numbers on the device.
-template <class Queue, class T>
-Array<Queue, T> upload(Queue& queue, std::vector<T> const& numbers) {
-    Array<Queue, T> array(queue, numbers.size());
-    queue.copy(array.data(), numbers.data(), array.bytes(), Copy::In);
-    return array;
-}
 
 /// [columns, 2]: the lowest and the highest number of each column.
 inline std::vector<std::int64_t> limits_of_columns(backend::RowRange range, std::uint32_t columns) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "coords/rows/numbers.hpp"
 #include "runtime/parallel.hpp"
+#include "tensor/numbers.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::geometry {
@@ -26,7 +26,7 @@ void check_numbers(Tensor const& image, std::string const& argument) {
 /// Calls body(i, value, is_float) for each element.
 template <class Body>
 void for_elements(Tensor const& image, std::string const& argument, Body&& body) {
-    coords::visit_number(image.dtype(), argument, [&](auto type) {
+    visit_number(image.dtype(), argument, [&](auto type) {
         using Type = decltype(type);
         auto const* const data = static_cast<typename Type::Stored const*>(image.data());
         auto const size = static_cast<std::size_t>(image.size());

@@ -1,9 +1,9 @@
 // Lists voxels: their indices, coordinates and positions.
 #include <string>
 
-#include "coords/rows/numbers.hpp"
 #include "geometry/blocks.hpp"
 #include "runtime/scan.hpp"
+#include "tensor/numbers.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::geometry {
@@ -20,10 +20,9 @@ std::vector<std::int64_t> to_indices(Tensor const& tensor, std::string const& ar
     }
     std::vector<std::int64_t> out(static_cast<std::size_t>(tensor.size()));
     Tensor const numbers = tensor.contiguous();
-    coords::visit_number(numbers.dtype(), argument, [&](auto type) {
+    visit_number(numbers.dtype(), argument, [&](auto type) {
         using Type = decltype(type);
-        if constexpr (!std::is_integral_v<typename Type::Computed> ||
-                      std::is_same_v<Type, coords::Truth>) {
+        if constexpr (!std::is_integral_v<typename Type::Computed> || std::is_same_v<Type, Truth>) {
             throw TypeError(argument + ": expected integers, got " +
                             std::string(name(numbers.dtype())));
         } else {

@@ -29,4 +29,12 @@ struct BrainHalf {
     static constexpr std::uint16_t store(float value) { return float_to_bfloat16(value); }
 };
 
+/// A bool as stored: every byte but 0 is true.
+struct Truth {
+    using Stored = unsigned char;
+    using Computed = std::uint8_t;
+    static constexpr Computed load(Stored stored) { return stored != 0; }
+    static constexpr Stored store(Computed value) { return value; }
+};
+
 }  // namespace tensorhash

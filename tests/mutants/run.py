@@ -17,13 +17,14 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from device_coords import COORD_MUTANTS
 from device_ptx import PTX_MUTANTS
 from mutants import MUTANTS, PROGRAMS, REBUILT, STEPS, Mutant
 
 from device import DEVICE_MUTANTS
 from index import INDEX_MUTANTS
 
-ALL_MUTANTS = [*MUTANTS, *INDEX_MUTANTS, *DEVICE_MUTANTS, *PTX_MUTANTS]
+ALL_MUTANTS = [*MUTANTS, *INDEX_MUTANTS, *DEVICE_MUTANTS, *COORD_MUTANTS, *PTX_MUTANTS]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = (

@@ -303,6 +303,10 @@ std::uint64_t converted(Instruction const& in, std::uint64_t value) {
     if (in.from.kind == Kind::Float) {
         double const real = in.from.bits == 32 ? to_float<float>(value) : to_float<double>(value);
         if (!to_floats) return float_to_integer(in, real);
+        if (in.type.bits == in.from.bits) {  // to a whole number
+            double const whole = rounded(in.round, real);
+            return in.type.bits == 32 ? from_float(static_cast<float>(whole)) : from_float(whole);
+        }
         return in.type.bits == 32 ? from_float(static_cast<float>(real)) : from_float(real);
     }
     if (to_floats) {

@@ -4,6 +4,7 @@ Tests use only what a user could call.
 """
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -69,6 +70,35 @@ def contract_tables_are_on_the_test_device(request, monkeypatch):
         for table in (tensorhash.HashMap, tensorhash.HashSet):
             defaults = with_default(table.__init__, device=device)
             monkeypatch.setattr(table.__init__, "__defaults__", defaults)
+
+
+# The suites of coordinates whose tables and functions take TENSORHASH_TEST_DEVICE.
+COORD_SUITES = ("test_coord", "test_kernel_map", "test_voxelize", "test_neighbours")
+
+
+@pytest.fixture(autouse=True)
+def coordinates_are_on_the_test_device(request, monkeypatch):
+    """TENSORHASH_TEST_DEVICE is the default device of the coordinate suites.
+
+    The tests give arrays of the CPU, so results come back to it.
+    """
+    device = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0")
+    if device == "cpu:0" or not request.module.__name__.startswith(COORD_SUITES):
+        return
+    coords = tensorhash.coords
+    kinds = (coords.PackedHashTable, coords.CoordTable, coords.PackedHashTable128)
+    makers = [kind.__init__ for kind in (*kinds, coords.TorchHashTable)]
+    makers += [coords.CoordTable.from_coords.__func__]
+    makers += [kind.from_keys.__func__ for kind in (kinds[2], coords.TorchHashTable)]
+    for maker in makers:
+        monkeypatch.setattr(maker, "__defaults__", with_default(maker, device=device))
+    for name in (
+        *("unique_coords", "stride_coords", "expand_coords", "generate_kernel_map"),
+        *("kernel_map_from_offsets", "voxelize", "voxel_downsample", "radius_search"),
+    ):
+        function = inspect.unwrap(getattr(coords, name))
+        defaults = {**function.__kwdefaults__, "device": device}
+        monkeypatch.setattr(function, "__kwdefaults__", defaults)
 
 
 @pytest.fixture

@@ -185,25 +185,10 @@ def test_emulated_devices_have_names(run_emulated):
         assert not tensorhash.core.Device("emu:2").is_available()
         with pytest.raises(RuntimeError, match='expected "emu:0" to "emu:1", got "emu:2"'):
             tensorhash.HashSet(1, "int64", (), device="emu:2")
-        with pytest.raises(RuntimeError, match="TorchHashTables are on the CPU only, got"):
-            tensorhash.coords.TorchHashTable(1, device="emu:0")
         with pytest.raises(RuntimeError, match="bounded tables are on the CPU only, got"):
             tensorhash.BoundedHashMap(1, "int64", (), "int64", (), device="emu:0")
         with pytest.raises(RuntimeError, match="sharded tables are on the CPU only"):
             tensorhash.ShardedHashMap(1, "int64", (), "int64", (), devices=["emu:0"])
-    """)
-
-
-def test_coordinate_tables_of_a_device_give_the_results_of_the_cpu(run_emulated):
-    run_emulated("""
-        from tensorhash import coords
-        rows = np.random.default_rng(1).integers(-3, 4, (120, 4)).astype("int32")
-        rows[:, 0] %= 2
-        for kind in (coords.PackedHashTable, coords.CoordTable):
-            table = kind(256, device="emu:0")
-            table.insert(rows)
-            here = kind.from_coords(rows)
-            np.testing.assert_array_equal(table.search(rows + 1), here.search(rows + 1))
     """)
 
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "support/device.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/tensor.hpp"
 
@@ -17,7 +18,10 @@ using Coords = std::vector<Coord>;
 Coords random_rows(std::size_t count, std::size_t columns, std::int64_t low, std::int64_t high,
                    unsigned seed, std::int64_t batches = 3);
 
-/// A tensor of Int with shape [rows, columns].
+/// A tensor on the device under test.
+inline Tensor on_test_device(Tensor const& tensor) { return tensor.to(test_device()); }
+
+/// A tensor of Int with shape [rows, columns], on the device under test.
 template <class Int>
 Tensor tensor_of(Coords const& rows, std::size_t columns) {
     std::vector<Int> flat;
@@ -25,9 +29,10 @@ Tensor tensor_of(Coords const& rows, std::size_t columns) {
         for (std::int64_t const value : row) flat.push_back(static_cast<Int>(value));
     }
     if (flat.empty())
-        return Tensor::empty({0, static_cast<std::int64_t>(columns)}, tensorhash::dtype_of<Int>);
-    return Tensor::from(
-        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
+        return Tensor::empty({0, static_cast<std::int64_t>(columns)}, tensorhash::dtype_of<Int>,
+                             test_device());
+    return on_test_device(Tensor::from(
+        flat, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)}));
 }
 
 /// Maps each coordinate to the first row that inserted it.

@@ -11,16 +11,18 @@
 namespace tensorhash::coords {
 
 /// Rows are numbered in the order of insertion, duplicates included; `search` gives the first of
-/// equal rows. Keys are int32 or int64 [N, key_dim] within int32. A call that throws changes
-/// nothing; many threads may search at once. For coordinates PackedHashTable and CoordTable are
-/// faster.
+/// equal rows. Keys are int32 or int64 [N, key_dim] within int32, in memory of the table's device
+/// or of the CPU; results of search are where the keys are. A call that throws changes nothing;
+/// many threads may search at once. For coordinates PackedHashTable and CoordTable are faster.
 class TH_API TorchHashTable {
 public:
     /// Takes `capacity` distinct keys, rounded up to a power of two, and refuses more (TableFull).
     explicit TorchHashTable(Capacity capacity, Device device = {});
-    /// Without a capacity the table grows and stays at most half full.
-    static TorchHashTable from_keys(Tensor const& vec_keys, std::optional<Capacity> capacity = {});
-    /// Rebuilds a table from its vector_keys(), capacity() and grows().
+    /// Without a capacity the table grows and stays at most half full. It is on the device of the
+    /// keys unless another one is given.
+    static TorchHashTable from_keys(Tensor const& vec_keys, std::optional<Capacity> capacity = {},
+                                    std::optional<Device> device = {});
+    /// Rebuilds a table on the CPU from its vector_keys(), capacity() and grows().
     static TorchHashTable restore(Tensor const& vec_keys, Capacity capacity, bool grows);
 
     TorchHashTable(TorchHashTable&&) noexcept;
@@ -44,7 +46,7 @@ public:
     std::int64_t num_distinct() const;
     /// -1 until the first batch, which may be empty, sets it.
     int key_dim() const;
-    Device device() const noexcept { return {}; }
+    Device device() const noexcept;
 
 private:
     struct Impl;

@@ -11,9 +11,10 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer, parse_seed
 from tensorhash._device import usable_device
-from tensorhash._frameworks import to_numpy
+from tensorhash._frameworks import Framework, copied_to_numpy
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
+from tensorhash.coords._places import device_of
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
 
@@ -51,7 +52,9 @@ class CoordTableMethods(RowTable):
         RuntimeError if the table has a fixed capacity and the new keys do not fit. A call that
         raises changes nothing.
         """
-        rows, source = take_rows(coords, "coords", self._framework)
+        self._insert(*take_rows(coords, "coords", self._framework))
+
+    def _insert(self, rows: Any, source: Framework) -> None:
         self._table.insert(rows)
         self._framework = source
 
@@ -116,7 +119,7 @@ class CoordTableMethods(RowTable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "vector_keys": np.array(to_numpy(self._table.vector_keys())),
+            "vector_keys": np.array(copied_to_numpy(self._table.vector_keys())),
             "capacity": self.capacity,
             "grows": self._table.grows(),
             "framework": self._framework,
@@ -153,11 +156,15 @@ class _FromCoords(CoordTableMethods):
         capacity: int | None = None,
         use_double_hash: bool = False,
     ) -> Self:
-        """Makes a table of these rows. With a torch.device, lists give torch tensors as results."""
+        """Makes a table of these rows, on their device unless `device` is given.
+
+        With a torch.device, lists give torch tensors as results.
+        """
         self = cls.__new__(cls)
-        where = "cpu" if device is None else device
+        rows, source = take_rows(coords, "coords", home_of(device))
+        where = device_of(rows) if device is None else device
         self._make(optional_integer(capacity, "capacity"), where, use_double_hash=use_double_hash)
-        self.insert(coords)
+        self._insert(rows, source)
         return self
 
 
@@ -282,11 +289,15 @@ class PackedHashTable128(CoordTableMethods):
         capacity: int | None = None,
         key_dim: int | None = None,
     ) -> Self:
-        """Makes a table of these rows; `key_dim` defaults to their number of columns."""
+        """Makes a table of these rows; `key_dim` defaults to their number of columns.
+
+        It is on the device of the rows unless `device` is given.
+        """
         self = cls.__new__(cls)
-        where = "cpu" if device is None else device
+        rows, source = take_rows(coords, "coords", home_of(device))
+        where = device_of(rows) if device is None else device
         self._make(optional_integer(capacity, "capacity"), where, key_dim=_columns(key_dim))
-        self.insert(coords)
+        self._insert(rows, source)
         return self
 
     def _make(self, capacity: int | None, device: DeviceLike, key_dim: int | None = None) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer
 from tensorhash._device import usable_device
-from tensorhash._frameworks import NUMPY, Framework, framework, to_numpy
+from tensorhash._frameworks import NUMPY, Framework, copied_to_numpy, framework
 from tensorhash._types import Array, ArrayLike, DeviceLike
+from tensorhash.coords._places import device_of
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
 
@@ -45,12 +46,12 @@ class TorchHashTable(RowTable):
     def from_keys(
         cls, vec_keys: ArrayLike, device: DeviceLike = None, capacity: int | None = None
     ) -> Self:
-        """Makes a table of these rows."""
-        usable_device("cpu" if device is None else device)
+        """Makes a table of these rows, on their device unless `device` is given."""
         self = cls.__new__(cls)
         rows, self._framework = take_rows(vec_keys, "vec_keys", home_of(device))
+        where = device_of(rows) if device is None else usable_device(device)
         wanted = optional_integer(capacity, "capacity")
-        self._table = _core.TorchHashTable.from_keys(rows, wanted)
+        self._table = _core.TorchHashTable.from_keys(rows, wanted, where)
         return self
 
     def insert(self, vec_keys: ArrayLike) -> None:
@@ -70,10 +71,13 @@ class TorchHashTable(RowTable):
         return self.vector_keys[self.unique_index]
 
     def to_dict(self) -> dict[str, object]:
-        """The whole table as a dict of numbers, strings and NumPy arrays, for `from_dict`."""
-        keys = to_numpy(self._table.vector_keys())
+        """The whole table as a dict of numbers, strings and NumPy arrays, for `from_dict`.
+
+        It describes a table on the CPU, also if this one is on a device.
+        """
+        keys = copied_to_numpy(self._table.vector_keys())
         return {
-            "table_kvs": to_numpy(self._table.table_kvs()),
+            "table_kvs": copied_to_numpy(self._table.table_kvs()),
             "vec_keys": keys.copy() if self.key_dim > 0 else None,
             "hash_method": "murmur",
             "capacity": self.capacity,
@@ -99,7 +103,7 @@ class TorchHashTable(RowTable):
         home = _framework_named(data.get("framework", self._framework.name))
         restored = _core.TorchHashTable.restore(rows, capacity, bool(data.get("grows", False)))
         made = [restored.capacity(), restored.key_dim(), restored.num_entries()]
-        first = to_numpy(restored.unique_index())
+        first = copied_to_numpy(restored.unique_index())
         if given != made or not _are_slots(np.asarray(data["table_kvs"]), capacity, first):
             raise ValueError(
                 "data: capacity, key_dim, num_entries and table_kvs do not belong to vec_keys"

@@ -13,7 +13,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import integer, position, require_one_of
 from tensorhash._device import usable_device
-from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._frameworks import NUMPY, Framework, copied_to_numpy
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import (
     axes_of,
@@ -24,6 +24,7 @@ from tensorhash.coords._kernel_arguments import (
     take_both,
 )
 from tensorhash.coords._names import also_named
+from tensorhash.coords._places import Place
 from tensorhash.coords._rows import device_in, home_of, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
 
@@ -53,7 +54,7 @@ class KernelMap:
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
         # A copy, because the user may write to `offsets`.
-        self._bounds = np.array(made.offsets)
+        self._bounds = np.array(copied_to_numpy(made.offsets))
         # Plain integers: torch.compile cannot read those of the core.
         self._rows = made.num_in, made.num_out
         self._table: Array | None = None
@@ -85,7 +86,8 @@ class KernelMap:
     def _maps(self) -> tuple[Any, Any, Any]:
         """Copies of (in_maps, out_maps, offsets) as NumPy arrays."""
         made = self._made
-        return np.array(made.in_maps), np.array(made.out_maps), np.array(made.offsets)
+        ins, outs, offsets = map(copied_to_numpy, (made.in_maps, made.out_maps, made.offsets))
+        return np.array(ins), np.array(outs), np.array(offsets)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -107,7 +109,7 @@ class KernelMap:
     @property
     def device(self) -> str | torch.device:
         """The device of the arrays: "cpu:0", or a torch.device if they are torch tensors."""
-        return device_in(self._source)
+        return device_in(self._source, self._made.in_maps.device)
 
     @property
     def identity_map_index(self) -> int | None:
@@ -146,7 +148,17 @@ class KernelMap:
         """(in rows, out rows) of offset k."""
         group = position(k, len(self), "k")
         pairs = slice(int(self._bounds[group]), int(self._bounds[group + 1]))
-        return self.in_maps[pairs], self.out_maps[pairs]
+        return self._sliced(self.in_maps, pairs), self._sliced(self.out_maps, pairs)
+
+    def _sliced(self, maps: Array, pairs: slice) -> Array:
+        if isinstance(maps, _core.Tensor):  # on a device: the core's tensors have no slices
+            return self._give_host(np.array(copied_to_numpy(maps)[pairs]))
+        return maps[pairs]
+
+    def _give_host(self, array: Any) -> Array:
+        """A NumPy array as a result, on the map's device."""
+        made = _core.Tensor.wrap(np.ascontiguousarray(array), "map")
+        return self._source.give(made.to(self._made.in_maps.device))
 
     def __iter__(self) -> Iterator[tuple[Array, Array]]:
         return (self[k] for k in range(len(self)))
@@ -175,16 +187,16 @@ class KernelMap:
                 f"start, end: expected 0 <= start <= end <= {len(self)}, got {first} and {last}"
             )
         require_one_of(out_format, "out_format", "list", "tensor")
-        groups = [self[k] for k in range(first, last)]
         if out_format == "list":
+            groups = [self[k] for k in range(first, last)]
             return [pair[0] for pair in groups], [pair[1] for pair in groups]
-        widest = max((len(pair[0]) for pair in groups), default=0)
-        padded = np.full((2, len(groups), widest), -1, dtype=np.int64)
-        for row, pair in enumerate(groups):
+        *maps, _ = self._maps()
+        sizes = np.diff(self._bounds[first : last + 1])
+        padded = np.full((2, last - first, max(sizes, default=0)), -1, dtype=np.int64)
+        for row, (begin, size) in enumerate(zip(self._bounds[first:last], sizes, strict=True)):
             for side in range(2):
-                padded[side, row, : len(pair[side])] = np.asarray(pair[side])
-        ins, outs = (_core.Tensor.wrap(np.ascontiguousarray(side)) for side in padded)
-        return self._source.give(ins), self._source.give(outs)
+                padded[side, row, :size] = maps[side][begin : begin + size]
+        return self._give_host(padded[0]), self._give_host(padded[1])
 
     def pair_table(self) -> Array:
         """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first call."""
@@ -217,13 +229,13 @@ class KernelMap:
         `num_out` defaults to the map's; with a larger one the rest are zeros.
         """
         rows = self.num_out if num_out is None else integer(num_out, "num_out", None)
-        outs = np.asarray(self._made.out_maps)
+        outs = copied_to_numpy(self._made.out_maps)
         most = int(outs.max(initial=-1))
         if outs.min(initial=0) < 0:
             raise ValueError("out_maps: expected rows from 0 on; this map was written to")
         if not most < rows < 2**31:
             raise ValueError(f"num_out: expected more than {most}, the last out row, got {rows}")
-        return self._source.give(_core.Tensor.wrap(np.bincount(outs, minlength=rows), "counts"))
+        return self._give_host(np.bincount(outs, minlength=rows))
 
     def transpose(self) -> KernelMap:
         """The map with in and out swapped, for a transposed convolution."""
@@ -273,6 +285,7 @@ def generate_kernel_map(
     strategy: str | None = None,
     *,
     duplicates: str = "error",
+    device: DeviceLike = None,
 ) -> KernelMap:
     """Finds all pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
 
@@ -282,7 +295,8 @@ def generate_kernel_map(
     the others mirror them. `strategy` names an algorithm: "blocks", "flat", "hierarchical",
     "merge", or "warpconvnet", which chooses by kernel size as WarpConvNet does. None takes the
     fastest. All give the same map. Repeated rows of in_coords are a ValueError, unless
-    `duplicates="first"`.
+    `duplicates="first"`. The map is made where the arrays are, unless `device` is given, and its
+    arrays are where out_coords are.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -300,9 +314,10 @@ def generate_kernel_map(
     def per_axis(value: int | Sequence[int] | None, argument: str) -> list[int]:
         return [] if value is None else numbers_per_axis(value, axes, argument)
 
+    place = Place(device, source, rows_out, rows_in)
     made = _core.generate_kernel_map(
-        rows_in,
-        rows_out,
+        place.take(rows_in, "in_coords"),
+        place.take(rows_out, "out_coords"),
         numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio"),
         numbers_per_axis(kernel_size, axes, "kernel_size"),
         per_axis(kernel_dilation, "kernel_dilation"),
@@ -311,7 +326,7 @@ def generate_kernel_map(
         duplicates == "first",
         bool(skip_symmetric_kernel_map),
     )
-    return KernelMap(made, source)
+    return KernelMap(place.bring(made), source)
 
 
 @also_named(batch_indexed_in_coords="in_coords", batch_indexed_out_coords="out_coords")
@@ -322,6 +337,7 @@ def kernel_map_from_offsets(
     in_to_out_stride_ratio: int | Sequence[int] = 1,
     *,
     duplicates: str = "error",
+    device: DeviceLike = None,
 ) -> KernelMap:
     """The kernel map of any list of offsets, [K, axes + 1] with zeros in column 0, the batch.
 
@@ -341,10 +357,15 @@ def kernel_map_from_offsets(
         require_batch_column(rows, columns, argument, source, "axes of kernel_offsets")
     axes = axes_of(rows_in)
     stride = numbers_per_axis(in_to_out_stride_ratio, axes, "in_to_out_stride_ratio")
+    place = Place(device, source, rows_out, rows_in)
     made = _core.kernel_map_from_offsets(
-        rows_in, rows_out, stride, with_axes(offsets, [0] * axes), duplicates == "first"
+        place.take(rows_in, "in_coords"),
+        place.take(rows_out, "out_coords"),
+        stride,
+        with_axes(offsets, [0] * axes),
+        duplicates == "first",
     )
-    return KernelMap(made, source)
+    return KernelMap(place.bring(made), source)
 
 
 def kernel_map_from_size_hierarchical(

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from tensorhash import _core
 from tensorhash._arguments import integer, number, optional_integer
 from tensorhash._frameworks import Framework
-from tensorhash._types import Array, ArrayLike
+from tensorhash._types import Array, ArrayLike, DeviceLike
+from tensorhash.coords._places import Place
 from tensorhash.coords._points import take_numbers, take_optional
 
 _MOST = 2**63 - 1  # no limit
@@ -33,6 +34,8 @@ def radius_search(
     batch: ArrayLike | None = None,
     query_batch: ArrayLike | None = None,
     max_neighbors: int | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> Neighbors:
     """Finds all points at a distance of at most `radius` from each query, nearest first.
 
@@ -41,21 +44,23 @@ def radius_search(
     largest coordinate underflow: see docs/neighbours.md.) `max_neighbors` keeps only that many of
     the nearest. With `batch` and `query_batch`, one integer per row in any order, only rows of the
     same batch are neighbours. Results use the framework of the queries, or of the points if the
-    queries are a list. They are bit-identical on any number of threads.
+    queries are a list. They are bit-identical on any number of threads and on every device. The
+    search runs where its arrays are, unless `device` is given; results are where the queries are.
 
     >>> radius_search([[0.0], [1.0], [3.0]], [[0.9]], 1.0).indices
     array([1, 0])
     """
     most = optional_integer(max_neighbors, "max_neighbors", _MOST)
     rows, query_rows, source = _take_clouds(points, queries)
+    place = Place(device, source, query_rows, rows)
     return _give(
-        source,
+        place,
         _core.radius_search(
-            rows,
-            query_rows,
+            place.take(rows, "points"),
+            place.take(query_rows, "queries"),
             number(radius, "radius"),
-            take_optional(batch, "batch"),
-            take_optional(query_batch, "query_batch"),
+            place.take(take_optional(batch, "batch"), "batch"),
+            place.take(take_optional(query_batch, "query_batch"), "query_batch"),
             most,
         ),
     )
@@ -80,7 +85,7 @@ def knn_search(
     count = integer(k, "k", _MOST)
     rows, query_rows, source = _take_clouds(points, queries)
     return _give(
-        source,
+        Place(None, source, query_rows),
         _core.knn_search(
             rows,
             query_rows,
@@ -97,6 +102,6 @@ def _take_clouds(points: ArrayLike, queries: ArrayLike) -> tuple[Any, Any, Frame
     return rows, query_rows, source
 
 
-def _give(source: Framework, found: tuple[_core.Tensor, _core.Tensor, _core.Tensor]) -> Neighbors:
+def _give(place: Place, found: tuple[_core.Tensor, _core.Tensor, _core.Tensor]) -> Neighbors:
     indices, distances, offsets = found
-    return Neighbors(source.give(indices), source.give(distances), source.give(offsets))
+    return Neighbors(place.give(indices), place.give(distances), place.give(offsets))

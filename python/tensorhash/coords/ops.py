@@ -10,10 +10,11 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer
-from tensorhash._frameworks import NUMPY, to_numpy
-from tensorhash._types import Array, ArrayLike
+from tensorhash._frameworks import NUMPY, copied_to_numpy
+from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import require_batch_column
 from tensorhash.coords._names import also_named
+from tensorhash.coords._places import Place
 from tensorhash.coords._rows import take_rows, with_axes
 from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
 from tensorhash.unique import distinct
@@ -25,6 +26,8 @@ def unique_coords(
     return_index: Literal[False] = False,
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array: ...
 
 
@@ -34,6 +37,8 @@ def unique_coords(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array, ...]: ...
 
 
@@ -42,12 +47,17 @@ def unique_coords(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of integer coordinates, in order of first occurrence.
 
     On request returns a tuple with these int64 arrays after the rows, in this order: the index of
     the first occurrence of each distinct row, the distinct row of each row of `coords`, and the
     count of each distinct row.
+
+    Like all functions of this module it runs where its arrays are, unless `device` is given, and
+    its results are where the arrays came from.
 
     >>> unique_coords(np.array([[0, 5, 5], [0, 1, 1], [0, 5, 5]])).tolist()
     [[0, 5, 5], [0, 1, 1]]
@@ -60,7 +70,9 @@ def unique_coords(
         raise TypeError(f"coords: expected int32 or int64, got {dtype}")
     if len(shape) != 2:
         raise ValueError(f"coords: expected shape (N, columns), got {shape}")
-    return distinct(rows, source, return_index, return_inverse, return_counts)
+    place = Place(device, source, rows)
+    rows = place.take(rows, "coords")
+    return distinct(rows, place.give, return_index, return_inverse, return_counts)
 
 
 @also_named(batch_indexed_coords="coords")
@@ -69,6 +81,8 @@ def stride_coords(
     stride: int | Sequence[int],
     order: POINT_ORDERING | str = POINT_ORDERING.RANDOM,
     num_batches: int | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> tuple[Array, Array]:
     """The distinct coordinates after division by `stride`, rounded down.
 
@@ -85,14 +99,16 @@ def stride_coords(
     ordering = parse_ordering(order, "order")
     rows, source = take_rows(coords, "coords", NUMPY)
     rows = with_axes(rows, stride)
+    place = Place(device, source, rows)
+    steps = axis_ints(stride, _axes(rows), "stride")
     made, offsets = _core.stride_coords(
-        rows, axis_ints(stride, _axes(rows), "stride"), number_of_batches(num_batches)
+        place.take(rows, "coords"), steps, number_of_batches(num_batches)
     )
     if ordering is not POINT_ORDERING.RANDOM:
-        strided = to_numpy(made)
+        strided = copied_to_numpy(made)
         order_of = morton_order(strided[:, 0], strided[:, 1:], ordering, "order")
         made = _core.Tensor.wrap(np.ascontiguousarray(strided[order_of]), "coords")
-    return source.give(made), source.give(offsets)
+    return place.give(made), place.give(offsets)
 
 
 @also_named(batch_indexed_coords="coords")
@@ -102,6 +118,8 @@ def expand_coords(
     kernel_dilation: int | Sequence[int] | None = 1,
     kernel_batch: int | None = None,
     num_batches: int | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> tuple[Array, Array]:
     """The distinct coordinates that a kernel reaches from `coords`.
 
@@ -128,8 +146,10 @@ def expand_coords(
         chunk = integer(kernel_batch, "kernel_batch", 2**63 - 1)
         if chunk < 1:
             raise ValueError(f"kernel_batch: expected 1 or more, got {chunk}")
+    place = Place(device, source, rows)
+    rows = place.take(rows, "coords")
     made = _core.expand_coords(rows, offsets, chunk, number_of_batches(num_batches))
-    return source.give(made[0]), source.give(made[1])
+    return place.give(made[0]), place.give(made[1])
 
 
 def _axes(rows: Any) -> int:

@@ -10,8 +10,9 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import optional_integer
 from tensorhash._dtypes import parse_dtype
-from tensorhash._frameworks import Framework, as_numpy, to_numpy
-from tensorhash._types import Array, ArrayLike, DtypeLike
+from tensorhash._frameworks import as_numpy, copied_to_numpy
+from tensorhash._types import Array, ArrayLike, DeviceLike, DtypeLike
+from tensorhash.coords._places import Place
 from tensorhash.coords._points import (
     per_axis,
     rows_and_columns,
@@ -47,6 +48,8 @@ def voxelize(
     batch: ArrayLike | None = None,
     dtype: DtypeLike = "int32",
     ignore_label: int | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> Voxels:
     """The occupied voxels of a point cloud [N, D], with the combined features of their points.
 
@@ -69,6 +72,9 @@ def voxelize(
 
     NaN, infinity and voxels outside `dtype` (int32 or int64) are a ValueError that counts them.
 
+    The call runs where its arrays are, unless `device` is given, and results are where the points
+    are.
+
     >>> points = np.array([[0.1, 0.2], [0.3, 0.2], [-0.1, 0.0]])
     >>> voxels = voxelize(points, 0.5)
     >>> voxels.coords.tolist(), voxels.counts.tolist()
@@ -79,11 +85,11 @@ def voxelize(
     >>> kept.features.tolist(), kept.index.tolist()
     ([9, 7], [1, 2])
     """
-    cloud = _Cloud(points, voxel_size, origin, batch, dtype)
+    cloud = _Cloud(points, voxel_size, origin, batch, dtype, device)
     columns = _Columns(cloud, features, reduce, ignore_label)
     cloud.find_voxels()
     joined = columns.join(cloud)
-    give = cloud.source.give
+    give = cloud.place.give
     index = cloud.index if columns.kept is None else columns.kept
     return Voxels(give(cloud.coords), joined, give(index), give(cloud.inverse), give(cloud.counts))
 
@@ -95,6 +101,8 @@ def voxel_downsample(
     reduce: str | Sequence[str] = "mean",
     features: ArrayLike | Sequence[ArrayLike] | None = None,
     batch: ArrayLike | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array | list[Array], ...]:
     """One point per occupied voxel, the mean of its points, in order of first occurrence.
 
@@ -105,7 +113,7 @@ def voxel_downsample(
     >>> voxel_downsample([[0.0], [0.2], [5.0]], 1.0).tolist()
     [[0.1], [5.0]]
     """
-    cloud = _Cloud(points, voxel_size, origin, batch, "int64")
+    cloud = _Cloud(points, voxel_size, origin, batch, "int64", device)
     own = reduce if features is None or reduce in _NEAREST else "mean"
     wanted = [_Columns(cloud, None, own)]
     if features is not None:
@@ -113,8 +121,8 @@ def voxel_downsample(
     cloud.find_voxels()
     results = [columns.join(cloud) for columns in wanted]
     if batch is not None:
-        numbers = np.ascontiguousarray(to_numpy(cloud.coords)[:, 0])
-        results.append(cloud.source.give(_core.Tensor.wrap(numbers, "batch")))
+        numbers = np.ascontiguousarray(copied_to_numpy(cloud.coords)[:, 0])
+        results.append(cloud.place.give(_core.Tensor.wrap(numbers, "batch")))
     # Without features and batch, return only the points.
     return cast("Array", results[0]) if len(results) == 1 else tuple(results)
 
@@ -128,13 +136,21 @@ class _Cloud:
     counts: _core.Tensor
 
     def __init__(
-        self, points: ArrayLike, voxel_size: Any, origin: Any, batch: Any, dtype: DtypeLike
+        self,
+        points: ArrayLike,
+        voxel_size: Any,
+        origin: Any,
+        batch: Any,
+        dtype: DtypeLike,
+        device: DeviceLike,
     ) -> None:
-        self.points, self.source = take_numbers(points, "points")
-        self.rows, axes = rows_and_columns(self.points, "points")
+        rows, source = take_numbers(points, "points")
+        self.rows, axes = rows_and_columns(rows, "points")
+        self.place = Place(device, source, rows)
+        self.points = self.place.take(rows, "points")
         self._voxel_size = per_axis(voxel_size, axes, "voxel_size")
         self._origin = per_axis(origin, axes, "origin")
-        self._batch = take_optional(batch, "batch")
+        self._batch = self.place.take(take_optional(batch, "batch"), "batch")
         self._dtype = parse_dtype(dtype, "dtype")[0]
 
     def find_voxels(self) -> None:
@@ -169,12 +185,12 @@ class _Columns:
         ignore_label: int | None = None,
     ) -> None:
         self._many = isinstance(features, (list, tuple)) and not _is_matrix(features)
-        self._arrays = [(cloud.points, cloud.source)]
+        self._arrays = [(cloud.points, cloud.place)]
         if features is not None:
             arrays = list(features) if self._many else [features]
             names = [f"features[{i}]" for i in range(len(arrays))] if self._many else ["features"]
             self._arrays = [
-                _take_features(array, cloud.rows, name)
+                _take_features(array, cloud, name)
                 for array, name in zip(arrays, names, strict=True)
             ]
         self._words = self._check_words(reduce)
@@ -216,38 +232,50 @@ class _Columns:
 
     def join(self, cloud: _Cloud) -> Array | list[Array]:
         joined = [
-            self._join(array, source, word, cloud)
-            for (array, source), word in zip(self._arrays, self._words, strict=True)
+            self._join(array, place, word, cloud)
+            for (array, place), word in zip(self._arrays, self._words, strict=True)
         ]
         return joined if self._many else joined[0]
 
-    def _join(self, array: Any, source: Framework, word: str | list[str], cloud: _Cloud) -> Array:
+    def _join(self, array: Any, place: Place, word: str | list[str], cloud: _Cloud) -> Array:
         if isinstance(word, str):
-            return source.give(self._reduce(array, word, cloud))
-        values = as_numpy(array)
-        columns = [to_numpy(self._reduce(values[:, i], one, cloud)) for i, one in enumerate(word)]
+            return place.give(self._reduce(array, word, cloud))
+        values = _on_host(array)
+        columns = [
+            copied_to_numpy(self._reduce(place.take(values[:, i], "features"), one, cloud))
+            for i, one in enumerate(word)
+        ]
         voxels = cloud.coords.shape[0]
         joined = _stack(columns, word) if columns else np.empty((voxels, 0), values.dtype)
-        return source.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))
+        return place.give(_core.Tensor.wrap(np.ascontiguousarray(joined), "features"))
 
     def _reduce(self, array: Any, word: str, cloud: _Cloud) -> _core.Tensor:
         voxels = cloud.coords.shape[0]
         if word in _NEAREST:
             self.kept = cloud.nearest(word)
         elif word == "mode":
-            label = _label_in(as_numpy(array).dtype, self._ignore_label)
+            label = _label_in(_on_host(array).dtype, self._ignore_label)
             self.kept = _core.mode_rows(array, label, cloud.inverse, voxels)
         else:
             return _core.reduce_voxels(array, cloud.inverse, voxels, word)
-        return _core.Tensor.wrap(as_numpy(array)[to_numpy(self.kept)], "features")
+        kept = _on_host(array)[copied_to_numpy(self.kept)]
+        return _core.Tensor.wrap(np.ascontiguousarray(kept), "features")
 
 
-def _take_features(array: Any, rows: int, argument: str) -> tuple[Any, Framework]:
+def _take_features(array: Any, cloud: _Cloud, argument: str) -> tuple[Any, Place]:
+    """The features on the device of the points, and where their results go."""
     taken, source = take_numbers(array, argument)
     shape = shape_of(taken)
-    if len(shape) == 0 or shape[0] != rows:
-        raise ValueError(f"{argument}: expected {rows} rows, one per point, got shape {shape}")
-    return taken, source
+    if len(shape) == 0 or shape[0] != cloud.rows:
+        raise ValueError(
+            f"{argument}: expected {cloud.rows} rows, one per point, got shape {shape}"
+        )
+    place = Place(cloud.place.device, source, taken)
+    return place.take(taken, argument), place
+
+
+def _on_host(array: Any) -> Any:
+    return as_numpy(array.cpu() if isinstance(array, _core.Tensor) else array)
 
 
 def _is_matrix(values: Any) -> bool:

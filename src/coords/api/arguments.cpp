@@ -25,7 +25,36 @@ constexpr auto kMostRows = static_cast<std::int64_t>(backend::kMaxCoordRows);
                      to_string(got));
 }
 
-bool is_integer(Dtype dtype) {
+/// Throws unless `points` are [N, D] with D > 0, of any dtype but bool.
+void require_points(Tensor const& points, std::string const& argument) {
+    Shape const& shape = points.shape();
+    if (shape.size() != 2 || shape[1] < 1) {
+        throw ValueError(argument + ": expected shape (N, D), one row per point, got " +
+                         to_string(shape));
+    }
+    if (points.dtype() == Dtype::Bool) {
+        throw TypeError(argument + ": expected floats or integers, got bool");
+    }
+    if (shape[0] > kMostRows) {
+        throw ValueError(argument + ": expected at most " + std::to_string(kMostRows) +
+                         " points, got " + std::to_string(shape[0]));
+    }
+}
+
+/// Throws unless `batch` is [rows] of an integer dtype.
+void require_batch(Tensor const& batch, std::int64_t rows, std::string const& argument) {
+    if (batch.shape() != Shape{rows}) {
+        throw ValueError(argument + ": expected shape (" + std::to_string(rows) +
+                         ",), the batch of each row, got " + to_string(batch.shape()));
+    }
+    if (!is_integer(batch.dtype())) {
+        throw TypeError(argument + ": expected integers, got " + std::string(name(batch.dtype())));
+    }
+}
+
+}  // namespace
+
+bool is_integer(Dtype dtype) noexcept {
     switch (dtype) {
         case Dtype::Int8:
         case Dtype::Int16:
@@ -40,8 +69,6 @@ bool is_integer(Dtype dtype) {
             return false;
     }
 }
-
-}  // namespace
 
 backend::CoordsBackend const& coords_backend(Device device) {
     return backend::backend_for(device, "device").coords(device);
@@ -72,12 +99,14 @@ backend::CoordRows check_rows(Tensor const& tensor, std::string_view argument, C
         throw ValueError(std::string(argument) + ": at most " + std::to_string(kMostRows) +
                          " rows at once, got " + std::to_string(shape[0]) + "; split it");
     }
-    Tensor rows = tensor.contiguous();
-    if (!device.is_cpu()) {
-        rows = map::on_device(rows, device);
-    }
-    return {std::move(rows), static_cast<std::size_t>(shape[0]),
+    return {take_array(tensor, argument, device), static_cast<std::size_t>(shape[0]),
             static_cast<std::uint32_t>(shape[1])};
+}
+
+Tensor take_array(Tensor const& tensor, std::string_view argument, Device device) {
+    map::check_device(tensor.device(), device, argument);
+    Tensor rows = tensor.contiguous();
+    return device.is_cpu() ? rows : map::on_device(rows, device);
 }
 
 std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
@@ -90,29 +119,28 @@ std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity) {
 
 void check_points(Tensor const& points, std::string const& argument) {
     require_host(points.device(), argument);
-    Shape const& shape = points.shape();
-    if (shape.size() != 2 || shape[1] < 1) {
-        throw ValueError(argument + ": expected shape (N, D), one row per point, got " +
-                         to_string(shape));
-    }
-    if (points.dtype() == Dtype::Bool) {
-        throw TypeError(argument + ": expected floats or integers, got bool");
-    }
-    if (shape[0] > kMostRows) {
-        throw ValueError(argument + ": expected at most " + std::to_string(kMostRows) +
-                         " points, got " + std::to_string(shape[0]));
-    }
+    require_points(points, argument);
+}
+
+Tensor take_points(Tensor const& points, std::string const& argument, Device device) {
+    map::check_device(points.device(), device, argument);
+    require_points(points, argument);
+    return take_array(points, argument, device);
 }
 
 void check_batch_of(Tensor const& batch, std::int64_t rows, std::string const& argument) {
     require_host(batch.device(), argument);
-    if (batch.shape() != Shape{rows}) {
-        throw ValueError(argument + ": expected shape (" + std::to_string(rows) +
-                         ",), the batch of each row, got " + to_string(batch.shape()));
+    require_batch(batch, rows, argument);
+}
+
+std::optional<Tensor> take_batch(std::optional<Tensor> const& batch, std::int64_t rows,
+                                 std::string const& argument, Device device) {
+    if (!batch) {
+        return {};
     }
-    if (!is_integer(batch.dtype())) {
-        throw TypeError(argument + ": expected integers, got " + std::string(name(batch.dtype())));
-    }
+    map::check_device(batch->device(), device, argument);
+    require_batch(*batch, rows, argument);
+    return take_array(*batch, argument, device);
 }
 
 }  // namespace tensorhash::coords

@@ -34,18 +34,26 @@ inline backend::CoordRows check_rows(Tensor const& tensor, std::string_view argu
 
 /// The device of an array, which must be usable: free functions run there.
 Device device_of(Tensor const& tensor, std::string_view argument);
-/// The work so far reads the rows: their memory is freed only after that.
-inline void mark_read(backend::CoordRows const& rows) {
-    rows.tensor.read_by(current_stream(rows.tensor.device()));
-}
+/// An array on `device` or on the CPU, brought to `device` and contiguous there.
+Tensor take_array(Tensor const& tensor, std::string_view argument, Device device);
+/// The work so far reads the array: its memory is freed only after that.
+inline void mark_read(Tensor const& tensor) { tensor.read_by(current_stream(tensor.device())); }
+inline void mark_read(backend::CoordRows const& rows) { mark_read(rows.tensor); }
 
 /// The number of slots for a fixed capacity, a power of two; nullopt without a capacity.
 std::optional<std::uint64_t> slots_for(std::optional<Capacity> capacity);
 
-/// Requires points [N, D] with D > 0, of any dtype but bool.
+/// Requires points [N, D] with D > 0, of any dtype but bool, in host memory.
 void check_points(Tensor const& points, std::string const& argument);
+/// The same for memory of `device` or of the CPU. Returns the points there, contiguous.
+Tensor take_points(Tensor const& points, std::string const& argument, Device device);
 
-/// Requires [rows] of any integer dtype.
+bool is_integer(Dtype dtype) noexcept;
+
+/// Requires [rows] of any integer dtype, in host memory.
 void check_batch_of(Tensor const& batch, std::int64_t rows, std::string const& argument);
+/// As take_points().
+std::optional<Tensor> take_batch(std::optional<Tensor> const& batch, std::int64_t rows,
+                                 std::string const& argument, Device device);
 
 }  // namespace tensorhash::coords

@@ -1,5 +1,5 @@
-// The public forms of a kernel map. They run on the CPU only: a map is plain arrays, and callers
-// can copy a map from another device first.
+// The public forms of a kernel map. They run on the CPU: a map of a device is copied there, and the
+// form is copied back.
 #include <utility>
 
 #include "coords/kernel_map/forms.hpp"
@@ -7,7 +7,20 @@
 
 namespace tensorhash::coords {
 
-KernelMap transpose(KernelMap const& map) {
+namespace {
+
+/// The map in host memory.
+KernelMap on_host(KernelMap map) {
+    for (Tensor* const part : {&map.in_maps, &map.out_maps, &map.offsets}) {
+        *part = part->to(Device{});
+    }
+    return map;
+}
+
+}  // namespace
+
+KernelMap transpose(KernelMap const& given) {
+    KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     KernelMap turned = map;
     turned.offsets = map.offsets.clone();
@@ -17,10 +30,15 @@ KernelMap transpose(KernelMap const& map) {
     turned.out_maps = Tensor::empty(map.out_maps.shape(), Dtype::Int32);
     exchange_groups(checked, turned.in_maps.as_mutable<std::int32_t>().data(),
                     turned.out_maps.as_mutable<std::int32_t>().data());
+    Device const home = given.in_maps.device();
+    for (Tensor* const part : {&turned.in_maps, &turned.out_maps, &turned.offsets}) {
+        *part = part->to(home);
+    }
     return turned;
 }
 
-Tensor pair_table(KernelMap const& map) {
+Tensor pair_table(KernelMap const& given) {
+    KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     Tensor table =
         Tensor::empty({static_cast<std::int64_t>(checked.groups()), map.num_out}, Dtype::Int32);
@@ -29,25 +47,29 @@ Tensor pair_table(KernelMap const& map) {
             "pair_table: an out row has several in rows under one offset, which a table cannot "
             "show; use in_maps and out_maps");
     }
-    return table;
+    return table.to(given.in_maps.device());
 }
 
-Tensor pair_mask(KernelMap const& map) {
+Tensor pair_mask(KernelMap const& given) {
+    KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     std::size_t const words = (checked.groups() + 31) / 32;
     Tensor mask = Tensor::zeros({map.num_out, static_cast<std::int64_t>(words)}, Dtype::Int32);
     fill_pair_mask(checked, words, static_cast<std::uint32_t*>(mask.data()));
-    return mask;
+    return mask.to(given.in_maps.device());
 }
 
-KernelMapCsr to_csr(KernelMap const& map) {
+KernelMapCsr to_csr(KernelMap const& given) {
+    KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     RowPlaces places = count_pairs_of_rows(checked);
     Tensor in_maps = Tensor::empty({places.offsets.back()}, Dtype::Int32);
     write_pairs_by_row(checked, places.next, in_maps.as_mutable<std::int32_t>().data());
-    return {in_maps,
-            Tensor::from(places.out_rows, {static_cast<std::int64_t>(places.out_rows.size())}),
-            Tensor::from(places.offsets, {static_cast<std::int64_t>(places.offsets.size())})};
+    Device const home = given.in_maps.device();
+    return {
+        in_maps.to(home),
+        Tensor::from(places.out_rows, {static_cast<std::int64_t>(places.out_rows.size())}).to(home),
+        Tensor::from(places.offsets, {static_cast<std::int64_t>(places.offsets.size())}).to(home)};
 }
 
 }  // namespace tensorhash::coords

@@ -3,17 +3,25 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "coords/api/arguments.hpp"
 #include "coords/neighbours/search.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-void check_clouds(Cloud const& points, Cloud const& queries) {
-    check_points(points.points, "points");
-    check_points(queries.points, "queries");
+/// The clouds of a search on one device.
+struct Clouds {
+    Cloud points;
+    Cloud queries;
+};
+
+Clouds take_clouds(Cloud const& points, Cloud const& queries, Device device) {
+    Clouds own{{take_points(points.points, "points", device)},
+               {take_points(queries.points, "queries", device)}};
     std::int64_t const axes = points.points.shape()[1];
     if (axes != queries.points.shape()[1]) {
         throw ValueError("queries: expected " + std::to_string(axes) +
@@ -25,10 +33,14 @@ void check_clouds(Cloud const& points, Cloud const& queries) {
                          ": expected together with " + (points.batch ? "batch" : "query_batch") +
                          ", got none; give both or neither");
     }
-    if (points.batch) {
-        check_batch_of(*points.batch, points.points.shape()[0], "batch");
-        check_batch_of(*queries.batch, queries.points.shape()[0], "query_batch");
-    }
+    own.points.batch = take_batch(points.batch, points.points.shape()[0], "batch", device);
+    own.queries.batch = take_batch(queries.batch, queries.points.shape()[0], "query_batch", device);
+    return own;
+}
+
+void mark_read(Cloud const& cloud) {
+    coords::mark_read(cloud.points);
+    if (cloud.batch) coords::mark_read(*cloud.batch);
 }
 
 }  // namespace
@@ -43,8 +55,15 @@ Neighbors radius_search(Cloud const& points, Cloud const& queries, double radius
         throw ValueError("max_neighbors: expected 0 or more, got " +
                          std::to_string(*max_neighbors));
     }
-    check_clouds(points, queries);
-    return coords_backend(points.points.device()).radius({points, queries, radius, max_neighbors});
+    Device const device = device_of(points.points, "points");
+    Clouds const own = take_clouds(points, queries, device);
+    Neighbors found =
+        coords_backend(device).radius({own.points, own.queries, radius, max_neighbors});
+    mark_read(own.points);
+    mark_read(own.queries);
+    return {map::deliver(std::move(found.indices), device),
+            map::deliver(std::move(found.distances), device),
+            map::deliver(std::move(found.offsets), device)};
 }
 
 // Calls the CPU directly: no device will have a k-d tree, so CoordsBackend has no such function.
@@ -52,8 +71,8 @@ Neighbors knn_search(Cloud const& points, Cloud const& queries, std::int64_t k) 
     if (k < 0) {
         throw ValueError("k: expected 0 or more, got " + std::to_string(k));
     }
-    check_clouds(points, queries);
-    return find_nearest(points, queries, k);
+    Clouds const own = take_clouds(points, queries, Device{});
+    return find_nearest(own.points, own.queries, k);
 }
 
 }  // namespace tensorhash::coords

@@ -36,11 +36,7 @@ backend::CoordRows check_batched_rows(Tensor const& coords, std::optional<std::i
         throw ValueError("num_batches: expected 0 to " + std::to_string(backend::kMaxBatches) +
                          ", got " + std::to_string(*batches));
     }
-    Tensor rows = coords.contiguous();
-    if (!device.is_cpu()) {
-        rows = map::on_device(rows, device);
-    }
-    return {std::move(rows), static_cast<std::size_t>(shape[0]),
+    return {take_array(coords, "coords", device), static_cast<std::size_t>(shape[0]),
             static_cast<std::uint32_t>(shape[1])};
 }
 

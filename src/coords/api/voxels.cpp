@@ -3,10 +3,10 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "coords/api/arguments.hpp"
-#include "coords/voxels/voxels.hpp"
-#include "tensor/allocators.hpp"
+#include "map/results.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
@@ -37,6 +37,37 @@ void check_inverse(Tensor const& inverse, std::int64_t rows) {
     }
 }
 
+/// One integer or bool per row.
+void require_labels(Tensor const& labels) {
+    if (labels.size() != labels.shape()[0]) {
+        throw ValueError("features: expected one label per point to reduce by mode, got shape " +
+                         to_string(labels.shape()));
+    }
+    if (labels.dtype() != Dtype::Bool && !is_integer(labels.dtype())) {
+        throw TypeError("features: expected integer labels to reduce by mode, got " +
+                        std::string(name(labels.dtype())));
+    }
+}
+
+/// The arrays of a function that picks rows, on the device of the rows.
+struct PickArrays {
+    PickArrays(Tensor const& given, Tensor own, Tensor const& of_rows)
+        : device(device_of(given, "features")), rows(std::move(own)) {
+        check_inverse(of_rows, given.shape()[0]);
+        inverse = take_array(of_rows, "inverse", device);
+    }
+    backend::CoordsBackend const& backend() const { return coords_backend(device); }
+    Tensor deliver(Tensor picked) const {
+        mark_read(rows);
+        mark_read(inverse);
+        return map::deliver(std::move(picked), device);
+    }
+
+    Device device;
+    Tensor rows;
+    Tensor inverse;
+};
+
 }  // namespace
 
 Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxel_size,
@@ -45,12 +76,16 @@ Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxel_size,
     if (dtype != Dtype::Int32 && dtype != Dtype::Int64) {
         throw TypeError("dtype: expected int32 or int64, got " + std::string(name(dtype)));
     }
-    check_points(points, "points");
+    Device const device = device_of(points, "points");
+    Tensor const own = take_points(points, "points", device);
     std::int64_t const axes = points.shape()[1];
     check_axis_numbers(voxel_size, axes, "voxel_size", true);
     check_axis_numbers(origin, axes, "origin", false);
-    if (batch) check_batch_of(*batch, points.shape()[0], "batch");
-    return coords_backend(points.device()).voxelize({points, voxel_size, origin, batch, dtype});
+    std::optional<Tensor> const of_rows = take_batch(batch, points.shape()[0], "batch", device);
+    Tensor voxels = coords_backend(device).voxelize({own, voxel_size, origin, of_rows, dtype});
+    mark_read(own);
+    if (of_rows) mark_read(*of_rows);
+    return map::deliver(std::move(voxels), device);
 }
 
 VoxelReduce voxel_reduce_from_name(std::string_view name) {
@@ -69,26 +104,30 @@ Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t v
     if (values.rank() == 0) {
         throw ValueError("features: expected shape (N, ...), one row per point, got ()");
     }
-    require_host(values.device(), "features");
+    Device const device = device_of(values, "features");
     check_inverse(inverse, values.shape()[0]);
-    return coords_backend(values.device()).reduce_voxels(values, inverse, voxels, reduce);
+    Tensor const own = take_array(values, "features", device);
+    Tensor const voxel_of = take_array(inverse, "inverse", device);
+    Tensor reduced = coords_backend(device).reduce_voxels(own, voxel_of, voxels, reduce);
+    mark_read(own);
+    mark_read(voxel_of);
+    return map::deliver(std::move(reduced), device);
 }
 
-// The functions that pick rows call the CPU directly: CoordsBackend has no such function.
 Tensor nearest_to_centers(Tensor const& points, std::vector<double> const& voxel_size,
                           std::vector<double> const& origin, Tensor const& inverse,
                           std::int64_t voxels) {
-    check_points(points, "points");
+    PickArrays const arrays(points, take_points(points, "points", points.device()), inverse);
     check_axis_numbers(voxel_size, points.shape()[1], "voxel_size", true);
     check_axis_numbers(origin, points.shape()[1], "origin", false);
-    check_inverse(inverse, points.shape()[0]);
-    return rows_near_centers(points, voxel_size, origin, inverse, voxels);
+    return arrays.deliver(arrays.backend().rows_near_centers(
+        {arrays.rows, voxel_size, origin, {}, Dtype::Int64}, arrays.inverse, voxels));
 }
 
 Tensor nearest_to_centroids(Tensor const& points, Tensor const& inverse, std::int64_t voxels) {
-    check_points(points, "points");
-    check_inverse(inverse, points.shape()[0]);
-    return rows_near_centroids(points, inverse, voxels);
+    PickArrays const arrays(points, take_points(points, "points", points.device()), inverse);
+    return arrays.deliver(
+        arrays.backend().rows_near_centroids(arrays.rows, arrays.inverse, voxels));
 }
 
 Tensor mode_rows(Tensor const& labels, std::optional<std::int64_t> ignore_label,
@@ -96,9 +135,10 @@ Tensor mode_rows(Tensor const& labels, std::optional<std::int64_t> ignore_label,
     if (labels.rank() == 0) {
         throw ValueError("features: expected shape (N,), one label per point, got ()");
     }
-    require_host(labels.device(), "features");
-    check_inverse(inverse, labels.shape()[0]);
-    return rows_of_modes(labels, ignore_label, inverse, voxels);
+    PickArrays const arrays(labels, take_array(labels, "features", labels.device()), inverse);
+    require_labels(labels);
+    return arrays.deliver(
+        arrays.backend().rows_of_modes(arrays.rows, ignore_label, arrays.inverse, voxels));
 }
 
 }  // namespace tensorhash::coords

@@ -6,22 +6,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "coords/rows/numbers.hpp"
+#include "backend/points.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
+#include "tensor/numbers.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-/// The numbers that cannot be converted.
-struct BadNumbers {
-    std::size_t nan = 0;
-    std::size_t infinite = 0;
-    std::size_t inexact = 0;
-    std::size_t first = kNoElement;  // the first element that is one of them
-
-    bool clean() const noexcept { return first == kNoElement; }
-};
+using backend::BadNumbers;
 
 template <class Type>
 BadNumbers convert(typename Type::Stored const* from, double* to, std::size_t begin,
@@ -56,21 +48,6 @@ BadNumbers sum_of(std::vector<BadNumbers> const& counts) {
     return all;
 }
 
-[[noreturn]] void fail_values(BadNumbers const& bad_numbers, std::size_t axes,
-                              std::string const& argument) {
-    std::string const where = " (the first in row " + std::to_string(bad_numbers.first / axes) +
-                              ", column " + std::to_string(bad_numbers.first % axes) + ")";
-    if (bad_numbers.inexact > 0) {
-        throw ValueError(
-            argument + ": expected integers within 2^53, which float64 holds exactly, got " +
-            std::to_string(bad_numbers.inexact) + " beyond" + where + "; subtract an origin first");
-    }
-    throw ValueError(argument + ": expected finite numbers, got " +
-                     std::to_string(bad_numbers.nan) + " NaN and " +
-                     std::to_string(bad_numbers.infinite) + " infinite" + where +
-                     "; drop those rows");
-}
-
 }  // namespace
 
 Points to_points(Tensor const& tensor, std::string const& argument) {
@@ -89,7 +66,7 @@ Points to_points(Tensor const& tensor, std::string const& argument) {
         });
     });
     BadNumbers const all = sum_of(counts);
-    if (!all.clean()) fail_values(all, points.axes, argument);
+    if (!all.clean()) backend::fail_numbers(all, points.axes, argument);
     return points;
 }
 
@@ -106,8 +83,7 @@ Tensor to_batch(Tensor const& batch, std::string const& argument) {
                 to[i] = static_cast<std::int64_t>(from[i]);
                 if constexpr (std::is_same_v<typename Type::Computed, std::uint64_t>) {
                     if (to[i] < 0) {
-                        throw ValueError(argument + ": expected integers that fit int64, got " +
-                                         std::to_string(from[i]) + " in row " + std::to_string(i));
+                        backend::fail_batch_number(argument, from[i], i);
                     }
                 }
             }

@@ -3,15 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash::coords {
-
-/// No element of an array.
-inline constexpr std::size_t kNoElement = std::numeric_limits<std::size_t>::max();
 
 /// Finite float64 rows, contiguous.
 struct Points {

@@ -23,11 +23,6 @@ static_assert(kFew <= cpu::kLeafPoints);
 /// The radius of a search in the tree. The margin is wider than the rounding error of a distance.
 double reach_of(double radius) noexcept { return radius * (1 + 0x1p-40); }
 
-double scaled_radius(double radius, double scale) noexcept {
-    constexpr double kBeyond = 0x1p+520;  // above every distance between scaled points
-    return std::min(radius * scale, kBeyond);
-}
-
 /// Candidates of several queries, one after the other.
 class CandidateList : private cpu::CandidateSink {
 public:
@@ -125,7 +120,7 @@ private:
 
 Neighbors find_within(PointTree const& tree, SearchCloud const& queries, double scale,
                       double radius, std::optional<std::int64_t> max_neighbors) {
-    RadiusSearch const search(tree, queries, scaled_radius(radius, scale), max_neighbors);
+    RadiusSearch const search(tree, queries, backend::scaled_radius(radius, scale), max_neighbors);
     auto const order = near_each_other(queries.points);
     auto const chunks = runtime::cut(queries.rows(), kGrain);
     std::vector<ChunkNeighbors> found(std::max<std::size_t>(1, chunks.count));

@@ -2,17 +2,11 @@
 #include "coords/neighbours/search_space.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <string>
 
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
-
-// An outlier above this would scale ordinary distances so far down that their squares underflow.
-constexpr double kLargest = 1e150;
 
 double largest_of(Points const& points, char const* argument) {
     double most = 0;
@@ -20,11 +14,10 @@ double largest_of(Points const& points, char const* argument) {
     for (std::size_t i = 0; i < points.rows * points.axes; ++i) {
         double const size = std::abs(points.data()[i]);
         most = std::max(most, size);
-        outside += size > kLargest;
+        outside += size > backend::kLargestCoordinate;
     }
     if (outside > 0) {
-        throw ValueError(std::string(argument) + ": expected numbers within 1e150, got " +
-                         std::to_string(outside) + " beyond");
+        backend::fail_far(argument, outside);
     }
     return most;
 }
@@ -42,10 +35,6 @@ void SearchCloud::multiply(double factor) {
                         [&](std::size_t begin, std::size_t end) {
                             for (std::size_t i = begin; i < end; ++i) data[i] *= factor;
                         });
-}
-
-double search_scale(double largest) noexcept {
-    return largest > 0 ? std::ldexp(1.0, std::min(1000, 500 - std::ilogb(largest))) : 1;
 }
 
 SearchSpace::SearchSpace(Cloud const& point_cloud, Cloud const& query_cloud)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/points.hpp"
 #include "coords/neighbours/points.hpp"
 #include "cpu/tree_engine.hpp"
 #include "tensorhash/coords/types.hpp"
@@ -30,10 +31,7 @@ struct SearchCloud {
     double largest = 0;  // of the coordinates, before any multiply()
 };
 
-/// A power of two. Coordinates up to `largest` times it have squares within float64. Distances are
-/// those of the unscaled numbers to the last bit, for huge and for tiny numbers. Squares of numbers
-/// below 2^-1011 of the largest coordinate underflow: no scale holds both.
-double search_scale(double largest) noexcept;
+using backend::search_scale;
 
 /// Points and queries on one scale.
 struct SearchSpace {

@@ -2,22 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
+#include "backend/points.hpp"
 #include "coords/neighbours/points.hpp"
 #include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::coords {
 namespace {
 
-/// Coordinates outside the dtype of the voxels.
-struct Outside {
-    std::size_t values = 0;
-    std::size_t first = kNoElement;  // the first of them, an element of the points
-};
+using backend::OutsideVoxels;
 
 struct VoxelAxes {
     std::vector<double> const& size;
@@ -30,11 +25,11 @@ struct VoxelAxes {
 
 /// Fills the last `points.axes` columns of rows `begin` to `end`.
 template <class Key>
-Outside quantize(Points const& points, VoxelAxes const& axes, Key* keys, std::size_t columns,
-                 std::size_t begin, std::size_t end) {
+OutsideVoxels quantize(Points const& points, VoxelAxes const& axes, Key* keys, std::size_t columns,
+                       std::size_t begin, std::size_t end) {
     // Both bounds are powers of two, which float64 represents exactly.
     constexpr double kLow = static_cast<double>(std::numeric_limits<Key>::min());
-    Outside outside;
+    OutsideVoxels outside;
     for (std::size_t row = begin; row < end; ++row) {
         Key* const key = keys + row * columns + (columns - points.axes);
         for (std::size_t axis = 0; axis < points.axes; ++axis) {
@@ -43,24 +38,11 @@ Outside quantize(Points const& points, VoxelAxes const& axes, Key* keys, std::si
                 key[axis] = static_cast<Key>(voxel);
                 continue;
             }
-            ++outside.values;
-            outside.first = std::min(outside.first, row * points.axes + axis);
+            ++outside.numbers;
+            outside.first = std::min<std::uint64_t>(outside.first, row * points.axes + axis);
         }
     }
     return outside;
-}
-
-[[noreturn]] void fail_outside(Outside const& outside, Points const& points, VoxelAxes const& axes,
-                               Dtype dtype) {
-    std::size_t const axis = outside.first % points.axes;
-    double const value = points.data()[outside.first];
-    char text[200];
-    std::snprintf(text, sizeof text, "row %zu, axis %zu: %.17g is voxel %.6g",
-                  outside.first / points.axes, axis, value, axes.voxel(value, axis));
-    throw ValueError("points: expected voxels that fit " + std::string(name(dtype)) + ", got " +
-                     std::to_string(outside.values) + " coordinates outside (the first in " + text +
-                     "); use a larger voxel_size, an origin near the points" +
-                     (dtype == Dtype::Int32 ? " or the dtype int64" : ""));
 }
 
 template <class Key>
@@ -69,9 +51,7 @@ void fill_batch(Key* keys, std::size_t columns, Tensor const& batch) {
     for (std::size_t row = 0; row < numbers.size(); ++row) {
         keys[row * columns] = static_cast<Key>(numbers[row]);
         if (keys[row * columns] != numbers[row]) {
-            throw ValueError("batch: expected integers that fit " +
-                             std::string(name(dtype_of<Key>)) + ", got " +
-                             std::to_string(numbers[row]) + " in row " + std::to_string(row));
+            backend::fail_voxel_batch(numbers[row], row, dtype_of<Key>);
         }
     }
 }
@@ -85,16 +65,20 @@ Tensor quantized(Points const& points, VoxelAxes const& axes, std::optional<Tens
     auto* const keys = static_cast<Key*>(out.data());
     if (batch) fill_batch(keys, columns, to_batch(*batch, "batch"));
     auto const chunks = runtime::cut(points.rows, runtime::kGrain);
-    std::vector<Outside> found(std::max<std::size_t>(1, chunks.count));
+    std::vector<OutsideVoxels> found(std::max<std::size_t>(1, chunks.count));
     runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         found[chunk] = quantize(points, axes, keys, columns, begin, end);
     });
-    Outside all;
-    for (Outside const& one : found) {
-        all.values += one.values;
+    OutsideVoxels all;
+    for (OutsideVoxels const& one : found) {
+        all.numbers += one.numbers;
         all.first = std::min(all.first, one.first);
     }
-    if (all.values > 0) fail_outside(all, points, axes, dtype_of<Key>);
+    if (all.numbers > 0) {
+        double const value = points.data()[all.first];
+        backend::fail_voxels(all, points.axes, value, axes.voxel(value, all.first % points.axes),
+                             dtype_of<Key>);
+    }
     return out;
 }
 

@@ -1,16 +1,14 @@
 // Picks one row of each voxel. Rows are grouped first; one thread has all rows of a voxel.
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "coords/neighbours/points.hpp"
 #include "coords/neighbours/search_space.hpp"
-#include "coords/rows/numbers.hpp"
 #include "coords/rows/row_groups.hpp"
 #include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
-#include "tensorhash/error.hpp"
+#include "tensor/numbers.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -83,9 +81,6 @@ std::vector<std::int64_t> to_labels(Tensor const& labels) {
             for (std::size_t i = 0; i < out.size(); ++i) {
                 out[i] = static_cast<std::int64_t>(Type::load(data[i]));
             }
-        } else {
-            throw TypeError("features: expected integer labels to reduce by mode, got " +
-                            std::string(name(numbers.dtype())));
         }
     });
     return out;
@@ -124,11 +119,6 @@ Tensor rows_near_centroids(Tensor const& points, Tensor const& inverse, std::int
 
 Tensor rows_of_modes(Tensor const& labels, std::optional<std::int64_t> ignore_label,
                      Tensor const& inverse, std::int64_t voxels) {
-    std::int64_t const rows = labels.shape()[0];
-    if (labels.size() != rows) {
-        throw ValueError("features: expected one label per point to reduce by mode, got shape " +
-                         to_string(labels.shape()));
-    }
     std::vector<std::int64_t> const numbers = to_labels(labels);
     RowGroups const groups = group_by_voxel(inverse, voxels);
     return pick_rows(groups, [&](Rows of_voxel) -> std::int64_t {

@@ -4,15 +4,14 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <type_traits>
 
-#include "coords/rows/numbers.hpp"
+#include "backend/points.hpp"
 #include "coords/rows/row_groups.hpp"
 #include "coords/voxels/voxels.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
-#include "tensorhash/error.hpp"
+#include "tensor/numbers.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -117,9 +116,7 @@ void sum_integers(Tensor const& values, RowGroups const& groups, Tensor& out) {
         return static_cast<Out>(sum);
     });
     if (std::int64_t const count = outside.load(std::memory_order_relaxed); count > 0) {
-        throw ValueError("features: expected sums that fit " + std::string(name(dtype_of<Out>)) +
-                         ", got " + std::to_string(count) +
-                         " outside; cast the features to float64 or reduce to the mean");
+        backend::fail_voxel_sums(static_cast<std::uint64_t>(count), dtype_of<Out>);
     }
 }
 
@@ -160,24 +157,6 @@ void join_into(Tensor const& values, RowGroups const& groups, VoxelReduce reduce
     }
 }
 
-Dtype result_dtype(Dtype dtype, VoxelReduce reduce) {
-    bool const summed = reduce == VoxelReduce::Sum || reduce == VoxelReduce::Mean;
-    switch (dtype) {
-        case Dtype::Float16:
-        case Dtype::BFloat16:
-        case Dtype::Float32:
-        case Dtype::Float64:
-            return dtype;
-        case Dtype::UInt8:
-        case Dtype::UInt16:
-        case Dtype::UInt32:
-        case Dtype::UInt64:
-            return !summed ? dtype : reduce == VoxelReduce::Mean ? Dtype::Float64 : Dtype::UInt64;
-        default:
-            return !summed ? dtype : reduce == VoxelReduce::Mean ? Dtype::Float64 : Dtype::Int64;
-    }
-}
-
 void pick_rows(Tensor const& values, RowGroups const& groups, bool last, Tensor& out) {
     std::vector<std::uint32_t> picked(groups.count());
     for (std::size_t voxel = 0; voxel < picked.size(); ++voxel) {
@@ -196,15 +175,13 @@ RowGroups group_by_voxel(Tensor const& inverse, std::int64_t voxels) {
     auto const span = numbers.as<std::int64_t>();
     for (std::int64_t const number : span) {
         if (number < 0 || number >= voxels) {
-            throw ValueError("inverse: expected 0 to " + std::to_string(voxels - 1) + ", got " +
-                             std::to_string(number));
+            backend::fail_voxel_number(number, voxels);
         }
     }
     RowGroups groups = group_rows(span, static_cast<std::size_t>(voxels));
     for (std::size_t voxel = 0; voxel < groups.count(); ++voxel) {
         if (groups.of(voxel).empty()) {
-            throw ValueError("inverse: expected every voxel to have a row, got none for " +
-                             std::to_string(voxel));
+            backend::fail_empty_voxel(voxel);
         }
     }
     return groups;
@@ -215,7 +192,7 @@ Tensor reduce_rows(Tensor const& values, Tensor const& inverse, std::int64_t vox
     RowGroups const groups = group_by_voxel(inverse, voxels);
     Shape shape = values.shape();
     shape[0] = voxels;
-    Tensor out = Tensor::empty(shape, result_dtype(values.dtype(), reduce));
+    Tensor out = Tensor::empty(shape, backend::reduced_dtype(values.dtype(), reduce));
     if (values.size() == 0) return out;
     Tensor const rows = values.contiguous();
     if (reduce == VoxelReduce::First || reduce == VoxelReduce::Last) {

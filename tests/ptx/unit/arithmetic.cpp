@@ -130,6 +130,10 @@ TEST(PtxArithmetic, ConversionsExtendTruncateAndClamp) {
               0u);
     EXPECT_EQ(result("cvt.f64.f32 %rd5, %rd3;", bits(0.1f)), bits(static_cast<double>(0.1f)));
     EXPECT_EQ(result("cvt.rn.f32.f64 %rd5, %rd3;", bits(0.1)), bits(0.1f));
+    EXPECT_EQ(result("cvt.rmi.f64.f64 %rd5, %rd3;", bits(-2.1)), bits(-3.0));
+    EXPECT_EQ(result("cvt.rpi.f32.f32 %rd5, %rd3;", bits(-2.1f)), bits(-2.0f));
+    EXPECT_THROW(result("cvt.f64.f64 %rd5, %rd3;"), PtxError);
+    EXPECT_THROW(result("cvt.rz.f32.f64 %rd5, %rd3;"), PtxError);
     EXPECT_THROW(result("cvt.f32.f16 %rd5, %rd3;"), PtxError);
 }
 

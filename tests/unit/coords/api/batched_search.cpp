@@ -16,7 +16,8 @@ using tensorhash::TableFull;
 using tensorhash::ValueError;
 
 std::vector<std::int32_t> numbers(Tensor const& tensor) {
-    auto const values = tensor.as<std::int32_t>();
+    Tensor const here = tensor.to({});
+    auto const values = here.as<std::int32_t>();
     return {values.begin(), values.end()};
 }
 
@@ -103,7 +104,7 @@ TEST_P(BatchedSearch, AClearedTableStartsAnewAndViewsKeepTheirContents) {
 }
 
 TEST_P(BatchedSearch, AFixedCapacityOutlivesClearUntilTheTableMayGrow) {
-    CoordTable table(Capacity{2});
+    CoordTable table(Capacity{2}, test_device());
     for (int round = 0; round < 3; ++round) {
         table.clear();
         table.insert(tensor_of<std::int32_t>({{0, round}, {1, round}}, 2));

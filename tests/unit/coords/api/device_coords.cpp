@@ -9,7 +9,9 @@
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
+#include "tensorhash/coords/torch_hash_table.hpp"
 #include "tensorhash/coords/voxels.hpp"
+#include "tensorhash/unique.hpp"
 
 namespace th_test {
 namespace {
@@ -149,6 +151,56 @@ TEST(DeviceCoords, rows_are_expanded_and_divided_where_they_are) {
     expect_on(emu(0), expanded.offsets, wanted.offsets);
     expect_on(emu(0), coords::stride_coords(rows.to(emu(0)), {2, 2, 2}, {}).coords,
               coords::stride_coords(rows, {2, 2, 2}, {}).coords);
+}
+
+TEST(DeviceCoords, vectors_are_found_where_the_table_is) {
+    TH_NEEDS_COORDS();
+    Tensor const rows = draw_rows(300, 5);
+    Tensor const queries = draw_rows(200, 6, Dtype::Int64);
+    auto const cpu = coords::TorchHashTable::from_keys(rows);
+    for (Device const home : {emu(0), Device{}}) {
+        auto device = coords::TorchHashTable::from_keys(rows.to(home), {}, emu(0));
+        EXPECT_EQ(device.device(), emu(0));
+        expect_on(home, device.search(queries.to(home)), cpu.search(queries));
+        expect_on(emu(0), device.vector_keys(), cpu.vector_keys());
+        expect_on(emu(0), device.unique_index(), cpu.unique_index());
+        EXPECT_EQ(device.table_kvs().device(), emu(0));
+        EXPECT_EQ(device.num_distinct(), cpu.num_distinct());
+        EXPECT_EQ(device.capacity(), cpu.capacity());
+        EXPECT_NE(message_of<DeviceError>([&] { (void)device.search(queries.to(emu(1))); }), "");
+    }
+}
+
+TEST(DeviceCoords, voxels_and_neighbours_are_found_where_the_points_are) {
+    TH_NEEDS_COORDS();
+    Tensor const rows = draw_rows(150, 8);
+    std::vector<double> numbers;
+    for (std::int32_t const number : rows.as<std::int32_t>()) {
+        numbers.push_back(0.3 * number);
+    }
+    Tensor const points = Tensor::from(numbers, {150, 4});
+    std::vector<double> const size(4, 0.7);
+    std::vector<double> const origin(4, 0.1);
+    Tensor const want = coords::voxel_coords(points, size, origin, {}, Dtype::Int32);
+    Tensor const there = points.to(emu(0));
+    expect_on(emu(0), coords::voxel_coords(there, size, origin, {}, Dtype::Int32), want);
+    auto const found = tensorhash::unique(want);
+    std::int64_t const voxels = found.rows.shape()[0];
+    // The voxel of each row may be in host memory.
+    expect_on(emu(0),
+              coords::reduce_voxels(there, found.inverse, voxels, coords::VoxelReduce::Mean),
+              coords::reduce_voxels(points, found.inverse, voxels, coords::VoxelReduce::Mean));
+    expect_on(emu(0), coords::nearest_to_centers(there, size, origin, found.inverse, voxels),
+              coords::nearest_to_centers(points, size, origin, found.inverse, voxels));
+    expect_on(emu(0), coords::nearest_to_centroids(there, found.inverse.to(emu(0)), voxels),
+              coords::nearest_to_centroids(points, found.inverse, voxels));
+    expect_on(emu(0), coords::mode_rows(found.inverse.to(emu(0)), {}, found.inverse, voxels),
+              coords::mode_rows(found.inverse, {}, found.inverse, voxels));
+    coords::Neighbors const got = coords::radius_search({there}, {points}, 0.5);
+    coords::Neighbors const wanted = coords::radius_search({points}, {points}, 0.5);
+    expect_on(emu(0), got.offsets, wanted.offsets);
+    expect_on(emu(0), got.indices, wanted.indices);
+    expect_on(emu(0), got.distances, wanted.distances);
 }
 
 TEST(DeviceCoords, what_runs_on_the_cpu_only_says_so) {

@@ -23,7 +23,8 @@ Tensor int32(Coords const& rows) { return tensor_of<std::int32_t>(rows, 4); }
 Tensor int64(Coords const& rows) { return tensor_of<std::int64_t>(rows, 4); }
 
 std::vector<std::int32_t> numbers(Tensor const& tensor) {
-    auto const values = tensor.as<std::int32_t>();
+    Tensor const here = tensor.to({});
+    auto const values = here.as<std::int32_t>();
     return {values.begin(), values.end()};
 }
 
@@ -53,7 +54,7 @@ TEST_P(PackedTable, EveryModeIsRightOnEveryTable) {
 }
 
 TEST_P(PackedTable, ASecondInsertContinuesTheRowNumbers) {
-    PackedHashTable table(Capacity{1 << 16});
+    PackedHashTable table(Capacity{1 << 16}, test_device());
     Coords all;
     for (unsigned step = 0; step < 4; ++step) {
         Coords const more = random_rows(9000, 4, -15, 15, 3 + step);
@@ -74,13 +75,13 @@ TEST_P(PackedTable, ASecondInsertContinuesTheRowNumbers) {
 TEST_P(PackedTable, AFullTableRefusesTheNextKeyAndStaysAsItWas) {
     for (bool const double_hash : {false, true}) {
         for (std::int64_t const capacity : {0, 1, 16, 1000, 8192}) {
-            PackedHashTable table(Capacity{capacity}, {}, double_hash);
+            PackedHashTable table(Capacity{capacity}, test_device(), double_hash);
             Coords rows;
             for (std::int64_t i = 0; i < table.capacity(); ++i) rows.push_back({0, i, -i, 2 * i});
             table.insert(int32(rows));
             table.insert(int32(rows));  // twice the rows, no new keys
             Tensor const before = table.vector_keys().clone();
-            Tensor const keys = table.keys_tensor().clone();
+            Tensor const keys = table.keys_tensor().clone().to({});
             Coords const more{{0, 0, 0, 0}, {1, 0, 0, 0}};
             std::string const message = message_of<TableFull>([&] { table.insert(int32(more)); });
             EXPECT_NE(message.find(std::to_string(table.capacity())), std::string::npos);
@@ -171,12 +172,12 @@ TEST_P(PackedTable, AnExpansionOutOfRangeChangesNothing) {
 }
 
 TEST_P(PackedTable, SlotsHaveThePublishedLayout) {
-    PackedHashTable table(Capacity{1000});
+    PackedHashTable table(Capacity{1000}, test_device());
     EXPECT_EQ(table.capacity(), 1024);
     Coord const row{7, 100, -200, 300};
     table.insert(int32({row}));
-    Tensor const keys = table.keys_tensor().clone();
-    Tensor const values = table.values_tensor().clone();
+    Tensor const keys = table.keys_tensor().clone().to({});
+    Tensor const values = table.values_tensor().clone().to({});
     std::uint64_t const key = pack_key_4d(7, 100, -200, 300);
     std::uint32_t const slot = Splitmix64Hash::hash(key, 1023);
     for (std::uint32_t i = 0; i < 1024; ++i) {
@@ -216,7 +217,7 @@ TEST_P(PackedTable, ReadersShareTheTableAndAWriterExcludesThem) {
 }
 
 TEST(PackedTableArguments, AreRefusedByName) {
-    PackedHashTable table(Capacity{16});
+    PackedHashTable table(Capacity{16}, test_device());
     EXPECT_NE(message_of<ValueError>([&] {
                   table.insert(tensor_of<std::int32_t>({}, 3));
               }).find("coords: expected shape (N, 4), got (0, 3)"),
@@ -233,7 +234,7 @@ TEST(PackedTableArguments, AreRefusedByName) {
 }
 
 TEST_P(PackedTable, CoordTableWidensItsKeyAndKeepsItsRows) {
-    CoordTable table;
+    CoordTable table({}, test_device());
     Coords all = random_rows(8000, 4, -30, 30, 30);
     table.insert(int32(all));
     EXPECT_EQ(table.key(), CoordKey::Packed64);
@@ -256,7 +257,7 @@ TEST_P(PackedTable, CoordTableWidensItsKeyAndKeepsItsRows) {
 
 TEST_P(PackedTable, CoordTableHonoursACapacityWithWideKeysToo) {
     for (std::size_t const columns : {4u, 6u}) {
-        CoordTable table(Capacity{16}, {}, false, static_cast<int>(columns));
+        CoordTable table(Capacity{16}, test_device(), false, static_cast<int>(columns));
         Coords rows = random_rows(16, columns, -1000000, 1000000, 40);
         table.insert(tensor_of<std::int32_t>(rows, columns));
         table.insert(tensor_of<std::int32_t>(rows, columns));
@@ -277,7 +278,7 @@ TEST_P(PackedTable, CoordTableExpandsOverEveryWidth) {
     for (std::size_t columns = 1; columns <= 7; ++columns) {
         Coords const base = random_rows(700, columns, -3, 3, 50);
         Coords const offsets = random_rows(9, columns, -2, 2, 51, 1);
-        CoordTable table;
+        CoordTable table({}, test_device());
         table.expand_with_offsets(tensor_of<std::int32_t>(base, columns),
                                   tensor_of<std::int32_t>(offsets, columns));
         Coords expected;

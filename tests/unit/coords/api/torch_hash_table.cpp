@@ -14,7 +14,8 @@ using tensorhash::TableFull;
 using tensorhash::ValueError;
 
 std::vector<std::int32_t> numbers(Tensor const& tensor) {
-    auto const values = tensor.as<std::int32_t>();
+    Tensor const here = tensor.to({});
+    auto const values = here.as<std::int32_t>();
     return {values.begin(), values.end()};
 }
 
@@ -50,7 +51,7 @@ TEST_P(VectorTable, FindsTheFirstOfEqualRowsForAnyWidth) {
 
 TEST_P(VectorTable, AFullTableRefusesTheNextKeyAndStaysAsItWas) {
     for (std::int64_t const capacity : {1, 16, 8192}) {
-        TorchHashTable table(Capacity{capacity});
+        TorchHashTable table(Capacity{capacity}, test_device());
         Coords rows;
         for (std::int64_t i = 0; i < capacity; ++i) rows.push_back({i, i, i});
         table.insert(tensor_of<std::int32_t>(rows, 3));

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/fixtures.hpp"
+#include "support/coords.hpp"
 #include "tensorhash/error.hpp"
 
 namespace {
@@ -31,6 +31,11 @@ struct Rows {
         Tensor const points = Tensor::from(
             values, {static_cast<std::int64_t>(count()), static_cast<std::int64_t>(axes)});
         return {points, Tensor::from(batch)};
+    }
+    /// The cloud on the device under test.
+    Cloud on_device() const {
+        Cloud const here = cloud();
+        return {th_test::on_test_device(here.points), th_test::on_test_device(*here.batch)};
     }
 };
 
@@ -83,7 +88,8 @@ Expected brute_force(Rows const& points, Rows const& queries, double radius, std
 
 template <class T>
 std::vector<T> values(Tensor const& tensor) {
-    auto const span = tensor.as<T>();
+    Tensor const here = tensor.to({});
+    auto const span = here.as<T>();
     return {span.begin(), span.end()};
 }
 
@@ -102,13 +108,13 @@ TEST_P(NeighboursOverThreads, within_a_radius_are_those_of_brute_force) {
     Rows const points = random_rows(500, 1);
     Rows const queries = random_rows(700, 2);
     for (double const radius : {0.0, 1e-12, 0.25, 0.5}) {
-        expect_same(radius_search(points.cloud(), queries.cloud(), radius),
+        expect_same(radius_search(points.on_device(), queries.on_device(), radius),
                     brute_force(points, queries, radius, kAll));
     }
     for (std::size_t const most : {0, 1, 3, 16, 17}) {
-        expect_same(
-            radius_search(points.cloud(), queries.cloud(), 0.5, static_cast<std::int64_t>(most)),
-            brute_force(points, queries, 0.5, most));
+        expect_same(radius_search(points.on_device(), queries.on_device(), 0.5,
+                                  static_cast<std::int64_t>(most)),
+                    brute_force(points, queries, 0.5, most));
     }
 }
 
@@ -126,7 +132,7 @@ void expect_both_searches(Rows const& points, Rows const& queries, double radius
         expect_same(knn_search(points.cloud(), queries.cloud(), k),
                     brute_force(points, queries, HUGE_VAL, static_cast<std::size_t>(k)));
     }
-    expect_same(radius_search(points.cloud(), queries.cloud(), radius),
+    expect_same(radius_search(points.on_device(), queries.on_device(), radius),
                 brute_force(points, queries, radius, kAll));
 }
 

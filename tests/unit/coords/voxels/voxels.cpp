@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/fixtures.hpp"
+#include "support/coords.hpp"
 #include "tensorhash/coords/ops.hpp"
 #include "tensorhash/error.hpp"
 
@@ -19,6 +19,7 @@ namespace {
 using tensorhash::Dtype;
 using tensorhash::Tensor;
 using tensorhash::ValueError;
+using th_test::on_test_device;
 namespace coords = tensorhash::coords;
 
 class VoxelsOverThreads : public th_test::OverThreads {};
@@ -32,10 +33,11 @@ TEST_P(VoxelsOverThreads, sums_and_means_are_those_of_a_loop) {
     std::vector<std::int32_t> weights(rows);
     for (double& value : points) value = normal(random);
     for (std::int32_t& value : weights) value = static_cast<std::int32_t>(random());
-    Tensor const keys = coords::voxel_coords(Tensor::from(points, {rows, 2}), {0.5, 0.25}, {0.1, 0},
-                                             {}, Dtype::Int32);
+    Tensor const cloud = on_test_device(Tensor::from(points, {rows, 2}));
+    Tensor const keys = coords::voxel_coords(cloud, {0.5, 0.25}, {0.1, 0}, {}, Dtype::Int32);
     auto const found = tensorhash::unique(keys);
-    auto const cells = found.rows.as<std::int32_t>();
+    Tensor const distinct = found.rows.to({});
+    auto const cells = distinct.as<std::int32_t>();
     std::map<std::pair<double, double>, std::vector<std::int32_t>> expected;
     for (std::size_t i = 0; i < rows; ++i) {
         expected[{std::floor((points[2 * i] - 0.1) / 0.5), std::floor(points[2 * i + 1] / 0.25)}]
@@ -43,10 +45,13 @@ TEST_P(VoxelsOverThreads, sums_and_means_are_those_of_a_loop) {
     }
     std::int64_t const voxels = found.rows.shape()[0];
     ASSERT_EQ(static_cast<std::size_t>(voxels), expected.size());
-    Tensor const all = Tensor::from(weights);
-    Tensor const sums = reduce_voxels(all, found.inverse, voxels, coords::VoxelReduce::Sum);
-    Tensor const means = reduce_voxels(all, found.inverse, voxels, coords::VoxelReduce::Mean);
-    Tensor const last = reduce_voxels(all, found.inverse, voxels, coords::VoxelReduce::Last);
+    Tensor const all = on_test_device(Tensor::from(weights));
+    auto const reduced = [&](coords::VoxelReduce reduce) {
+        return reduce_voxels(all, found.inverse, voxels, reduce).to({});
+    };
+    Tensor const sums = reduced(coords::VoxelReduce::Sum);
+    Tensor const means = reduced(coords::VoxelReduce::Mean);
+    Tensor const last = reduced(coords::VoxelReduce::Last);
     for (std::size_t v = 0; v < expected.size(); ++v) {
         auto const& group = expected.at({cells[2 * v], cells[2 * v + 1]});
         std::int64_t sum = 0;
@@ -71,8 +76,9 @@ TEST_P(VoxelsOverThreads, expanding_gives_every_sum_once_and_batches_in_order) {
         values.insert(values.end(), row.begin(), row.end());
         expected.insert({{row[0], row[1] - 1, row[2]}, row, {row[0], row[1], row[2] + 5}});
     }
-    Tensor const base = Tensor::from(values, {rows, 3});
-    auto const made = coords::expand_coords(base, Tensor::from(offsets, {3, 2}), 2, 3);
+    Tensor const base = on_test_device(Tensor::from(values, {rows, 3}));
+    auto made = coords::expand_coords(base, Tensor::from(offsets, {3, 2}), 2, 3);
+    made = {made.coords.to({}), made.offsets.to({})};
     auto const found = made.coords.as<std::int32_t>();
     ASSERT_EQ(made.coords.shape()[0], static_cast<std::int64_t>(expected.size()));
     for (std::size_t i = 0; i < found.size(); i += 3) {
@@ -86,9 +92,10 @@ TEST_P(VoxelsOverThreads, expanding_gives_every_sum_once_and_batches_in_order) {
 }
 
 TEST(Voxels, voxel_numbers_out_of_range_are_refused) {
-    Tensor const values = Tensor::from(std::vector<double>{1, 2});
+    Tensor const values = on_test_device(Tensor::from(std::vector<double>{1, 2}));
     auto const reduce = [&](std::vector<std::int64_t> const& inverse, std::int64_t voxels) {
-        return reduce_voxels(values, Tensor::from(inverse), voxels, coords::VoxelReduce::Sum);
+        return reduce_voxels(values, Tensor::from(inverse), voxels, coords::VoxelReduce::Sum)
+            .to({});
     };
     Tensor const sum = reduce({0, 0}, 1);
     EXPECT_EQ(sum.as<double>()[0], 3);

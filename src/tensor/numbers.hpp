@@ -8,15 +8,7 @@
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/error.hpp"
 
-namespace tensorhash::coords {
-
-/// A bool as stored: every byte but 0 is true.
-struct Truth {
-    using Stored = unsigned char;
-    using Computed = std::uint8_t;
-    static Computed load(Stored stored) noexcept { return stored != 0; }
-    static Stored store(Computed value) noexcept { return value; }
-};
+namespace tensorhash {
 
 /// Calls body(Plain<float>{}), or the same with the form of another dtype.
 template <class Body>
@@ -54,4 +46,4 @@ void visit_number(Dtype dtype, std::string const& argument, Body&& body) {
     throw TypeError(argument + ": expected an array of numbers, got one without a dtype");
 }
 
-}  // namespace tensorhash::coords
+}  // namespace tensorhash

@@ -1,0 +1,169 @@
+"""Planted bugs in the bodies of voxels, neighbours and vectors (step `test-device`)."""
+
+from __future__ import annotations
+
+from device import device
+
+NEIGHBOURS = "src/device/neighbours.hpp"
+PICKS = "src/device/picks.hpp"
+POINTS = "src/device/points.hpp"
+VECTORS = "src/device/vectors.hpp"
+VOXELS = "src/device/voxels.hpp"
+
+COORD_MUTANTS = [
+    device(
+        "infinite points are not noticed",
+        "DeviceVoxels*",
+        POINTS,
+        "if (is_nan || is_infinite || is_inexact) {",
+        "if (is_nan || is_inexact) {",
+    ),
+    device(
+        "batches of uint64 wrap",
+        "DeviceVoxels*:DeviceRadius*",
+        POINTS,
+        "if (dtype == Dtype::UInt64 && to[row] < 0 && row < first) {",
+        "if (false) {",
+    ),
+    device(
+        "voxels round towards zero",
+        "DeviceVoxels*",
+        POINTS,
+        "double const voxel = round_down((points[at] - origin[axis]) / size[axis]);",
+        "double const voxel = (points[at] - origin[axis]) / size[axis];",
+    ),
+    device(
+        "any coordinate outside is named as the first",
+        "DeviceVoxels*",
+        POINTS,
+        "first = !fits && at < first ? at : first;",
+        "first = !fits ? at : first;",
+    ),
+    device(
+        "a voxel number that is too large is not reported",
+        "DeviceVoxels*",
+        VOXELS,
+        "} else { first = row < first ? row : first; }",
+        "}",
+    ),
+    device(
+        "empty voxels are not reported",
+        "DeviceVoxels*",
+        VOXELS,
+        "first = starts[voxel] == starts[voxel + 1] && voxel < first ? voxel : first;",
+        "",
+    ),
+    device(
+        "a mean is the sum over the count",
+        "DeviceVoxels*",
+        VOXELS,
+        "if (mean - mean == 0) {",
+        "if (false) {",
+    ),
+    device(
+        "sums of integers lose their carry",
+        "DeviceVoxels*",
+        "src/device/wide_sum.hpp",
+        "high += sign + (low < bits ? 1 : 0);",
+        "high += sign;",
+    ),
+    device(
+        "the last row of a voxel is its second",
+        "DeviceVoxels*",
+        VOXELS,
+        "grouped.order[last ? end - 1 : begin];",
+        "grouped.order[last && begin + 1 < end ? begin + 1 : begin];",
+    ),
+    device(
+        "a voxel has its centre at its lower end",
+        "DeviceVoxels*",
+        PICKS,
+        "(voxel + 0.5) * size[axis] + origin[axis];",
+        "voxel * size[axis] + origin[axis];",
+    ),
+    device(
+        "the last of equally near rows is picked",
+        "DeviceVoxels*",
+        PICKS,
+        "if (found < 0 || squared < best) {",
+        "if (found < 0 || squared <= best) {",
+    ),
+    device(
+        "labels are sorted by their lower half",
+        "DeviceVoxels*",
+        PICKS,
+        "static_cast<std::uint32_t>(bits >> shift);",
+        "static_cast<std::uint32_t>(bits);",
+    ),
+    device(
+        "the last of equally frequent labels wins",
+        "DeviceVoxels*",
+        PICKS,
+        "(votes == most && votes != 0 && row < found)",
+        "(votes == most && votes != 0 && row > found)",
+    ),
+    device(
+        "queries of a batch without points find batch 0",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "cells[i] = batch != nullptr ? static_cast<std::int32_t>(batch[row]) : 0;",
+        "cells[i] = batch != nullptr && batch[row] < 100"
+        " ? static_cast<std::int32_t>(batch[row]) : 0;",
+    ),
+    device(
+        "queries keep their own scale",
+        "DeviceRadius*",
+        "src/device/radius.hpp",
+        "for (ReadCloud<Queue> const* const cloud : {&points_, &queries_}) {",
+        "for (ReadCloud<Queue> const* const cloud : {&points_}) {",
+    ),
+    device(
+        "only the query's own column of cells is searched",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "around *= axis < axes ? 3 : 1;",
+        "around *= axis < axes && axis < 2 ? 3 : 1;",
+    ),
+    device(
+        "points on the radius are left out",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "square_root(squared) <= radius) {",
+        "square_root(squared) < radius) {",
+    ),
+    device(
+        "more neighbours are counted than wanted",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "counts[query] = count < most ? count : most;",
+        "counts[query] = count;",
+    ),
+    device(
+        "neighbours at one distance come in any order",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "(squared == squares[other] && row < rows[other]);",
+        "(squared == squares[other] && row > rows[other]);",
+    ),
+    device(
+        "the longest probe of vectors is not recorded",
+        "DeviceVectors*",
+        VECTORS,
+        "if (longest != 0) {",
+        "if (longest > 1000) {",
+    ),
+    device(
+        "a full table keeps the vectors of a failed batch",
+        "DeviceVectors*",
+        VECTORS,
+        "table.slots[at] = step::kEmptyVectorSlot;",
+        "",
+    ),
+    device(
+        "vectors outside int32 are cut",
+        "DeviceVectors*",
+        VECTORS,
+        "bool const fits = outside == nullptr || outside[row] == 0;",
+        "bool const fits = true;",
+    ),
+]
