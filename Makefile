@@ -16,17 +16,20 @@ test_steps := test-setup test-lint test-cpp test-cuda test-ptx test-install test
 # The further steps of `make test-release`.
 release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full \
                  test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
-                 test-open3d test-compilers test-arm test-demo test-browser test-docs wheel wheel-cuda mutants bench-regress
+                 test-long-examples test-open3d test-compilers test-arm test-demo test-browser test-docs wheel wheel-cuda mutants bench-regress
+
+# Examples that train for minutes: part of test-release only.
+long_examples := examples/04_segmentation.py
 
 .PHONY: help demo gpu check test test-release bench bench-quick bench-setup docs lint format wheel clean $(test_steps) $(release_steps)
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | awk -F'|' '{printf "  make %-21s %s\n", $$1, $$2}'
 
-demo:  ## real LiDAR scans: times beside NumPy's, nine pictures and a report in build/demo; under 90 s
-	@tools/setup package demo
+demo:  ## real LiDAR scans: times beside NumPy's, nine pictures and a report in build/demo; under 90 s; TORCH=1 adds torch
+	@tools/setup package demo $(if $(TORCH),test)
 	@tools/install-package
-	@$(python) -m tensorhash demo --output build/demo
+	@$(python) -m tensorhash demo --output build/demo $(if $(TORCH),--torch)
 
 check:  ## between two edits: release build, C++ tests, Python tests without torch and JAX
 	@tools/setup cpp check
@@ -213,7 +216,7 @@ test-tensorflow:  ## tests of the TensorFlow tables, in .venv-tensorflow
 	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 tools/test-python .venv-tensorflow/bin/python tests/tensorflow
 
 test-demo:  ## the demo with the real scans and with the synthetic street
-	@tools/setup package demo
+	@tools/setup package demo test
 	@tools/install-package --strict
 	@tools/test-demo
 
@@ -232,7 +235,14 @@ test-examples:  ## run all examples
 	@tools/setup package
 	@tools/install-package --strict
 	$(call step,"examples")
-	@for example in examples/*.py; do echo "--- $$example"; $(python) $$example || exit 1; done
+	@for example in $(filter-out $(long_examples),$(wildcard examples/*.py)); do \
+		echo "--- $$example"; $(python) $$example || exit 1; done
+
+test-long-examples:  ## run the examples that train for minutes
+	@tools/setup package test
+	@tools/install-package --strict
+	$(call step,"examples that train for minutes")
+	@for example in $(long_examples); do echo "--- $$example"; $(python) $$example || exit 1; done
 
 clean:  ## remove all files that these commands made
 	rm -rf build dist .venv .venv-tensorflow .ruff_cache .pytest_cache .hypothesis

@@ -235,13 +235,19 @@ def conv_rate(operation: str, channels: int) -> Callable[[Measured], Values]:
     return values
 
 
-def conv_time(part: str, other: str, channels: int) -> Callable[[Measured], Values]:
+def conv_time(part: str, other: str, channels: int, **more: str) -> Callable[[Measured], Values]:
     """The time of another contender, or of us in other conditions, divided by ours."""
 
     def values(data: Measured) -> Values:
-        yield "", data.ratio("convolution", other, OURS, part=part, channels=channels)
+        yield "", data.ratio("convolution", other, OURS, part=part, channels=channels, **more)
 
     return values
+
+
+def network_time(data: Measured) -> Values:
+    """spconv's time of a network's step, divided by ours."""
+    for kind in ("uniform", "room"):
+        yield kind, data.ratio("networks", "spconv", OURS, kind=kind)
 
 
 BUSY = "beside a busy process"
@@ -257,7 +263,7 @@ OPEN3D = {
 # Expected speed-ups with kernels of 3^3, 5^3 and 7^3.
 SPCONV = {100_000: (10, 15, 15), 500_000: (5, 8, 8)}
 # Expected parts of a dense product's rate, forward, and speed-ups with the map, by channels.
-CONVOLUTION = {16: (0.9, 6), 32: (0.95, 5), 64: (1.15, 3), 128: (1.2, 2)}
+CONVOLUTION = {16: (0.9, 6, 4.5), 32: (0.95, 5, 4), 64: (1.15, 3, 3), 128: (1.2, 2, 2)}
 
 GRID_METHODS = (
     "compute_unique_block_coordinates",
@@ -314,13 +320,18 @@ GOALS = (
     ),
     *(
         Goal(f"convolution, {n} channels, {operation}, of a dense product's rate", target, "", conv_rate(operation, n))
-        for n, (forward, _) in CONVOLUTION.items()
+        for n, (forward, _, _) in CONVOLUTION.items()
         for operation, target in (("forward", forward), ("input gradient", 0.8), ("weight gradient", 0.8))
     ),
     *(
-        Goal(f"convolution, {n} channels, with its map, against spconv", target, "x", conv_time("spconv", "spconv", n))
-        for n, (_, target) in CONVOLUTION.items()
+        Goal(
+            f"convolution, {n} channels, with its map, {kind} voxels, against spconv",
+            target, "x", conv_time("spconv", "spconv", n, kind=kind),
+        )
+        for n, (_, *targets) in CONVOLUTION.items()
+        for kind, target in zip(("uniform", "room"), targets, strict=True)
     ),
+    Goal("MinkUNet step of 1e5 voxels, against spconv", 3, "x", network_time),
     *(
         Goal(f"convolution, {n} channels, beside a busy process", 2.5, "x", conv_time("busy", BUSY, n), True)
         for n in CONVOLUTION

@@ -22,6 +22,7 @@ NAMES = (
     "overhead",
     "kernel_maps",
     "convolution",
+    "networks",
     "packed",
     "geometry",
     "sharded",

@@ -24,7 +24,8 @@ voxels in random order: 100,000 draws from a cube of 96^3 cells. `of matmul` is 
 that of torch's dense product of all rows with one matrix, into a result that exists. Each contender runs untimed for
 14 ms before each timed call: by then, threads of torch that spin after an operator sleep. "network" is five pairs of
 convolution and ReLU without such a pause. "with map" includes our kernel map or spconv's (its `Native` algorithm; the
-others need a GPU). "busy" is the forward call beside one process that keeps a processor busy.
+others need a GPU), also over a room: the sides of 200 boxes in a hall. "busy" is the forward call beside one process
+that keeps a processor busy.
 """
 CHANNELS = (16, 32, 64, 128)
 MATMUL, SPCONV, BUSY = "dense matmul", "spconv", "beside a busy process"
@@ -41,7 +42,13 @@ def cases(scale: Scale) -> list[Case]:
         given = {"channels": channels, "draws": draws}
         made += [
             Case(f"convolution/matmul/{channels}", partial(beside_matmul, **given)),
-            Case(f"convolution/spconv/{channels}", partial(beside_spconv, **given)),
+            *(
+                Case(
+                    f"convolution/spconv/{kind}/{channels}",
+                    partial(beside_spconv, **given, kind=kind),
+                )
+                for kind in VOXELS_OF
+            ),
             Case(f"convolution/busy/{channels}", partial(beside_busy, **given)),
         ]
     return made
@@ -54,10 +61,33 @@ def voxels(draws: int) -> np.ndarray:
     return np.insert(random.permutation(cells), 0, 0, axis=1).astype(np.int32)
 
 
+def room(count: int) -> np.ndarray:
+    """int32 [N, 4], distinct: the sides of a hall and of boxes in it, surface by surface."""
+    random = np.random.default_rng(0)
+    boxes = [np.array([[0, 0, 0], [140, 110, 40]])]
+    for _ in range(200):
+        low = random.integers(1, (120, 90, 20))
+        boxes.append(np.stack([low, low + random.integers(4, 20, 3)]))
+    cells = np.concatenate([sides(*box) for box in boxes])
+    _, first = np.unique(cells, axis=0, return_index=True)
+    kept = cells[np.sort(first)][:count]
+    return np.insert(kept, 0, 0, axis=1).astype(np.int32)
+
+
+def sides(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The cells of the six sides of a box."""
+    axes = [np.arange(a, b + 1) for a, b in zip(low, high, strict=True)]
+    cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    return cells[((cells == low) | (cells == high)).any(axis=1)]
+
+
+VOXELS_OF = {"uniform": voxels, "room": room}
+
+
 class Layer:
     """Voxels, features and weight of one convolution, and its calls."""
 
-    def __init__(self, channels: int, draws: int) -> None:
+    def __init__(self, channels: int, draws: int, kind: str = "uniform") -> None:
         import torch
 
         from tensorhash.coords import generate_kernel_map
@@ -65,7 +95,7 @@ class Layer:
 
         torch.set_num_threads(machine.threads())
         torch.manual_seed(0)
-        self.coords = torch.from_numpy(voxels(draws))
+        self.coords = torch.from_numpy(VOXELS_OF[kind](draws))
         self.rows = len(self.coords)
         self.features = torch.randn(self.rows, channels)
         self.gradient = torch.randn(self.rows, channels)
@@ -143,22 +173,25 @@ def beside_matmul(scale: Scale, channels: int, draws: int) -> list[Sample]:
     return made
 
 
-def beside_spconv(scale: Scale, channels: int, draws: int) -> list[Sample]:
+def beside_spconv(scale: Scale, channels: int, draws: int, kind: str) -> list[Sample]:
     import torch
     from spconv.pytorch import ConvAlgo, SparseConvTensor, SubMConv3d
 
     from tensorhash.torch import sparse_conv
 
-    layer = Layer(channels, draws)
+    layer = Layer(channels, draws, kind)
     peer = SubMConv3d(channels, channels, 3, bias=False, algo=ConvAlgo.Native)
-    given = layer.features, layer.coords, [SIDE] * 3, 1
+    shape = (layer.coords[:, 1:].max(dim=0).values + 1).tolist()
+    given = layer.features, layer.coords, shape, 1
     works = {
         OURS: lambda: sparse_conv(layer.features, layer.weight, layer.make_map()),
         SPCONV: lambda: peer(SparseConvTensor(*given)),
     }
     with torch.no_grad():
-        rounds = {who: after_pause({"with map": work}) for who, work in works.items()}
-        return samples(in_turn(rounds, scale, scale.rounds(draws)), **labelled("spconv", channels))
+        name = "with map" if kind == "uniform" else "with map, room"
+        rounds = {who: after_pause({name: work}) for who, work in works.items()}
+        labels = labelled("spconv", channels) | {"kind": kind}
+        return samples(in_turn(rounds, scale, scale.rounds(draws)), **labels)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ MODULES = [
 
 
 def import_or_skip(module):
-    if part_of(module) in NEEDS_TORCH:
+    if part_of(module) in NEEDS_TORCH or module == "tensorhash.cli.demo.segmentation":
         pytest.importorskip("torch")
     return importlib.import_module(module)
 
@@ -59,7 +59,9 @@ def test_public_methods_have_a_docstring(module):
         for value in classes
         if inspect.isclass(value)
         for name, member in inspect.getmembers(value, inspect.isfunction)
-        if not name.startswith("_") and not inspect.getdoc(member)
+        if not name.startswith("_")
+        and not inspect.getdoc(member)
+        and not member.__module__.startswith("torch.")  # inherited
     ]
     assert without == []
 

@@ -63,7 +63,7 @@ def test_tracing_tensors_of_torch_have_no_memory_to_check():
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    from tensorhash.torch.functional import require_memory
+    from tensorhash.torch._checks import require_memory
 
     def check(features):
         require_memory(features, "features")

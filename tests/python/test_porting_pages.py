@@ -33,14 +33,22 @@ def is_there(name, homes):
 
 @pytest.mark.parametrize(
     ("page", "column"),
-    [("warpconvnet.md", 1), ("hierarchicalkv.md", 1), ("multi-gpu-hash-table.md", 2)],
+    [
+        ("warpconvnet.md", 1),
+        ("spconv.md", 1),
+        ("minkowskiengine.md", 1),
+        ("hierarchicalkv.md", 1),
+        ("multi-gpu-hash-table.md", 2),
+    ],
 )
 def test_the_python_names_exist(page, column):
     pytest.importorskip("torch")
     homes = (tensorhash, coords, tensorhash.torch)
-    keywords = ("index", "inverse")  # fields of Voxels, in a sentence that says so
+    # Fields of Voxels and arguments, in sentences that say so.
+    keywords = ("index", "inverse", "groups", "padding")
     names = {name for cell in cells_of(page, column) for name in NAME.findall(cell)}
     names -= {*keywords, "evicted", "tensorhash.tensorflow.HashTable"}
+    names = {name.removeprefix("tensorhash.") for name in names}
     assert len(names) > 10
     assert [name for name in sorted(names) if not is_there(name, homes)] == []
 

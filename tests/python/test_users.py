@@ -14,6 +14,7 @@ PACKAGE = pathlib.Path(tensorhash.__file__).resolve().parent
 PRINTED = {
     "vision": r"200000 points in \d{5} voxels, centroids \(\d{5}, 3\)",
     "sparse_convolution": r"\d+ voxels have 1 to 27 neighbours, here 1 to (2[0-7]|1\d)",
+    "sparse_networks": r"\d{4} voxels, 3 kernel maps, loss 0\.[0-4]\d",
     "recommender": r"1000 ids, the most frequent one learned (0\.9\d|1\.0\d) of 1\.00",
     "data": r"1000 shops, 500 known, in 10 cities",
     "cpp": r"2 voxels, the first occurs 2 times",
@@ -35,6 +36,8 @@ def test_every_script_is_short_and_known():
 
 @pytest.mark.parametrize("group", [group for group in PRINTED if group != "cpp"])
 def test_a_python_script_runs_as_written(group):
+    if group == "sparse_networks":
+        pytest.importorskip("torch")
     check(group, [sys.executable, str(USERS / f"{group}.py")])
 
 

@@ -14,6 +14,7 @@ from tensorhash.coords._torch_table import TorchHashTable
 from tensorhash.coords.convolution import STRIDED_CONV_MODE, convolution_map
 from tensorhash.coords.int_coords import IntCoords
 from tensorhash.coords.kernel_map import (
+    Coverage,
     KernelMap,
     generate_kernel_map,
     kernel_map_from_offsets,
@@ -29,6 +30,7 @@ __all__ = [
     "POINT_ORDERING",
     "STRIDED_CONV_MODE",
     "CoordTable",
+    "Coverage",
     "IntCoords",
     "KernelMap",
     "Neighbors",

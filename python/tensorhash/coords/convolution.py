@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._arguments import require_one_of
 from tensorhash._frameworks import NUMPY, Framework, framework_of
 from tensorhash._types import Array, ArrayLike
 from tensorhash.coords._kernel_arguments import axes_of, require_batch_column, require_duplicates
@@ -41,6 +42,9 @@ def convolution_map(
     stride_mode: STRIDED_CONV_MODE | str = "stride_only",
     num_batches: int | None = None,
     duplicates: str = "error",
+    padding: int | Sequence[int] | None = None,
+    out_sites: str = "strided",
+    spatial_shape: Sequence[int] | None = None,
 ) -> tuple[Array, Array | None, KernelMap]:
     """(out coords [M, 1 + D], batch offsets int64 [B + 1], kernel map) of a sparse convolution.
 
@@ -49,9 +53,14 @@ def convolution_map(
     | stride 1 | `coords`, in their order |
     | stride s | `stride_coords(coords, s)` |
     | `out_coords` given | `out_coords` |
+    | `out_sites="reached"` | all from which the kernel sees one of `coords`, as in spconv |
     | generative | all from which the kernel sees one of the strided `coords` |
     | transposed | `out_coords`, which is required |
     | transposed, generative | all that the kernel reaches from `coords` times s |
+
+    `padding` is that of a dense convolution: out o sees the inputs `o * stride - padding + k *
+    dilation`. None centres odd kernels and starts even ones at offset 0. With `spatial_shape`, the
+    shape of the input grid, made coordinates outside of the dense result are left out.
 
     With `stride_mode="reduce_and_stride"` the map's in rows are those of
     `stride_coords(coords, stride)`, and the kernel runs over these. The batch offsets are as in
@@ -66,11 +75,13 @@ def convolution_map(
     rows, given, source = _take(coords, out_coords, (kernel_size, stride, dilation))
     require_duplicates(duplicates)
     reduces = parse_stride_mode(stride_mode) is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
-    _check_mode(given is not None, bool(generative), bool(transposed), reduces)
+    require_one_of(out_sites, "out_sites", "strided", "reached")
+    mode = Mode(bool(generative), bool(transposed), reduces, out_sites == "reached")
+    check_mode(given is not None, mode)
     layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
-    how = bool(generative), bool(transposed), reduces
+    layer.set_grid(padding, spatial_shape, mode)
     repeats = Repeats(rows, given) if duplicates == "first" else None
-    out, offsets, made = _convolve_all(layer, rows, given, repeats, *how)
+    out, offsets, made = _convolve_all(layer, rows, given, repeats, mode)
     if offsets is None:
         offsets = _offsets_of(out, num_batches)
     return (
@@ -78,6 +89,15 @@ def convolution_map(
         None if offsets is None else _give(offsets, source),
         KernelMap(made._made, source),
     )
+
+
+class Mode(NamedTuple):
+    """Which coordinates come out."""
+
+    generative: bool
+    transposed: bool
+    reduces: bool
+    reached: bool
 
 
 class _Layer:
@@ -90,6 +110,26 @@ class _Layer:
         self.stride = axis_ints(stride, axes, "stride")
         self.dilation = axis_ints(1 if dilation is None else dilation, axes, "dilation")
         self._num_batches = num_batches
+        self._own_padding = own_padding(self.size, self.dilation)
+        self.padding = self._own_padding
+        self.shape: list[int] | None = None
+
+    def set_grid(self, padding: Any, spatial_shape: Any, mode: Mode) -> None:
+        """Sets the padding and the shape of the dense result, where they are given."""
+        axes = len(self.size)
+        if padding is not None:
+            self.padding = axis_ints(padding, axes, "padding", 0)
+        if spatial_shape is None:
+            return
+        makes = mode.reached or (mode.transposed and mode.generative)
+        if not makes:
+            raise ValueError(
+                'spatial_shape: expected None without out_sites="reached" or a generative '
+                f"transposed convolution, got {spatial_shape!r}"
+            )
+        given = axis_ints(spatial_shape, axes, "spatial_shape")
+        how = self.size, self.stride, self.dilation, self.padding, mode.transposed
+        self.shape = dense_shape(given, *how)
 
     def strided(self, rows: Any) -> tuple[Any, Any]:
         """(strided rows, offsets). With stride 1: the same rows in the same order, and None."""
@@ -99,85 +139,121 @@ class _Layer:
 
     def reached(self, rows: Any) -> tuple[Any, Any]:
         """(rows, offsets) of every row plus every kernel offset."""
-        return expand_coords(rows, self.size, self.dilation, None, self._num_batches)
+        back = [new - own for new, own in zip(self.padding, self._own_padding, strict=True)]
+        return self._expand(rows, back)
 
     def seeing(self, rows: Any) -> tuple[Any, Any]:
         """(rows, offsets) of every row minus every kernel offset: where the kernel sees a row."""
-        # The offsets of an odd axis are symmetric; those of an even axis start at 0.
-        axes = zip(self.size, self.dilation, strict=True)
-        back = [(size - 1) * step if size % 2 == 0 else 0 for size, step in axes]
-        reached, offsets = self.reached(rows)
-        return _moved(reached, 1, back), offsets
+        axes = zip(self.size, self.dilation, self._own_padding, self.padding, strict=True)
+        return self._expand(rows, [(size - 1) * step - own - new for size, step, own, new in axes])
+
+    def seeing_strided(self, rows: Any) -> Any:
+        """The out rows, divided by the stride, from which the kernel sees a row."""
+        where = self.seeing(rows)[0]
+        quotients, rests = np.divmod(where[:, 1:], self.stride)
+        where[:, 1:] = quotients
+        return self.inside(where[(rests == 0).all(axis=1)])
+
+    def inside(self, rows: Any) -> Any:
+        """The rows inside of the dense result; all rows if its shape is not known."""
+        if self.shape is None:
+            return rows
+        fits = (rows[:, 1:] >= 0) & (rows[:, 1:] < self.shape)
+        return rows[fits.all(axis=1)]
 
     def pairs(self, fine: Any, coarse: Any, ratio: Any) -> KernelMap:
-        return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
+        if self.padding == self._own_padding:
+            return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
+        moved = _moved(fine, 1, [-padding for padding in self.padding])
+        start = [0] * len(self.size)
+        return generate_kernel_map(moved, coarse, ratio, self.size, self.dilation, start)
+
+    def _expand(self, rows: Any, back: Sequence[int]) -> tuple[Any, Any]:
+        reached, offsets = expand_coords(rows, self.size, self.dilation, None, self._num_batches)
+        return _moved(reached, 1, back), offsets
+
+
+def own_padding(size: Sequence[int], dilation: Sequence[int]) -> list[int]:
+    """The padding that None stands for: it centres odd kernels; even ones start at offset 0."""
+    axes = zip(size, dilation, strict=True)
+    return [size // 2 * step if size % 2 else 0 for size, step in axes]
+
+
+def dense_shape(
+    shape: Sequence[int],
+    size: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int] | None,
+    transposed: bool,
+) -> list[int]:
+    """The shape of the result of a dense convolution on a grid of this shape."""
+    own = own_padding(size, dilation) if padding is None else padding
+    axes = zip(shape, size, stride, dilation, own, strict=True)
+    if transposed:
+        return [max((n - 1) * s - 2 * p + (k - 1) * d + 1, 0) for n, k, s, d, p in axes]
+    return [max((n + 2 * p - (k - 1) * d - 1) // s + 1, 0) for n, k, s, d, p in axes]
 
 
 def _convolve_all(
-    layer: _Layer,
-    rows: Any,
-    given: Any,
-    repeats: Repeats | None,
-    generative: bool,
-    transposed: bool,
-    reduces: bool,
+    layer: _Layer, rows: Any, given: Any, repeats: Repeats | None, mode: Mode
 ) -> tuple[Any, Any, KernelMap]:
     """`_convolve` for rows that may repeat."""
-    how = generative, transposed, reduces
     if repeats is None:
-        return _convolve(layer, rows, given, *how)
+        return _convolve(layer, rows, given, mode)
     if not repeats.any:
         try:
-            return _convolve(layer, rows, given, *how)
+            return _convolve(layer, rows, given, mode)
         except _Repeated as error:  # the rows were distinct before: another thread wrote to them
             raise ValueError(
                 f"{error.argument}: expected rows that do not change, but some were written to "
                 f"during this call; pass a copy"
             ) from None
-    out, offsets, made = _convolve(layer, repeats.rows, repeats.given, *how)
-    if reduces and max(layer.stride) > 1:  # the in rows are strided voxels, which are distinct
+    out, offsets, made = _convolve(layer, repeats.rows, repeats.given, mode)
+    if mode.reduces and max(layer.stride) > 1:  # the in rows are strided voxels, all distinct
         return out, offsets, made
     return repeats.restored(out, offsets, made)
 
 
-def _convolve(
-    layer: _Layer, rows: Any, given: Any, generative: bool, transposed: bool, reduces: bool
-) -> tuple[Any, Any, KernelMap]:
+def _convolve(layer: _Layer, rows: Any, given: Any, mode: Mode) -> tuple[Any, Any, KernelMap]:
     """(out rows, offsets or None, map) for distinct rows; ValueError names repeated ones."""
     try:
-        if transposed:
+        if mode.transposed:
             return _transposed(layer, rows, given)
-        return _forward(layer, rows, given, generative, reduces)
+        return _forward(layer, rows, given, mode)
     except ValueError:
         # The core's message says `in_coords`: name the argument of this call instead.
-        _require_distinct(rows, "coords")
-        _require_distinct(given, "out_coords")
+        require_distinct(rows, "coords")
+        require_distinct(given, "out_coords")
         raise
 
 
 def _transposed(layer: _Layer, rows: Any, given: Any) -> tuple[Any, Any, KernelMap]:
     """The map of the convolution that this one undoes, with in and out swapped."""
-    _require_distinct(rows, "coords")
+    require_distinct(rows, "coords")
     out, offsets = given, None
     if given is None:
         out, offsets = layer.reached(_moved(rows, layer.stride, 0))
+        if layer.shape is not None:
+            out, offsets = layer.inside(out), None
     return out, offsets, layer.pairs(out, rows, layer.stride).transpose()
 
 
-def _forward(
-    layer: _Layer, rows: Any, given: Any, generative: bool, reduces: bool
-) -> tuple[Any, Any, KernelMap]:
+def _forward(layer: _Layer, rows: Any, given: Any, mode: Mode) -> tuple[Any, Any, KernelMap]:
     if given is not None:
-        _require_distinct(given, "out_coords")
+        require_distinct(given, "out_coords")
         return given, None, layer.pairs(rows, given, layer.stride)
+    if mode.reached:
+        out = layer.seeing_strided(rows)
+        return out, None, layer.pairs(rows, out, layer.stride)
     coarse, offsets = layer.strided(rows)
     ins: Any = rows
     ratio: int | list[int] = layer.stride
-    if reduces and coarse is not rows:
-        _require_distinct(rows, "coords")
+    if mode.reduces and coarse is not rows:
+        require_distinct(rows, "coords")
         ins, ratio = coarse, 1
     out = coarse
-    if generative:
+    if mode.generative:
         out, offsets = layer.seeing(coarse)
     return out, offsets, layer.pairs(ins, out, ratio)
 
@@ -221,21 +297,27 @@ def _checked(taken: Any, columns: int | None, argument: str) -> Any:
     return rows
 
 
-def _check_mode(given: bool, generative: bool, transposed: bool, reduces: bool) -> None:
-    if given and generative:
+def check_mode(given: bool, mode: Mode) -> None:
+    """ValueError if the words contradict each other; `given` says whether out_coords came."""
+    if given and mode.generative:
         raise ValueError(
             "out_coords: expected None, because a generative convolution makes its own coordinates"
         )
-    if transposed and not generative and not given:
+    if mode.transposed and not mode.generative and not given:
         raise ValueError(
             "out_coords: expected the output coordinates of a transposed convolution, got None; "
             "pass them or set generative=True"
         )
-    if reduces and (transposed or given):
-        other = "a transposed convolution" if transposed else "out_coords"
+    if mode.reduces and (mode.transposed or given):
+        other = "a transposed convolution" if mode.transposed else "out_coords"
         raise ValueError(
             f'stride_mode: expected "stride_only" with {other}, which cannot reduce the input; '
             f"got 'reduce_and_stride'"
+        )
+    if mode.reached and (given or mode.generative or mode.transposed or mode.reduces):
+        raise ValueError(
+            'out_sites: expected "strided" with out_coords, generative, transposed or '
+            "reduce_and_stride, which say what comes out; got 'reached'"
         )
 
 
@@ -260,7 +342,8 @@ class _Repeated(ValueError):
         )
 
 
-def _require_distinct(rows: Any, argument: str) -> None:
+def require_distinct(rows: Any, argument: str) -> None:
+    """ValueError that names the first row that repeats another."""
     if rows is None or not len(rows):
         return
     if _core.unique(rows, False, False, False)[0].shape[0] == len(rows):

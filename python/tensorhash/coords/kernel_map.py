@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -30,6 +30,17 @@ from tensorhash.coords._tables import CoordTable, PackedHashTable
 
 if TYPE_CHECKING:
     import torch
+
+
+class Coverage(NamedTuple):
+    """The rows of a kernel map that have no pair.
+
+    >>> generate_kernel_map([[0, 1, 1]], [[0, 1, 1], [0, 5, 5]], 1, 3).coverage()
+    Coverage(unused_in=array([], dtype=int64), empty_out=array([1]))
+    """
+
+    unused_in: Array  #: int64: in rows that no out row sees
+    empty_out: Array  #: int64: out rows that see no in row
 
 
 class KernelMap:
@@ -236,6 +247,25 @@ class KernelMap:
         if not most < rows < 2**31:
             raise ValueError(f"num_out: expected more than {most}, the last out row, got {rows}")
         return self._give_host(np.bincount(outs, minlength=rows))
+
+    def coverage(self) -> Coverage:
+        """The in rows that no out row sees, and the out rows that see none.
+
+        A strided kernel may step over in rows: their features are lost without a word.
+
+        >>> pairs = generate_kernel_map([[0, 1, 1], [0, 3, 3]], [[0, 0, 0]], 4, 3)
+        >>> pairs.coverage().unused_in.tolist()
+        [1]
+        """
+        maps = self._maps()
+        sides = ((maps[0], self.num_in, "in_maps"), (maps[1], self.num_out, "out_maps"))
+        missing = []
+        for rows, count, name in sides:
+            if len(rows) and not 0 <= rows.min() <= rows.max() < count:
+                raise ValueError(f"{name}: expected rows below {count}; this map was written to")
+            unused = np.flatnonzero(np.bincount(rows, minlength=count) == 0)
+            missing.append(self._source.give(_core.Tensor.wrap(unused, "rows")))
+        return Coverage(*missing)
 
     def transpose(self) -> KernelMap:
         """The map with in and out swapped, for a transposed convolution."""

@@ -164,8 +164,8 @@ def number_of_batches(num_batches: Any) -> int | None:
     return optional_integer(num_batches, "num_batches", 2**24)
 
 
-def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
-    """One int >= 1 per axis, from one int for all axes or one per axis."""
+def axis_ints(values: Any, axes: int, argument: str, least: int = 1) -> list[int]:
+    """One int >= `least` per axis, from one int for all axes or one per axis."""
     try:
         given = [operator.index(values)] * axes
     except TypeError:
@@ -178,8 +178,8 @@ def axis_ints(values: Any, axes: int, argument: str) -> list[int]:
     if len(given) != axes:
         raise ValueError(f"{argument}: expected one int or {axes}, one per axis, got {len(given)}")
     for value in given:
-        if not 1 <= value < 2**31:
-            raise ValueError(f"{argument}: expected 1 to 2147483647, got {value}")
+        if not least <= value < 2**31:
+            raise ValueError(f"{argument}: expected {least} to 2147483647, got {value}")
     return given
 
 

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from tensorhash._arguments import require_one_of
-from tensorhash._frameworks import require_storage
 from tensorhash.coords import CoordTable, KernelMap, stride_coords
 from tensorhash.torch import _ops
+from tensorhash.torch._checks import (
+    require_groups,
+    require_memory,
+    require_reduction,
+    require_rows,
+)
 
 _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 
@@ -35,7 +39,7 @@ def sparse_conv(
     """
     features, weight = _cast(features, "features"), _cast(weight, "weight")
     _require(features, weight, kernel_map, groups)
-    maps = [side.to(features.device) for side in _maps(kernel_map)]
+    maps = map_tensors(kernel_map, features.device)
     return _ops.call(_ops.sparse_conv, features, weight, *maps, kernel_map.num_out, groups)
 
 
@@ -65,52 +69,19 @@ def stride_features(
     return joined, coarse
 
 
-def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:
-    """ValueError unless `features` has one row per row of `coords`, and valid memory."""
-    require_memory(features, "features")
-    if features.ndim != 2 or len(features) != len(coords):
-        raise ValueError(
-            f"features: expected shape ({len(coords)}, channels), one row per row of coords, "
-            f"got {tuple(features.shape)}"
-        )
-
-
-def require_memory(array: Any, argument: str) -> None:
-    """TypeError unless `array` is a torch tensor; ValueError if its storage is freed or too small.
-
-    torch's own functions read such a tensor without a check. Tensors without memory, which torch
-    uses for tracing, pass.
-    """
-    if not isinstance(array, torch.Tensor):
-        raise TypeError(f"{argument}: expected a torch tensor, got {type(array).__name__}")
-    if torch.compiler.is_compiling():
-        return
-    try:
-        traced = array.untyped_storage().device.type == "meta"
-    except NotImplementedError:  # a wrapper of torch.func
-        return
-    if not traced:
-        require_storage(array, argument)
-
-
-def require_reduction(reduce: Any, argument: str) -> None:
-    """ValueError unless `reduce` is "max", "mean" or "sum"."""
-    require_one_of(reduce, argument, *_REDUCTIONS)
-
-
-def _maps(kernel_map: Any) -> tuple[Any, ...]:
-    """(in_maps, out_maps, offsets) as torch tensors, the same ones on every call.
+def map_tensors(kernel_map: Any, device: torch.device) -> tuple[torch.Tensor, ...]:
+    """(in_maps, out_maps, offsets) on the device, the same tensors on every call.
 
     The core checks a map when it first meets these tensors, and again after a write by torch.
     """
     sides = kernel_map.in_maps, kernel_map.out_maps, kernel_map.offsets
     if isinstance(sides[0], torch.Tensor):
-        return sides
+        return tuple(side.to(device) for side in sides)
     of, tensors = getattr(kernel_map, "_torch_maps", (None, ()))
     if of is None or any(old is not new for old, new in zip(of, sides, strict=True)):
         tensors = tuple(torch.as_tensor(np.asarray(side)) for side in sides)
         kernel_map._torch_maps = sides, tensors
-    return tensors
+    return tuple(side.to(device) for side in tensors)
 
 
 def _cast(array: torch.Tensor, argument: str) -> torch.Tensor:
@@ -152,12 +123,3 @@ def _require(features: torch.Tensor, weight: torch.Tensor, kernel_map: Any, grou
             f"{tuple(weight.shape)}"
         )
     require_groups(groups, weight.shape[2], "weight")
-
-
-def require_groups(groups: Any, channels: int, argument: str) -> None:
-    """ValueError unless `groups` is an int that divides the channels of `argument`."""
-    if not isinstance(groups, int) or groups < 1 or channels % groups != 0:
-        raise ValueError(
-            f"groups: expected an int from 1 on that divides the {channels} channels of "
-            f"{argument}, got {groups!r}"
-        )

@@ -16,6 +16,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--synthetic", action="store_true", help="use a synthetic street; download nothing"
     )
+    parser.add_argument(
+        "--torch", action="store_true", help="also train a sparse network, which needs torch"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,15 +30,26 @@ def run(options: argparse.Namespace) -> int:
             "the demo needs matplotlib, which cannot be imported here; "
             "pip install 'tensorhash[demo]'"
         ) from None
-    from tensorhash.cli.demo.tour import tour
+    if options.torch:
+        _require_torch()
+    from tensorhash.cli.demo.tour import STEPS, TORCH_STEPS, tour
 
     start = time.perf_counter()
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    with Progress(10, enabled=True) as progress:
-        result = tour(folder, options.synthetic, progress)
+    with Progress(STEPS + TORCH_STEPS * options.torch, enabled=True) as progress:
+        result = tour(folder, options.synthetic, progress, options.torch)
     print("\n".join(result.lines))
     seconds = time.perf_counter() - start
     print(f"\n  {result.pictures} pictures and a report in {seconds:.0f} s: {result.report}")
     sys.stdout.flush()
     return 0
+
+
+def _require_torch() -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "--torch needs torch, which cannot be imported here; pip install torch"
+        ) from None

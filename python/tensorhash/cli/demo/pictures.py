@@ -220,6 +220,34 @@ class Album:
             "Adagrad steps inside two tables (update with missing='insert').",
         )
 
+    def rooms(self, segmented: Any) -> None:
+        """The classes of a held-out room without its ceiling: the right ones and the network's."""
+        from tensorhash.cli.demo.rooms import CLASSES, VOXEL
+
+        room, guesses, right = segmented.room, segmented.guesses, segmented.right()
+        seen = room.coords[:, 2] < room.coords[:, 2].max() - 1
+        order = np.argsort(room.coords[seen, 2], kind="stable")  # high voxels over low ones
+        places = room.coords[seen][order] * VOXEL
+        plt.rcParams.update(_SETTINGS)
+        figure, panels = plt.subplots(1, 2, figsize=(9, 5), layout="constrained")
+        colors = plt.get_cmap("tab10")
+        for axes, classes, title in zip(
+            panels, (room.labels, guesses), ("as made", "as a MinkUNet sees it"), strict=True
+        ):
+            shown = colors(classes[seen][order])
+            axes.scatter(*places[:, :2].T, c=shown, s=14, marker="s", lw=0)
+            axes.set_title(title)
+            axes.set_aspect("equal")
+            axes.set(xlabel="x in m", ylabel="y in m")
+        for number, name in enumerate(CLASSES):
+            if name != "ceiling":
+                panels[0].plot([], [], "s", c=colors(number), label=name)
+        figure.legend(loc="outside lower center", ncols=len(CLASSES))
+        figure.suptitle(f"A room that was not trained on: {right:.0%} of its voxels are right")
+        self._save(
+            figure, "10-rooms.png", "Voxels of a synthetic room from above, without the ceiling."
+        )
+
     def times(self, timings: list[stages.Timing]) -> None:
         """Our times beside NumPy's."""
         compared = [one for one in timings if one.numpy is not None][::-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tensorhash.cli._output import Progress
 from tensorhash.cli.demo import embedding, report, scans, stages
@@ -18,7 +18,11 @@ class Tour(NamedTuple):
     report: Path
 
 
-def tour(folder: Path, synthetic: bool, progress: Progress) -> Tour:
+STEPS = 10  # without those of torch
+TORCH_STEPS = 1
+
+
+def tour(folder: Path, synthetic: bool, progress: Progress, with_torch: bool = False) -> Tour:
     """Runs every step and writes pictures and report into `folder`."""
     with progress.step("getting two LiDAR scans"):
         found, remark = _scans(folder / "data", synthetic)
@@ -38,6 +42,13 @@ def tour(folder: Path, synthetic: bool, progress: Progress) -> Tour:
     with progress.step("learning an embedding of new ids"):
         learned, learn_time = embedding.learn()
     timings = [voxel_time, count_time, distinct_time, group_time, mesh_time, map_time, learn_time]
+    segmented: Any = None
+    if with_torch:
+        from tensorhash.cli.demo import segmentation
+
+        with progress.step("training a MinkUNet"):
+            segmented, unet_time = segmentation.segment()
+        timings.append(unet_time)
     with progress.step("drawing pictures"):
         album.scans(found)
         album.voxels(found, voxels)
@@ -47,6 +58,8 @@ def tour(folder: Path, synthetic: bool, progress: Progress) -> Tour:
         album.mesh(surface)
         album.neighbours(neighbours)
         album.learning(learned)
+        if segmented:
+            album.rooms(segmented)
         album.times(timings)
     facts = [
         f"{found.name}: {len(found.points):,} points, {distinct:,} of them distinct; "
