@@ -33,7 +33,12 @@ def is_there(name, homes):
 
 @pytest.mark.parametrize(
     ("page", "column"),
-    [("warpconvnet.md", 1), ("hierarchicalkv.md", 1), ("multi-gpu-hash-table.md", 2)],
+    [
+        ("warpconvnet.md", 1),
+        ("hierarchicalkv.md", 1),
+        ("torch-embeddings.md", 1),
+        ("multi-gpu-hash-table.md", 2),
+    ],
 )
 def test_the_python_names_exist(page, column):
     pytest.importorskip("torch")

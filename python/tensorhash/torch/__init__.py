@@ -1,4 +1,4 @@
-"""Sparse convolution for torch, with the kernel maps of `tensorhash.coords`."""
+"""Sparse convolution and hash embeddings for torch."""
 
 from tensorhash._extras import missing
 
@@ -8,7 +8,24 @@ except ImportError as error:
     raise missing(error, "torch", __name__) from error
 
 from tensorhash.coords import STRIDED_CONV_MODE
+from tensorhash.torch.embedding import (
+    FrozenHashEmbedding,
+    HashEmbedding,
+    HashEmbeddingBag,
+    HashEmbeddingBagCollection,
+    TableOptimizer,
+)
 from tensorhash.torch.functional import sparse_conv, stride_features
 from tensorhash.torch.modules import SparseConv3d
 
-__all__ = ["STRIDED_CONV_MODE", "SparseConv3d", "sparse_conv", "stride_features"]
+__all__ = [
+    "STRIDED_CONV_MODE",
+    "FrozenHashEmbedding",
+    "HashEmbedding",
+    "HashEmbeddingBag",
+    "HashEmbeddingBagCollection",
+    "SparseConv3d",
+    "TableOptimizer",
+    "sparse_conv",
+    "stride_features",
+]
