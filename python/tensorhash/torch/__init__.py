@@ -9,6 +9,7 @@ except ImportError as error:
 
 from tensorhash.coords import STRIDED_CONV_MODE
 from tensorhash.torch.embedding import (
+    DistributedHashEmbedding,
     FrozenHashEmbedding,
     HashEmbedding,
     HashEmbeddingBag,
@@ -20,6 +21,7 @@ from tensorhash.torch.modules import SparseConv3d
 
 __all__ = [
     "STRIDED_CONV_MODE",
+    "DistributedHashEmbedding",
     "FrozenHashEmbedding",
     "HashEmbedding",
     "HashEmbeddingBag",
