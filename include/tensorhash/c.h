@@ -144,7 +144,12 @@ TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, 
 TH_API th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask);
 
 /* As in tensorhash/optimizer.hpp. */
-typedef enum th_optimizer_kind { TH_SGD = 0, TH_ADAGRAD = 1, TH_ADAM = 2 } th_optimizer_kind;
+typedef enum th_optimizer_kind {
+    TH_SGD = 0,
+    TH_ADAGRAD = 1,
+    TH_ADAM = 2,
+    TH_ROW_WISE_ADAGRAD = 3
+} th_optimizer_kind;
 /* The settings of an optimizer. Members of other optimizers are ignored. */
 typedef struct th_optimizer {
     th_optimizer_kind kind;
@@ -152,8 +157,8 @@ typedef struct th_optimizer {
     double weight_decay;
     double momentum;                  /* SGD */
     int32_t nesterov;                 /* SGD, 0 or 1 */
-    double initial_accumulator_value; /* Adagrad */
-    double eps;                       /* Adagrad, Adam */
+    double initial_accumulator_value; /* both Adagrads */
+    double eps;                       /* both Adagrads, Adam */
     double beta1;                     /* Adam */
     double beta2;                     /* Adam */
     int32_t decoupled_weight_decay;   /* Adam, 0 or 1 */

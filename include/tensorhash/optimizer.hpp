@@ -1,5 +1,5 @@
-// Steps for HashMap::update: SGD, Adagrad, Adam and custom functions. Optimizer state lives in
-// value columns of the table.
+// Steps for HashMap::update: SGD, Adagrad, row-wise Adagrad, Adam and custom functions. Optimizer
+// state lives in value columns of the table.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +59,15 @@ struct Adagrad {
     double eps = 1e-10;
 };
 
+/// Adagrad with one number per key: w -= lr * g / (sqrt(initial + sum of mean(g*g)) + eps).
+/// Columns: weights, sum of mean squared gradients, which has the shape [].
+struct RowWiseAdagrad {
+    double lr = 1e-2;
+    double weight_decay = 0;
+    double initial_accumulator_value = 0;
+    double eps = 1e-10;
+};
+
 /// Columns: weights, first moment, second moment, int64 count of this key's steps.
 struct Adam {
     double lr = 1e-3;
@@ -69,7 +78,7 @@ struct Adam {
     bool decoupled_weight_decay = false;  ///< AdamW: decays the weights, not the gradient
 };
 
-using Optimizer = std::variant<Sgd, Adagrad, Adam>;
+using Optimizer = std::variant<Sgd, Adagrad, Adam, RowWiseAdagrad>;
 
 /// The value columns of this optimizer, weights first. State has the dtype of the weights, or
 /// float32 for 16-bit weights; new state is zero. Throws TypeError unless the weights are floats.

@@ -18,6 +18,13 @@ void bind_update(nb::module_& m) {
             nb::arg("lr"), nb::arg("weight_decay"), nb::arg("initial_accumulator_value"),
             nb::arg("eps"))
         .def_static(
+            "row_wise_adagrad",
+            [](double lr, double weight_decay, double initial, double eps) {
+                return BoundOptimizer{RowWiseAdagrad{lr, weight_decay, initial, eps}};
+            },
+            nb::arg("lr"), nb::arg("weight_decay"), nb::arg("initial_accumulator_value"),
+            nb::arg("eps"))
+        .def_static(
             "adam",
             [](double lr, double beta1, double beta2, double eps, double weight_decay,
                bool decoupled_weight_decay) {

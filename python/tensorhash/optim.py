@@ -20,7 +20,9 @@ from tensorhash._arrays import take_array
 from tensorhash._dtypes import parse_dtype
 from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 
-__all__ = ["SGD", "Adagrad", "Adam", "Optimizer"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RowWiseAdagrad"]
+
+_EXPECTED = "optimizer: expected tensorhash.optim.SGD, Adagrad, RowWiseAdagrad, Adam or AdamW"
 
 
 class ValueColumns(TypedDict):
@@ -31,7 +33,7 @@ class ValueColumns(TypedDict):
 
 
 class Optimizer:
-    """The base of SGD, Adagrad and Adam. Settings such as `lr` may change between updates.
+    """The base of all optimizers. Settings such as `lr` may change between updates.
 
     >>> optimizer = SGD(lr=0.1)
     >>> optimizer.lr = 0.01
@@ -40,10 +42,10 @@ class Optimizer:
     """
 
     def _settings(self) -> tuple[float, ...]:
-        raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
+        raise TypeError(_EXPECTED)
 
     def _core(self) -> _core.Optimizer:
-        raise TypeError("optimizer: expected tensorhash.optim.SGD, Adagrad or Adam")
+        raise TypeError(_EXPECTED)
 
     def columns(self, dtype: DtypeLike, shape: ShapeLike) -> ValueColumns:
         """Keyword arguments of HashMap for weights of this dtype and element shape.
@@ -146,8 +148,26 @@ class Adagrad(Optimizer):
         return _core.Optimizer.adagrad(*self._settings())
 
 
+class RowWiseAdagrad(Adagrad):
+    """Adagrad with one number per key in place of one per weight, as recommenders use it.
+
+    Columns: weights, sum of the mean squared gradients, which has no dimensions.
+
+    >>> adagrad = RowWiseAdagrad(lr=0.5)
+    >>> table = tensorhash.HashMap(0, "int64", (), **adagrad.columns("float32", (2,)))
+    >>> indices, found = table.update([7], np.float32([[1, 7]]), adagrad, missing="insert")
+    >>> table.get([7])
+    (array([[-0.1, -0.7]], dtype=float32), array([25.], dtype=float32))
+    """
+
+    def _core(self) -> _core.Optimizer:
+        return _core.Optimizer.row_wise_adagrad(*self._settings())
+
+
 class Adam(Optimizer):
-    """Adam as torch.optim.Adam, with one step count per key; AdamW with `decoupled_weight_decay`.
+    """Adam as torch.optim.Adam, with one step count per key.
+
+    `decoupled_weight_decay` decays the weights, not the gradient: AdamW.
 
     Columns: weights, first moment, second moment, int64 step count.
 
@@ -190,10 +210,24 @@ class Adam(Optimizer):
         return _core.Optimizer.adam(*self._settings())
 
 
+class AdamW(Adam):
+    """Adam with decoupled weight decay, with the defaults of torch.optim.AdamW.
+
+    >>> AdamW(lr=0.5).weight_decay
+    0.01
+    """
+
+    def __init__(
+        self,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(lr, betas, eps, weight_decay, decoupled_weight_decay=True)
+
+
 def require_optimizer(optimizer: Any) -> None:
     """TypeError unless `optimizer` is one of this module."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(
-            f"optimizer: expected tensorhash.optim.SGD, Adagrad or Adam, "
-            f"got {type(optimizer).__name__}"
-        )
+        raise TypeError(f"{_EXPECTED}, got {type(optimizer).__name__}")

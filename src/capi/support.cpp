@@ -66,13 +66,16 @@ std::vector<Element> to_elements(th_element const* values, std::int32_t count) {
 
 Optimizer to_optimizer(th_optimizer const* given) {
     require(given, "optimizer");
-    require_choice(given->kind, TH_ADAM, "optimizer.kind");
+    require_choice(given->kind, TH_ROW_WISE_ADAGRAD, "optimizer.kind");
     switch (given->kind) {
         case TH_SGD:
             return Sgd{given->lr, given->momentum, given->weight_decay, given->nesterov != 0};
         case TH_ADAGRAD:
             return Adagrad{given->lr, given->weight_decay, given->initial_accumulator_value,
                            given->eps};
+        case TH_ROW_WISE_ADAGRAD:
+            return RowWiseAdagrad{given->lr, given->weight_decay, given->initial_accumulator_value,
+                                  given->eps};
         default:
             return Adam{given->lr,  given->beta1,        given->beta2,
                         given->eps, given->weight_decay, given->decoupled_weight_decay != 0};

@@ -12,6 +12,7 @@
 #include "device/picks.hpp"
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
+#include "device/row_wise.hpp"
 #include "device/segments.hpp"
 #include "device/shrink.hpp"
 #include "device/update.hpp"
@@ -84,7 +85,7 @@
 
 #define TH_STEPS(Use, Type, T)                                                \
     Use(StepInOrder<Type, SgdStep<T>>) Use(StepInOrder<Type, AdagradStep<T>>) \
-        Use(StepInOrder<Type, AdamStep<T>>)
+        Use(StepInOrder<Type, AdamStep<T>>) Use(RowWiseInOrder<Type>)
 
 #define TH_STEP_BODIES(Use)            \
     TH_STEPS(Use, Half, float)         \

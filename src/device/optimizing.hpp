@@ -7,6 +7,7 @@
 
 #include "device/column.hpp"
 #include "device/joining.hpp"
+#include "device/row_wise.hpp"
 #include "device/update.hpp"
 
 namespace tensorhash::device {
@@ -43,12 +44,25 @@ void make_steps(Queue& queue, std::vector<Column<Queue>> const& columns, std::ui
 
 template <class Type, class Queue>
 void make_steps(Queue& queue, std::vector<Column<Queue>> const& columns, std::uint32_t elements,
+                Gradients const& given, RowWiseAdagrad const& adagrad) {
+    using Stored = typename Type::Stored;
+    queue.launch(given.rows,
+                 RowWiseInOrder<Type>(adagrad, reinterpret_cast<Stored*>(columns[0].data()),
+                                      reinterpret_cast<typename Type::Computed*>(columns[1].data()),
+                                      {reinterpret_cast<Stored const*>(given.data), given.indices,
+                                       given.sorted_rows, given.rows, elements, given.sums}));
+}
+
+template <class Type, class Queue>
+void make_steps(Queue& queue, std::vector<Column<Queue>> const& columns, std::uint32_t elements,
                 Gradients const& given, Optimizer const& optimizer) {
     using T = typename Type::Computed;
     if (auto const* const sgd = std::get_if<Sgd>(&optimizer)) {
         make_steps<Type>(queue, columns, elements, given, SgdStep<T>(*sgd));
     } else if (auto const* const adagrad = std::get_if<Adagrad>(&optimizer)) {
         make_steps<Type>(queue, columns, elements, given, AdagradStep<T>(*adagrad));
+    } else if (auto const* const row_wise = std::get_if<RowWiseAdagrad>(&optimizer)) {
+        make_steps<Type>(queue, columns, elements, given, *row_wise);
     } else {
         make_steps<Type>(queue, columns, elements, given, AdamStep<T>(std::get<Adam>(optimizer)));
     }

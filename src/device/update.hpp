@@ -7,6 +7,7 @@
 
 #include "device/counters.hpp"
 #include "device/reduce.hpp"
+#include "tensor/powers.hpp"
 #include "tensorhash/optimizer.hpp"
 
 namespace tensorhash::device {
@@ -67,18 +68,6 @@ struct AdagradStep {
         w.value = w.value - lr * (gradient / (square_root(initial + w.first) + eps));
     }
 };
-
-/// base to the power of `exponent` >= 0, by squaring: the same bits as table::integer_power.
-TH_STEP double integer_power(double base, std::int64_t exponent) {
-    double power = 1;
-    for (auto left = static_cast<std::uint64_t>(exponent); left > 0; left >>= 1) {
-        if ((left & 1u) != 0) {
-            power *= base;
-        }
-        base *= base;
-    }
-    return power;
-}
 
 template <class T>
 struct AdamStep {

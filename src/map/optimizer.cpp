@@ -30,12 +30,17 @@ void check(Sgd const& sgd) {
             sgd.momentum);
 }
 
-void check(Adagrad const& adagrad) {
+/// Both kinds of Adagrad have the same settings.
+template <class AnyAdagrad>
+void check_adagrad(AnyAdagrad const& adagrad) {
     require_not_negative("lr", adagrad.lr);
     require_not_negative("weight_decay", adagrad.weight_decay);
     require_not_negative("initial_accumulator_value", adagrad.initial_accumulator_value);
     require_not_negative("eps", adagrad.eps);
 }
+
+void check(Adagrad const& adagrad) { check_adagrad(adagrad); }
+void check(RowWiseAdagrad const& adagrad) { check_adagrad(adagrad); }
 
 void check(Adam const& adam) {
     require_not_negative("lr", adam.lr);
@@ -50,18 +55,22 @@ struct NeededColumns {
     char const* name;     // of the optimizer
     char const* columns;  // all of them, for messages
     std::size_t like_weights;
-    bool counts_steps;
+    std::size_t of_rows = 0;  // one number per key, of the dtype of the state
+    bool counts_steps = false;
 };
 
 NeededColumns needed_by(Sgd const& sgd) {
-    return sgd.momentum > 0 ? NeededColumns{"SGD with momentum", "weights, momentum", 1, false}
-                            : NeededColumns{"SGD", "weights", 0, false};
+    return sgd.momentum > 0 ? NeededColumns{"SGD with momentum", "weights, momentum", 1}
+                            : NeededColumns{"SGD", "weights", 0};
 }
 NeededColumns needed_by(Adagrad const&) {
-    return {"Adagrad", "weights, sum of squared gradients", 1, false};
+    return {"Adagrad", "weights, sum of squared gradients", 1};
+}
+NeededColumns needed_by(RowWiseAdagrad const&) {
+    return {"row-wise Adagrad", "weights, sum of mean squared gradients", 0, 1};
 }
 NeededColumns needed_by(Adam const&) {
-    return {"Adam", "weights, first moment, second moment, step count", 2, true};
+    return {"Adam", "weights, first moment, second moment, step count", 2, 0, true};
 }
 
 bool is_float(Dtype dtype) noexcept {
@@ -110,6 +119,7 @@ std::vector<Element> optimizer_columns(Optimizer const& optimizer, Element const
                         weights.shape};
     std::vector<Element> columns{weights};
     columns.insert(columns.end(), needed.like_weights, state);
+    columns.insert(columns.end(), needed.of_rows, {state.dtype, {}});
     if (needed.counts_steps) {
         columns.push_back({Dtype::Int64, {}});
     }

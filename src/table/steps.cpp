@@ -1,11 +1,12 @@
-// SGD, Adagrad and Adam on one row. Half weights are computed in float. Loops are plain, so that
-// the compiler can vectorize them. Scalars are computed in double first, as torch does.
+// SGD, Adagrad, row-wise Adagrad and Adam on one row. Half weights are computed in float. Loops are
+// plain, so that the compiler can vectorize them. Scalars are computed in double first, as torch
+// does.
 #include "table/steps.hpp"
 
 #include <cmath>
 #include <utility>
 
-#include "table/power.hpp"
+#include "tensor/powers.hpp"
 #include "tensor/stored.hpp"
 
 namespace tensorhash::table {
@@ -49,23 +50,55 @@ RowStep typed(Sgd const& sgd, std::size_t n) {
     };
 }
 
+/// The settings of either Adagrad, rounded to the type of the arithmetic.
+template <class T>
+struct AdagradSettings {
+    T lr;
+    T decay;
+    T initial;
+    T eps;
+};
+template <class T, class AnyAdagrad>
+AdagradSettings<T> settings_of(AnyAdagrad const& adagrad) {
+    return {static_cast<T>(adagrad.lr), static_cast<T>(adagrad.weight_decay),
+            static_cast<T>(adagrad.initial_accumulator_value), static_cast<T>(adagrad.eps)};
+}
+
 template <class Type>
 RowStep typed(Adagrad const& adagrad, std::size_t n) {
     using T = typename Type::Computed;
     using Stored = typename Type::Stored;
-    auto const lr = static_cast<T>(adagrad.lr);
-    auto const decay = static_cast<T>(adagrad.weight_decay);
-    auto const initial = static_cast<T>(adagrad.initial_accumulator_value);
-    auto const eps = static_cast<T>(adagrad.eps);
+    auto const given = settings_of<T>(adagrad);
     return [=](UpdateRow const& row) {
         Stored* __restrict const w = row.value<Stored>();
         T* __restrict const sum = row.value<T>(1);
         Stored const* __restrict const g = row.gradient<Stored>();
         for (std::size_t i = 0; i < n; ++i) {
             T const weight = Type::load(w[i]);
-            T const gradient = decayed(T(Type::load(g[i])), weight, decay);
+            T const gradient = decayed(T(Type::load(g[i])), weight, given.decay);
             sum[i] += gradient * gradient;
-            w[i] = Type::store(weight - lr * (gradient / (std::sqrt(initial + sum[i]) + eps)));
+            w[i] = Type::store(
+                weight - given.lr * (gradient / (std::sqrt(given.initial + sum[i]) + given.eps)));
+        }
+    };
+}
+
+template <class Type>
+RowStep typed(RowWiseAdagrad const& adagrad, std::size_t n) {
+    using T = typename Type::Computed;
+    using Stored = typename Type::Stored;
+    auto const given = settings_of<T>(adagrad);
+    return [=](UpdateRow const& row) {
+        Stored* __restrict const w = row.value<Stored>();
+        T* const sum = row.value<T>(1);
+        Stored const* __restrict const g = row.gradient<Stored>();
+        auto const gradient = [&](std::size_t i) {
+            return decayed(T(Type::load(g[i])), T(Type::load(w[i])), given.decay);
+        };
+        *sum += mean_square<T>(n, gradient);
+        T const rate = given.lr / (std::sqrt(given.initial + *sum) + given.eps);
+        for (std::size_t i = 0; i < n; ++i) {
+            w[i] = Type::store(Type::load(w[i]) - rate * gradient(i));
         }
     };
 }

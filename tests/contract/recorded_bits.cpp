@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "support/fixtures.hpp"
-#include "table/power.hpp"
 #include "tensor/half.hpp"
+#include "tensor/powers.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/voxels.hpp"
 #include "tensorhash/optimizer.hpp"
@@ -153,6 +153,7 @@ TEST_P(RecordedBits, optimizer_steps) {
         {"momentum ", Sgd{.lr = 0.1, .momentum = 0.9}},
         {"nesterov ", Sgd{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true}},
         {"adagrad ", Adagrad{.lr = 0.1, .weight_decay = 0.01, .initial_accumulator_value = 0.1}},
+        {"row_wise_adagrad ", RowWiseAdagrad{.lr = 0.1, .weight_decay = 0.01}},
         {"adam ", Adam{.lr = 0.1, .weight_decay = 0.01}},
         {"adamw ", Adam{.lr = 0.1, .weight_decay = 0.01, .decoupled_weight_decay = true}},
     };
@@ -174,7 +175,7 @@ TEST(RecordedPowers, adam_s_betas) {
     std::vector<double> powers;
     for (double beta : {0.9, 0.999, 0.99999, 0.5, 0.0})
         for (std::int64_t exponent : {0, 1, 2, 3, 10, 37, 1000, 12345, 1000000, 123456789})
-            powers.push_back(tensorhash::table::integer_power(beta, exponent));
+            powers.push_back(tensorhash::integer_power(beta, exponent));
     EXPECT_EQ(powers[0], 1.0);
     EXPECT_EQ(powers[1], 0.9);
     EXPECT_NEAR(powers[4], 0.34867844010000000, 1e-15);

@@ -15,6 +15,7 @@ using tensorhash::KeyError;
 using tensorhash::Missing;
 using tensorhash::Optimizer;
 using tensorhash::optimizer_columns;
+using tensorhash::RowWiseAdagrad;
 using tensorhash::Sgd;
 using tensorhash::UpdateOptions;
 using tensorhash::UpdateRow;
@@ -41,6 +42,16 @@ struct Model {
             w[i] -= o.lr * g[i] / (std::sqrt(o.initial_accumulator_value + a[i]) + o.eps);
         }
     }
+    void step(RowWiseAdagrad const& o, Vector g) {
+        double squares = 0;
+        for (std::size_t i = 0; i < width; ++i) {
+            g[i] += o.weight_decay * w[i];
+            squares += g[i] * g[i];
+        }
+        a[0] += squares / width;
+        for (std::size_t i = 0; i < width; ++i)
+            w[i] -= o.lr * g[i] / (std::sqrt(o.initial_accumulator_value + a[0]) + o.eps);
+    }
     void step(Adam const& o, Vector g) {
         ++steps;
         for (std::size_t i = 0; i < width; ++i) {
@@ -66,6 +77,8 @@ std::vector<Named> optimizers() {
             {"sgd_momentum", Sgd{0.1, 0.9, 0.01}},
             {"sgd_nesterov", Sgd{0.1, 0.8, 0, true}},
             {"adagrad", Adagrad{0.1, 0.01, 0.5}},
+            {"row_wise_adagrad", RowWiseAdagrad{0.1, 0.01, 0.5}},
+            {"row_wise_adagrad_plain", RowWiseAdagrad{0.1}},
             {"adam", Adam{0.05}},
             {"adam_decay", Adam{0.05, 0.8, 0.99, 1e-6, 0.1}},
             {"adamw", Adam{0.05, 0.9, 0.999, 1e-8, 0.1, true}}};

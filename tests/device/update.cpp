@@ -104,6 +104,11 @@ TEST(DeviceUpdate, adagrad_steps_have_the_bits_of_the_cpu) {
     expect_same_steps(tensorhash::Adagrad{});
     expect_same_steps(tensorhash::Adagrad{.weight_decay = 0.01, .initial_accumulator_value = 0.1});
 }
+TEST(DeviceUpdate, row_wise_adagrad_steps_have_the_bits_of_the_cpu) {
+    expect_same_steps(tensorhash::RowWiseAdagrad{});
+    expect_same_steps(
+        tensorhash::RowWiseAdagrad{.weight_decay = 0.01, .initial_accumulator_value = 0.1});
+}
 TEST(DeviceUpdate, adam_steps_have_the_bits_of_the_cpu) {
     expect_same_steps(tensorhash::Adam{});
     expect_same_steps(tensorhash::Adam{.weight_decay = 0.01, .decoupled_weight_decay = true});

@@ -23,6 +23,7 @@ def pair_of_tables(group, optimizer, key_dtype="int64"):
 OPTIMIZERS = (
     tensorhash.optim.SGD(lr=0.1, momentum=0.9),
     tensorhash.optim.Adagrad(lr=0.1),
+    tensorhash.optim.RowWiseAdagrad(lr=0.1),
     tensorhash.optim.Adam(lr=0.01, weight_decay=0.1),
 )
 STARTS = {

@@ -38,6 +38,7 @@ def is_there(name, homes):
         ("spconv.md", 1),
         ("minkowskiengine.md", 1),
         ("hierarchicalkv.md", 1),
+        ("torch-embeddings.md", 1),
         ("multi-gpu-hash-table.md", 2),
     ],
 )

@@ -12,6 +12,7 @@ DEVICES = ["cpu:0", "cpu:1", "cpu:2"]
 OPTIMIZERS = [
     th.optim.SGD(lr=0.1, momentum=0.9),
     th.optim.Adagrad(lr=0.1),
+    th.optim.RowWiseAdagrad(lr=0.1),
     th.optim.Adam(lr=0.01),
 ]
 

@@ -54,6 +54,8 @@ def test_tables_take_the_array_type_in_brackets():
         tensorhash.optim.SGD,
         tensorhash.optim.Adagrad,
         tensorhash.optim.Adam,
+        tensorhash.optim.AdamW,
+        tensorhash.optim.RowWiseAdagrad,
         o3c.HashMap,
         o3c.HashSet,
         o3c.Tensor,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle import same, snapshot
 
 import tensorhash
-from tensorhash.optim import SGD, Adagrad, Adam
+from tensorhash.optim import SGD, Adagrad, Adam, AdamW, RowWiseAdagrad
 
 DIM = 4
 OPTIMIZERS = {
@@ -21,7 +21,8 @@ OPTIMIZERS = {
     ),
     "adam": (Adam, {"lr": 0.02}),
     "adam-decay": (Adam, {"lr": 0.02, "betas": (0.8, 0.95), "eps": 1e-5, "weight_decay": 0.1}),
-    "adamw": (Adam, {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "adam-decoupled": (Adam, {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "adamw": (AdamW, {"lr": 0.02}),
 }
 
 
@@ -65,6 +66,27 @@ def test_steps_equal_those_of_torch(name, dtype):
     tolerance = 1e-5 if dtype == "float32" else 1e-11
     np.testing.assert_allclose(got, np.array(list(wanted.values())), rtol=tolerance, atol=tolerance)
     table.validate()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_row_wise_adagrad_keeps_one_number_per_key(dtype, decay):
+    adagrad = RowWiseAdagrad(lr=0.1, weight_decay=decay, initial_accumulator_value=0.2, eps=1e-6)
+    rng = np.random.default_rng(4)
+    keys = rng.integers(0, 40, 300)
+    gradients = rng.normal(size=(300, DIM)).astype(dtype)
+    table = table_for(adagrad, dtype)
+    table.update(keys, gradients, adagrad, missing="insert", initial=1.0)
+    weights, sums = np.ones((40, DIM)), np.zeros(40)
+    for key, row in zip(keys, gradients.astype(np.float64), strict=True):
+        gradient = row + decay * weights[key]
+        sums[key] += np.mean(gradient**2)
+        weights[key] -= 0.1 * gradient / (np.sqrt(0.2 + sums[key]) + 1e-6)
+    tolerance = 1e-5 if dtype == "float32" else 1e-11
+    got = table.get(np.arange(40))
+    assert got[1].shape == (40,)
+    np.testing.assert_allclose(got[0], weights, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(got[1], sums, rtol=tolerance)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

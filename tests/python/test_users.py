@@ -17,6 +17,7 @@ PRINTED = {
     "sparse_networks": r"\d{4} voxels, 3 kernel maps, loss 0\.[0-4]\d",
     "recommender": r"1000 ids, the most frequent one learned (0\.9\d|1\.0\d) of 1\.00",
     "data": r"1000 shops, 500 known, in 10 cities",
+    "torch_recommender": r"128 ids learned, loss 0\.\d{3}",
     "cpp": r"2 voxels, the first occurs 2 times",
 }
 

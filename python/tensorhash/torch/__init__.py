@@ -1,4 +1,4 @@
-"""Sparse convolution for torch, with the kernel maps of `tensorhash.coords`."""
+"""Sparse convolution and hash embeddings for torch."""
 
 from tensorhash._extras import missing
 
@@ -11,6 +11,14 @@ from tensorhash.coords import STRIDED_CONV_MODE
 from tensorhash.torch._layers import SparseLayer
 from tensorhash.torch._map_cache import MapCache
 from tensorhash.torch.combining import cat, from_dense, sparse_collate, to_dense, union_add
+from tensorhash.torch.embedding import (
+    DistributedHashEmbedding,
+    FrozenHashEmbedding,
+    HashEmbedding,
+    HashEmbeddingBag,
+    HashEmbeddingBagCollection,
+    TableOptimizer,
+)
 from tensorhash.torch.functional import sparse_conv, stride_features
 from tensorhash.torch.minkunet import MinkUNet
 from tensorhash.torch.modules import (
@@ -52,6 +60,11 @@ from tensorhash.torch.sparse_tensor import SparseTensor
 
 __all__ = [
     "STRIDED_CONV_MODE",
+    "DistributedHashEmbedding",
+    "FrozenHashEmbedding",
+    "HashEmbedding",
+    "HashEmbeddingBag",
+    "HashEmbeddingBagCollection",
     "MapCache",
     "MinkUNet",
     "RowWise",
@@ -75,6 +88,7 @@ __all__ = [
     "SparseTensor",
     "SparseUnpool",
     "SubMConv3d",
+    "TableOptimizer",
     "Voxelized",
     "cat",
     "from_dense",

@@ -132,6 +132,48 @@ TEST(CInterface, get_gives_values_or_defaults) {
     EXPECT_EQ(th_map_get(c.map, asked, 3, -1, nullptr, 0, got, nullptr), TH_INDEX_ERROR);
 }
 
+/// One batch of steps through the C interface, and its weights.
+std::vector<float> c_steps(th_optimizer const& optimizer, std::vector<Element> const& columns) {
+    std::vector<th_element> values;
+    for (Element const& one : columns)
+        values.push_back({static_cast<std::int32_t>(one.dtype),
+                          static_cast<std::int32_t>(one.shape.size()), one.shape.data()});
+    th_map* map = nullptr;
+    EXPECT_EQ(th_map_create(0, {static_cast<std::int32_t>(Dtype::Int64), 0, nullptr}, values.data(),
+                            static_cast<std::int32_t>(values.size()), &map),
+              TH_OK);
+    std::int64_t const keys[] = {7, 8, 7};
+    float const gradients[] = {1, 2, -3, 4, 5, 6};
+    EXPECT_EQ(th_map_update(map, keys, 3, gradients, &optimizer, TH_INSERT, TH_IN_ORDER, nullptr),
+              TH_OK)
+        << th_last_error();
+    std::vector<float> weights(4);
+    EXPECT_EQ(th_map_get(map, keys, 2, 0, nullptr, 0, weights.data(), nullptr), TH_OK);
+    th_map_destroy(map);
+    return weights;
+}
+
+TEST(CInterface, optimizers_step_as_in_cpp) {
+    using namespace tensorhash;
+    std::pair<th_optimizer, Optimizer> const pairs[] = {
+        {{TH_SGD, 0.1, 0.01, 0.9, 1, 0, 0, 0, 0, 0}, Sgd{0.1, 0.9, 0.01, true}},
+        {{TH_ADAGRAD, 0.1, 0.01, 0, 0, 0.5, 1e-6, 0, 0, 0}, Adagrad{0.1, 0.01, 0.5, 1e-6}},
+        {{TH_ADAM, 0.1, 0.01, 0, 0, 0, 1e-6, 0.8, 0.9, 1}, Adam{0.1, 0.8, 0.9, 1e-6, 0.01, true}},
+        {{TH_ROW_WISE_ADAGRAD, 0.1, 0.01, 0, 0, 0.5, 1e-6, 0, 0, 0},
+         RowWiseAdagrad{0.1, 0.01, 0.5, 1e-6}},
+    };
+    for (auto const& [c, cpp] : pairs) {
+        std::vector<Element> const columns = optimizer_columns(cpp, {Dtype::Float32, {2}});
+        HashMap map = make_map(Capacity{0}, {Dtype::Int64, {}}, columns);
+        Tensor const gradients = Tensor::from(std::vector<float>{1, 2, -3, 4, 5, 6}, {3, 2});
+        map.update(Tensor::from(std::vector<std::int64_t>{7, 8, 7}), gradients, cpp,
+                   {.missing = Missing::Insert});
+        Tensor const want = map.get(Tensor::from(std::vector<std::int64_t>{7, 8}))[0];
+        auto const span = want.as<float>();
+        EXPECT_EQ(c_steps(c, columns), std::vector<float>(span.begin(), span.end())) << c.kind;
+    }
+}
+
 TEST(CInterface, no_rows_and_no_columns_are_ordinary) {
     CMap c;
     EXPECT_EQ(th_map_insert(c.map, nullptr, 0, nullptr, nullptr, nullptr), TH_OK)

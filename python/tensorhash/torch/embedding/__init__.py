@@ -1,0 +1,16 @@
+"""Hash embeddings: layers of torch whose ids may be any numbers or strings."""
+
+from tensorhash.torch.embedding.collection import HashEmbeddingBagCollection
+from tensorhash.torch.embedding.distributed import DistributedHashEmbedding
+from tensorhash.torch.embedding.frozen import FrozenHashEmbedding
+from tensorhash.torch.embedding.modules import HashEmbedding, HashEmbeddingBag
+from tensorhash.torch.embedding.optimizer import TableOptimizer
+
+__all__ = [
+    "DistributedHashEmbedding",
+    "FrozenHashEmbedding",
+    "HashEmbedding",
+    "HashEmbeddingBag",
+    "HashEmbeddingBagCollection",
+    "TableOptimizer",
+]

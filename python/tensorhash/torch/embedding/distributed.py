@@ -1,0 +1,85 @@
+"""DistributedHashEmbedding: a HashEmbedding over the ranks of a process group."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+
+from tensorhash.distributed.exchange import Exchange
+from tensorhash.torch.embedding.distributed_rows import DistributedRows
+from tensorhash.torch.embedding.layer import EmbeddingOptions
+from tensorhash.torch.embedding.modules import HashEmbedding
+from tensorhash.torch.embedding.table_rows import TableRows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_REFUSED = ("capacity", "max_capacity", "strings", "admit_after", "admit_probability")
+
+
+class DistributedHashEmbedding(HashEmbedding):
+    """A HashEmbedding whose rows are spread over ranks, beside DistributedDataParallel.
+
+    A hash of the id decides which rank owns its row. Every forward and every step of its
+    `TableOptimizer` is collective: all ranks call them in the same order, each with its own batch,
+    which may be empty. Gradients are the mean over ranks, as DistributedDataParallel's. So a run on
+    any number of ranks trains what one rank would, up to rounding. The options are HashEmbedding's,
+    without capacities, strings and admission; without `seed`, rank 0's counts.
+
+    >>> import torch.distributed as dist
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    >>> layer = DistributedHashEmbedding(2, seed=1)
+    >>> layer(torch.tensor([7, 2**60])).shape
+    torch.Size([2, 2])
+    >>> dist.destroy_process_group()
+    """
+
+    _rows: DistributedRows
+
+    def __init__(
+        self, dim: int, process_group: Any = None, **options: Unpack[EmbeddingOptions]
+    ) -> None:
+        for name in _REFUSED:
+            if name in options:
+                raise ValueError(f"{name}: a distributed embedding has no such option")
+        self.__dict__["_exchange"] = exchange = Exchange(process_group)
+        seed = options.get("seed")
+        mine = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)
+        seeds = exchange.agree(f"DistributedHashEmbedding(dim={dim})", None, [mine])
+        options["seed"] = int(seeds[0, 0])
+        super().__init__(dim, **options)
+        del self.__dict__["_exchange"]  # the rows have it now
+
+    def _table_rows(self, given: Any, *shared: Any) -> TableRows:
+        norm = None if self.max_norm is None else (self.max_norm, self.norm_type)
+        return DistributedRows(self.__dict__["_exchange"], norm, *shared)
+
+    def _keys(self, ids: Any) -> torch.Tensor:
+        try:
+            return super()._keys(ids)
+        except (TypeError, RuntimeError) as error:
+            self._rows.share(error, "train" if self.training else "read")
+            raise
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a checkpoint: a folder with one file per rank. Collective.
+
+        A process that is killed leaves the old checkpoint or the new one.
+        """
+        self._rows.save(path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Takes the rows of a checkpoint that any number of ranks wrote. Collective.
+
+        Make the TableOptimizer first, so that the layer has its columns.
+        """
+        self._rows.load(path)
+
+    def frozen(self) -> NoReturn:
+        """Always raises: no rank has all rows."""
+        raise ValueError(
+            "frozen: each rank has only its own rows; load the checkpoint in one "
+            "process with tensorhash.distributed.load_hash_map"
+        )

@@ -1,0 +1,182 @@
+"""The rows of an embedding over the ranks of a process group: each rank owns some of the ids.
+
+A batch sends its distinct ids to their owners in one all-to-all and gets the rows back in another;
+a step sends the gradients in a third. Before each, the ranks agree on sizes and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from tensorhash._frameworks import framework
+from tensorhash.distributed import DistributedHashMap, checkpoint
+from tensorhash.distributed.batch import Routed
+from tensorhash.distributed.calls import attempt
+from tensorhash.distributed.exchange import Exchange
+from tensorhash.distributed.routing import Bytes
+from tensorhash.distributed.rows import to_bytes
+from tensorhash.hash_map import HashMap
+from tensorhash.torch.embedding.table_rows import TableRows, distinct_ids
+
+
+class DistributedRows(TableRows):
+    """TableRows whose ids are spread over ranks. `table` holds those that this rank owns."""
+
+    def __init__(
+        self, exchange: Exchange, max_norm: tuple[float, float] | None, *shared: Any
+    ) -> None:
+        self.exchange = exchange
+        super().__init__(None, "lru", max_norm, *shared)
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            "DistributedHashEmbedding: a process group cannot be copied; use save() and load()"
+        )
+
+    def read(self, ids: torch.Tensor, oov: torch.Tensor) -> torch.Tensor:
+        distinct, inverse = distinct_ids(ids)
+        rows, found = self._ask("read", distinct, None, self._read_own)
+        rows = torch.where(found[:, None], rows, oov)
+        return rows[inverse]
+
+    def _read_own(
+        self, ids: torch.Tensor, counts: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        found = self.table.contains(ids)
+        return TableRows.read(self, ids, torch.zeros(self.first.dim, dtype=self.first.dtype)), found
+
+    def train(
+        self, ids: torch.Tensor, counts: torch.Tensor, scores: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        _, error = attempt(lambda: self._require_scores(scores))
+        self.share(error, "train")
+        own = super().train
+        return self._ask("train", ids, counts, lambda keys, sums: own(keys, sums, None))
+
+    def share(self, error: BaseException | None, verb: str) -> None:
+        """Raises an error of this rank's arguments on all ranks, which wait for its ids."""
+        if error is not None:
+            self.exchange.agree(_step(verb), error)
+
+    def _ask(
+        self,
+        verb: str,
+        ids: torch.Tensor,
+        counts: torch.Tensor | None,
+        answer: Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """(rows, which have some) of distinct ids, answered by their owners."""
+        step = _step(verb)
+        sightings = torch.ones(len(ids), dtype=torch.int64) if counts is None else counts
+        routed, into, arrived = self._deliver(step, ids, _bytes(sightings[:, None]))
+        width = arrived.shape[1] - 8
+        keys = _numbers(arrived[:, :width], torch.int64)
+        weights = _numbers(arrived[:, width:], torch.int64)
+
+        def make() -> Bytes:
+            distinct, inverse = distinct_ids(keys)
+            sums = torch.zeros(len(distinct), dtype=torch.int64).index_add_(0, inverse, weights)
+            rows, alive = answer(distinct, sums)
+            packed = [_bytes(rows), _bytes(alive[:, None])]
+            answers: Bytes = np.concatenate(packed, 1)[inverse.numpy()]
+            return answers
+
+        answers, error = attempt(make)
+        self.exchange.agree(f"{step}: rows", error)
+        back = self.exchange.rows(step, [answers], into, routed.counts)[0][routed.at]
+        rows = _numbers(back[:, :-1], self.first.dtype)
+        return rows.view(len(ids), self.first.dim), torch.from_numpy(back[:, -1] != 0)
+
+    def _deliver(self, step: str, ids: torch.Tensor, column: Bytes) -> tuple[Routed, Any, Bytes]:
+        """Sends ids, each with a row of `column`, to their owners, in one all-to-all."""
+        keys = to_bytes(ids.numpy(), self.table._key)
+        packed = np.concatenate([keys, column], 1)
+        order = Routed(
+            self.table._key,
+            self.exchange.ranks,
+            keys,
+            [(("uint8", (packed.shape[1],)), packed)],
+            np.arange(len(ids)),
+        )
+        matrix = self.exchange.agree(step, None, order.counts.tolist())
+        into = matrix[:, self.exchange.rank]
+        arrived = self.exchange.rows(step, [order.outgoing[1]], order.counts, into)[0]
+        return order, into, arrived
+
+    def gradients(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """As TableRows', for the ids that this rank owns: the mean over ranks. Collective."""
+        ids, rows = super().gradients()
+        step = _step("step")
+        _, _, arrived = self._deliver(step, ids, _bytes(rows / self.exchange.ranks))
+        keys = _numbers(arrived[:, :8], torch.int64)
+        parts = _numbers(arrived[:, 8:], self.first.dtype).view(len(keys), self.first.dim)
+        distinct, inverse = distinct_ids(keys)
+        total = torch.zeros(len(distinct), self.first.dim, dtype=self.first.dtype)
+        return distinct, total.index_add_(0, inverse, parts)
+
+    def total(self, number: float) -> float:
+        """The sum of a number over all ranks. Collective."""
+        sums = torch.tensor([number], dtype=torch.float64)
+        dist.all_reduce(sums, group=self.exchange.group)
+        return float(sums)
+
+    # Checkpoints.
+
+    def save(self, path: Any) -> None:
+        """Writes a checkpoint, a folder with one file per rank. Collective."""
+        checkpoint.save(self.exchange, self.table, path)
+
+    def load(self, path: Any) -> None:
+        """Takes the rows of a checkpoint that any number of ranks wrote. Collective."""
+        loaded = DistributedHashMap.load(path, self.exchange.group)
+        table: HashMap[torch.Tensor] = HashMap._of(loaded.local._table, framework("torch"))
+        has_state = len(self.table._values) > 1
+        wanted = self.table._values if has_state else self.table._values[:1]
+        error = None
+        got = table._values if has_state else table._values[:1]
+        if table._key != self.table._key or got != wanted:
+            error = ValueError(
+                f"path: expected a checkpoint with the columns {wanted}, got {table._values}; "
+                f"make the TableOptimizer that wrote it before load()"
+            )
+        self.exchange.agree(_step("load"), error)
+        self.table = table
+
+    def state(self) -> dict[str, Any]:
+        place = {"rank": self.exchange.rank, "ranks": self.exchange.ranks}
+        return {**super().state(), **place}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        place = self.exchange.rank, self.exchange.ranks
+        got = state.get("rank"), state.get("ranks")
+        if got != place:
+            raise ValueError(
+                f"state_dict: expected that of rank {place[0]} of {place[1]}, got rank {got[0]} of "
+                f"{got[1]}; save() writes checkpoints that any number of ranks loads"
+            )
+        super().restore(state)
+
+
+def _step(verb: str) -> str:
+    return f"DistributedHashEmbedding ({verb})"
+
+
+def _bytes(rows: torch.Tensor) -> Bytes:
+    """uint8 [N, row bytes]."""
+    flat = rows.detach().contiguous()
+    width = flat.shape[1] * flat.element_size()
+    made: Bytes = flat.view(torch.uint8).reshape(len(flat), width).numpy()
+    return made
+
+
+def _numbers(rows: Bytes, dtype: torch.dtype) -> torch.Tensor:
+    """The numbers in rows of bytes, one after the other."""
+    flat = np.ascontiguousarray(rows).reshape(-1)
+    numbers = torch.empty(len(flat) // dtype.itemsize, dtype=dtype)
+    numbers.view(torch.uint8).copy_(torch.from_numpy(flat))
+    return numbers
