@@ -13,7 +13,7 @@
 #include "device/lives.hpp"
 #include "device/view_bodies.hpp"
 
-#include "04_device_view/neighbours.cuh"
+#include "06_device_view/neighbours.cuh"
 
 namespace th_test {
 namespace {
@@ -82,7 +82,7 @@ TEST(DeviceView, finds_every_kind_of_key_as_the_oracle_does) {
     }
 }
 
-/// Starts the kernel of examples/04_device_view.
+/// Starts the kernel of examples/06_device_view.
 void start(TestQueue& queue, Neighbours const& work) {
 #if defined(TH_BODIES_PTX)
     queue.launch_kernel("sum_neighbours(Neighbours)", work.rows, work);

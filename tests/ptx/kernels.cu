@@ -2,7 +2,7 @@
 // by a table's view.
 #include "cuda/bodies.cu"
 
-#include "04_device_view/neighbours.cuh"
+#include "06_device_view/neighbours.cuh"
 #include "device/view_bodies.hpp"
 
 namespace tensorhash {
