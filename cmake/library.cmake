@@ -6,7 +6,9 @@ set(_core_sources
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
+    src/capi/bounded.cpp
     src/capi/c.cpp
+    src/capi/place.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
     src/conv/arguments.cpp
