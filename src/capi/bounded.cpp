@@ -1,6 +1,7 @@
 // The C interface to BoundedHashMap, and the entries that it evicts.
 #include "tensorhash/bounded_map.hpp"
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -210,14 +211,18 @@ th_status th_bounded_items(th_bounded const* map, int64_t limit, void* keys, voi
     });
 }
 
+// A block of memory may be larger than what was asked for, so the state begins with its own length.
 th_status th_bounded_to_bytes(th_bounded const* map, th_memory* bytes) {
     return guarded([&] {
         BoundedHashMap const& table = open(map);
         require(bytes, "bytes");
         Tensor const state = table.to_bytes();
-        runtime::Block block(state.bytes());
+        auto const length = static_cast<std::uint64_t>(state.bytes());
+        runtime::Block block(sizeof(length) + state.bytes());
+        std::memset(block.data(), 0, block.bytes());
+        std::memcpy(block.data(), &length, sizeof(length));
+        std::memcpy(block.data() + sizeof(length), state.data(), state.bytes());
         auto const raw = block.release();
-        copy_out(state, raw.data);
         *bytes = {raw.data, static_cast<std::int64_t>(raw.bytes)};
     });
 }
@@ -226,8 +231,19 @@ th_status th_bounded_from_bytes(void const* data, int64_t bytes, th_bounded cons
                                 th_bounded** map) {
     return guarded([&] {
         require(map, "map");
-        Tensor const state = rows_of(data, bytes, {Dtype::UInt8, {}}, "data");
-        auto made = std::make_unique<th_bounded>(th_bounded{BoundedHashMap::from_bytes(state)});
+        Tensor const given = rows_of(data, bytes, {Dtype::UInt8, {}}, "data");
+        std::uint64_t length = 0;
+        auto const room = static_cast<std::uint64_t>(bytes);
+        if (room >= sizeof(length)) {
+            std::memcpy(&length, given.data(), sizeof(length));
+        }
+        if (room < sizeof(length) || length > room - sizeof(length)) {
+            throw FormatError("data: expected the bytes of th_bounded_to_bytes, got " +
+                              std::to_string(bytes) + " bytes, which are truncated or damaged");
+        }
+        auto const* const state = static_cast<unsigned char const*>(given.data()) + sizeof(length);
+        auto made = std::make_unique<th_bounded>(th_bounded{BoundedHashMap::from_bytes(
+            Tensor::borrow(state, {static_cast<std::int64_t>(length)}, Dtype::UInt8))});
         if (like != nullptr) {
             require_same_kind(made->map, like->map);
         }
