@@ -16,7 +16,8 @@ test_steps := test-setup test-lint test-cpp test-cuda test-ptx test-install test
 # The further steps of `make test-release`.
 release_steps := test-tidy test-device-in-full test-cuda-all test-asan-all-kinds test-tsan-all-kinds test-ptx-in-full \
                  test-python-in-full test-wheel-isolated test-subproject test-repeat test-fuzz test-process-ends \
-                 test-long-examples test-open3d test-compilers test-arm test-demo test-browser test-docs wheel wheel-cuda mutants bench-regress
+                 test-long-examples test-open3d test-compilers test-arm test-demo test-browser test-docs wheel wheel-cuda wheel-tensorflow \
+                 mutants bench-regress
 
 # Examples that train for minutes: part of test-release only.
 long_examples := examples/04_segmentation.py
@@ -193,6 +194,11 @@ wheel-cuda:  ## the wheel tensorhash-cu13 in build/wheel-cuda, used beside tenso
 	@tools/setup package cuda
 	@tools/install-package --strict
 	@tools/wheel-cuda
+
+wheel-tensorflow:  ## the wheel tensorhash-tf in build/wheel-tensorflow: TensorFlow's ops for each version from 2.19 on, used without a compiler
+	@tools/setup package
+	@tools/install-package --strict
+	@tools/wheel-tensorflow 2.19 2.20 2.21
 
 test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/setup

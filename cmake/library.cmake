@@ -7,7 +7,9 @@ set(_core_sources
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
     src/backend/points.cpp
+    src/capi/bounded.cpp
     src/capi/c.cpp
+    src/capi/place.cpp
     src/capi/sharded.cpp
     src/capi/support.cpp
     src/conv/arguments.cpp

@@ -53,7 +53,13 @@ public:
     Located find(Tensor const& keys) const;
     Tensor contains(Tensor const& keys) const;
     Tensor erase(Tensor const& keys);
+    /// Overwrites the values of keys in the table; of equal keys the last row wins. It is no use of
+    /// the keys. Returns which keys were found.
+    Tensor assign(Tensor const& keys, std::vector<Tensor> const& values);
     std::vector<Tensor> get(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
+    /// get() into the caller's memory, as in HashMap.
+    void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                  std::vector<void*> const& out, bool* found) const;
     /// get() that counts as use of the keys found, so it is a writer. `scores`, if given, replace
     /// theirs.
     std::vector<Tensor> get_and_touch(Tensor const& keys, std::vector<Tensor> const& defaults = {},
@@ -64,6 +70,8 @@ public:
     Items items() const;
     /// int64 [size], ascending by buffer index like all listings.
     Tensor scores() const;
+    /// Copies of the live entries with their scores, of one moment.
+    Evicted entries() const;
     Tensor key_tensor() const;
     Tensor value_tensor(std::size_t column = 0) const;
 

@@ -2,9 +2,9 @@
  *
  * - Every call returns TH_OK or an error code. th_last_error() then has the message, per thread. A
  *   null argument, a negative count or a rank above 63 is an error.
- * - Arrays are contiguous, in C order and in host memory: keys [rows, key bytes], indices int32
- *   [rows], mask one byte per row, 0 or 1. An array may be null if `rows` is 0. Output arrays may
- *   also be null where the call says so.
+ * - Arrays are contiguous, in C order and in host memory (or see th_device_begin): keys [rows, key
+ * bytes], indices int32 [rows], mask one byte per row, 0 or 1. An array may be null if `rows` is 0.
+ * Output arrays may also be null where the call says so.
  * - Any thread may call any map: readers run together, a writer alone. A call that fails changes
  *   nothing.
  *
@@ -39,8 +39,9 @@ extern "C" {
  *    th_map_memory.
  * 3: New: th_memory_take, th_memory_give, th_memory_release.
  * 4: th_memory_give returns a status. New: th_sharded_*, th_map_update, th_new_seed,
- *    TH_KEY_ERROR. */
-#define TH_ABI_VERSION 4
+ *    TH_KEY_ERROR.
+ * 5: New: th_bounded_*, th_evicted_*, th_device_*, th_map_create_on. */
+#define TH_ABI_VERSION 5
 
 /* The result of a call. th_last_error() has the message. */
 typedef enum th_status {
@@ -104,6 +105,21 @@ TH_API int64_t th_memory_release(void);
 /* A seed for the caller's own hash, drawn as for a table: TENSORHASH_SEED if it is set, else random
  * bits. */
 TH_API th_status th_new_seed(uint64_t* seed);
+
+/* Calls on a device. From th_device_begin to th_device_end all arrays that this thread passes, also
+ * output arrays, are memory of `device`, such as "cuda:0", and work is queued on `stream`: DLPack's
+ * number of a stream, which is CUDA's handle, or 1 for the legacy default stream. Output arrays are
+ * written when that stream comes to it. Numbers that a call returns, such as a size, are right at
+ * once. The map must be on that device. Pairs may be nested; end the inner one first.
+ * Not on a device: gather, export, save, bounded maps and routes. */
+typedef struct th_device_scope th_device_scope;
+/* TH_DEVICE_ERROR if this process cannot use the device; the message says why. */
+TH_API th_status th_device_begin(char const* device, uintptr_t stream, th_device_scope** scope);
+/* `scope` may be null. */
+TH_API void th_device_end(th_device_scope* scope);
+/* th_map_create on a device. */
+TH_API th_status th_map_create_on(char const* device, int64_t init_capacity, th_element key,
+                                  th_element const* values, int32_t value_count, th_map** map);
 
 /* Makes an empty map that grows on demand. values: one element per column. */
 TH_API th_status th_map_create(int64_t init_capacity, th_element key, th_element const* values,
@@ -225,7 +241,7 @@ typedef struct th_policy {
     void* context;
 } th_policy;
 
-/* devices: "cpu:0" to "cpu:63", each once. */
+/* devices: "cpu:0" to "cpu:63", each once, or devices of a plugin. */
 TH_API th_status th_sharded_create(int64_t init_capacity, th_element key, th_element const* values,
                                    int32_t value_count, char const* const* devices,
                                    int32_t device_count, th_policy policy, th_sharded** map);
@@ -301,6 +317,79 @@ TH_API th_status th_sharded_save(th_sharded const* map, char const* file_name);
  * If the name and the route of `policy` are null, the saved policy applies. */
 TH_API th_status th_sharded_load(char const* file_name, char const* const* devices,
                                  int32_t device_count, th_policy policy, th_sharded** map);
+
+/* A BoundedHashMap: a map that holds at most max_capacity keys. A full one evicts entries and
+ * returns them. The calls are those of th_map, with int32 indices; the index is -1 for a row whose
+ * key is not in the map when the call returns. */
+typedef struct th_bounded th_bounded;
+
+/* Which entry leaves a full map: the least recently used, or the one with the lowest score. */
+typedef enum th_eviction { TH_LRU = 0, TH_SCORE = 1 } th_eviction;
+
+/* Evicted entries, in the order in which they left. */
+typedef struct th_evicted th_evicted;
+/* The number of entries; 0 for null. */
+TH_API int64_t th_evicted_rows(th_evicted const* evicted);
+/* Copies the entries. Null parts are not copied. scores: int64. */
+TH_API th_status th_evicted_copy(th_evicted const* evicted, void* keys, void* const* values,
+                                 int64_t* scores);
+/* `evicted` may be null. */
+TH_API void th_evicted_destroy(th_evicted* evicted);
+
+/* max_capacity: at least 1. */
+TH_API th_status th_bounded_create(int64_t max_capacity, th_element key, th_element const* values,
+                                   int32_t value_count, th_eviction eviction, th_bounded** map);
+/* `map` may be null. */
+TH_API void th_bounded_destroy(th_bounded* map);
+/* The number of keys. */
+TH_API th_status th_bounded_size(th_bounded const* map, int64_t* size);
+/* Removes all keys. */
+TH_API th_status th_bounded_clear(th_bounded* map);
+/* As th_map_validate. */
+TH_API th_status th_bounded_validate(th_bounded const* map);
+/* The memory of keys, values, index and bookkeeping. */
+TH_API th_status th_bounded_memory(th_bounded const* map, int64_t* bytes);
+
+/* As th_map_accumulate, and uses each key. scores: int64 [rows] for TH_SCORE, null for TH_LRU.
+ * *evicted: to be destroyed by the caller. `evicted` may be null, which drops the entries. */
+TH_API th_status th_bounded_accumulate(th_bounded* map, void const* keys, int64_t rows,
+                                       void const* const* values, th_reduce const* reduce,
+                                       int64_t const* scores, int32_t* indices, uint8_t* mask,
+                                       th_evicted** evicted);
+/* As th_map_activate. */
+TH_API th_status th_bounded_activate(th_bounded* map, void const* keys, int64_t rows,
+                                     int64_t const* scores, int32_t* indices, uint8_t* mask,
+                                     th_evicted** evicted);
+/* As th_map_find. It is no use of the keys. */
+TH_API th_status th_bounded_find(th_bounded const* map, void const* keys, int64_t rows,
+                                 int32_t* indices, uint8_t* mask);
+/* As th_map_erase. */
+TH_API th_status th_bounded_erase(th_bounded* map, void const* keys, int64_t rows, uint8_t* mask);
+/* As th_sharded_assign. It is no use of the keys. */
+TH_API th_status th_bounded_assign(th_bounded* map, void const* keys, int64_t rows,
+                                   void const* const* values, uint8_t* mask);
+/* As th_map_update, and uses each key that is found. Refuses TH_INSERT. */
+TH_API th_status th_bounded_update(th_bounded* map, void const* keys, int64_t rows,
+                                   void const* gradients, th_optimizer const* optimizer,
+                                   th_missing missing, th_duplicates duplicates, uint8_t* mask);
+/* As th_map_get. It is no use of the keys. */
+TH_API th_status th_bounded_get(th_bounded const* map, void const* keys, int64_t rows,
+                                int32_t column, void const* missing, int32_t per_row, void* values,
+                                uint8_t* mask);
+/* Uses the keys that are found. scores, or null: their new scores, for TH_SCORE. */
+TH_API th_status th_bounded_touch(th_bounded* map, void const* keys, int64_t rows,
+                                  int64_t const* scores);
+/* The live keys, values and scores, ascending by buffer index. Null parts are not copied.
+ * TH_VALUE_ERROR if there are more than `limit` rows. */
+TH_API th_status th_bounded_items(th_bounded const* map, int64_t limit, void* keys,
+                                  void* const* values, int64_t* scores, int64_t* rows);
+/* The whole state, as bytes of th_memory_take; give them back with th_memory_give. A map that is
+ * made of them evicts the same entries next. */
+TH_API th_status th_bounded_to_bytes(th_bounded const* map, th_memory* bytes);
+/* The map of th_bounded_to_bytes. like: null, or a map of the key, values, max_capacity and
+ * eviction that the state must have. The memory limit is that of th_map_load. */
+TH_API th_status th_bounded_from_bytes(void const* data, int64_t bytes, th_bounded const* like,
+                                       th_bounded** map);
 
 #ifdef __cplusplus
 }

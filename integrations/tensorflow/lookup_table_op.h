@@ -87,7 +87,8 @@ private:
         if (typeid(table) == typeid(Container) && table.key_dtype() == key_dtype &&
             table.value_dtype() == value_dtype && table.key_shape() == key_shape &&
             table.value_shape() == value_shape &&
-            static_cast<Container const&>(table).placement() == placement) {
+            static_cast<Container const&>(table).placement() == placement &&
+            static_cast<Container const&>(table).has_limits_of(def())) {
             return absl::OkStatus();
         }
         return invalid("shared_name: \"", info_.name(),

@@ -116,6 +116,16 @@ absl::Status check_keys(InferenceContext* c) {
     return batch_shape(c, c->input(1), spec, &batch);
 }
 
+/// Like check_keys, with one output: a number per key.
+absl::Status number_keys(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    ShapeHandle batch;
+    TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
+    c->set_output(0, batch);
+    return absl::OkStatus();
+}
+
 absl::Status check_items(InferenceContext* c) {
     Spec spec;
     TF_RETURN_IF_ERROR(open_table(c, &spec));
@@ -137,6 +147,38 @@ absl::Status found_items(InferenceContext* c) {
     ShapeHandle batch;
     TF_RETURN_IF_ERROR(batch_shape(c, c->input(1), spec, &batch));
     c->set_output(0, batch);
+    return absl::OkStatus();
+}
+
+/// Outputs `first` and the two after it: keys, values and scores of some entries.
+absl::Status entry_outputs(InferenceContext* c, Spec const& spec, int first) {
+    ShapeHandle const rows = c->Vector(c->UnknownDim());
+    ShapeHandle keys, values;
+    TF_RETURN_IF_ERROR(c->Concatenate(rows, spec.key, &keys));
+    TF_RETURN_IF_ERROR(c->Concatenate(rows, spec.value, &values));
+    c->set_output(first, keys);
+    c->set_output(first + 1, values);
+    c->set_output(first + 2, rows);
+    return absl::OkStatus();
+}
+
+absl::Status admit_shapes(InferenceContext* c) {
+    TF_RETURN_IF_ERROR(found_items(c));
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    return entry_outputs(c, spec, 1);
+}
+
+absl::Status scored_rows(InferenceContext* c) {
+    Spec spec;
+    TF_RETURN_IF_ERROR(open_table(c, &spec));
+    return entry_outputs(c, spec, 0);
+}
+
+absl::Status no_outputs(InferenceContext*) { return absl::OkStatus(); }
+
+absl::Status state_shape(InferenceContext* c) {
+    c->set_output(0, c->Vector(c->UnknownDim()));
     return absl::OkStatus();
 }
 
@@ -208,6 +250,18 @@ REGISTER_OP("TensorhashStaticTable")
 REGISTER_OP("TensorhashAnonymousTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
 REGISTER_OP("TensorhashAnonymousStaticTable").Output("table: resource").TH_TABLE_ATTRIBUTES;
 
+// A table of at most max_capacity keys.
+REGISTER_OP("TensorhashBoundedTable")
+    .Output("table: resource")
+    .Attr("max_capacity: int >= 1")
+    .Attr("eviction: {'lru', 'score'} = 'lru'")
+    .TH_NAME_ATTRIBUTES.TH_TABLE_ATTRIBUTES;
+REGISTER_OP("TensorhashAnonymousBoundedTable")
+    .Output("table: resource")
+    .Attr("max_capacity: int >= 1")
+    .Attr("eviction: {'lru', 'score'} = 'lru'")
+    .TH_TABLE_ATTRIBUTES;
+
 #define TH_TYPES                       \
     Attr("Tin: " TH_KEYS)              \
         .Attr("Tout: " TH_VALUES)      \
@@ -222,6 +276,13 @@ REGISTER_OP("TensorhashFind")
     .Output("exists: bool")
     .TH_TYPES.SetShapeFn(find_shapes);
 
+REGISTER_OP("TensorhashLocate")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Output("indices: int64")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(number_keys);
+
 REGISTER_OP("TensorhashAccumulate")
     .Input("table: resource")
     .Input("keys: Tin")
@@ -230,6 +291,48 @@ REGISTER_OP("TensorhashAccumulate")
     .Attr("shard: int >= -1 = -1")
     .TH_TYPES.SetIsStateful()
     .SetShapeFn(check_items);
+
+// scores: one per key, or an empty list for a table that evicts by "lru".
+REGISTER_OP("TensorhashAdmit")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("values: Tout")
+    .Input("scores: int64")
+    .Output("added: bool")
+    .Output("evicted_keys: Tin")
+    .Output("evicted_values: Tout")
+    .Output("evicted_scores: int64")
+    .Attr("reduce: {'first', 'last', 'sum', 'min', 'max'} = 'last'")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(admit_shapes);
+
+REGISTER_OP("TensorhashTouch")
+    .Input("table: resource")
+    .Input("keys: Tin")
+    .Input("scores: int64")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(check_keys);
+
+REGISTER_OP("TensorhashExportScores")
+    .Input("table: resource")
+    .Output("keys: Tin")
+    .Output("values: Tout")
+    .Output("scores: int64")
+    .TH_TYPES.SetIsStateful()
+    .SetShapeFn(scored_rows);
+
+// The whole state of a bounded table, for checkpoints.
+REGISTER_OP("TensorhashSaveState")
+    .Input("table: resource")
+    .Output("state: uint8")
+    .SetIsStateful()
+    .SetShapeFn(state_shape);
+
+REGISTER_OP("TensorhashRestoreState")
+    .Input("table: resource")
+    .Input("state: uint8")
+    .SetIsStateful()
+    .SetShapeFn(no_outputs);
 
 REGISTER_OP("TensorhashAssign")
     .Input("table: resource")

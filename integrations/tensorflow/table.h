@@ -32,6 +32,8 @@ class LookupTable : public tf::lookup::LookupInterface {
 public:
     /// The name of such a table in Python.
     static constexpr char const* kind = "HashTable";
+    /// What an op that works on any table expects, for its errors.
+    static constexpr char const* wanted = "tensorhash table";
 
     /// Reads the attributes of the op. Reports errors in ctx->status().
     LookupTable(tf::OpKernelContext* ctx, tf::OpKernel* op) {
@@ -108,6 +110,8 @@ public:
     tf::TensorShape key_shape() const final { return key_.shape; }
     tf::TensorShape value_shape() const final { return value_.shape; }
     Placement const& placement() const { return placement_; }
+    /// Whether an op with these attributes can mean this table; only bounded tables have limits.
+    bool has_limits_of(tf::NodeDef const&) const { return true; }
     std::string DebugString() const override { return describe(kind); }
 
 protected:

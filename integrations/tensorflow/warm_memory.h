@@ -41,8 +41,9 @@ private:
 inline absl::Status use_warm_memory(tf::OpKernelContext* ctx, int i, tf::Tensor* output) {
     auto const bytes = static_cast<std::int64_t>(output->TotalBytes());
     auto const where = ctx->output_alloc_attr(i);
-    if (bytes < kWarmBytes || !tf::DataTypeCanUseMemcpy(output->dtype()) || where.scope_id > 0 ||
-        where.gpu_compatible() || where.nic_compatible()) {
+    bool const on_gpu = ctx->op_device_context() != nullptr;
+    if (on_gpu || bytes < kWarmBytes || !tf::DataTypeCanUseMemcpy(output->dtype()) ||
+        where.scope_id > 0 || where.gpu_compatible() || where.nic_compatible()) {
         return absl::OkStatus();
     }
     th_memory memory{nullptr, 0};

@@ -53,6 +53,18 @@ th_status th_map_create(int64_t init_capacity, th_element key, th_element const*
     });
 }
 
+th_status th_map_create_on(char const* device, int64_t init_capacity, th_element key,
+                           th_element const* values, int32_t value_count, th_map** map) {
+    return guarded([&] {
+        require(device, "device");
+        require(map, "map");
+        Device const place = Device::parse(device);
+        require_usable(place, "device");
+        *map = new th_map{HashMap(Capacity{init_capacity}, to_element(key),
+                                  to_elements(values, value_count), place)};
+    });
+}
+
 void th_map_destroy(th_map* map) { delete map; }
 
 th_status th_map_size(th_map const* map, int64_t* size) {
@@ -195,10 +207,7 @@ th_status th_map_items(th_map const* map, int64_t limit, void* keys, void* const
         require_count(limit, "limit");
         Items const items = table.items();
         std::int64_t const count = items.keys.shape()[0];
-        if (count > limit) {
-            throw ValueError("limit: expected at least " + std::to_string(count) +
-                             ", the number of live entries, got " + std::to_string(limit));
-        }
+        require_limit(count, limit);
         if (count > 0) {
             require(keys, "keys");
         }

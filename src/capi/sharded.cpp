@@ -22,6 +22,9 @@ std::vector<Device> to_devices(char const* const* names, std::int32_t count) {
         require(names, "devices");
         require(names[i], "devices");
         devices.push_back(Device::parse(names[i]));
+        if (!devices.back().is_cpu()) {
+            require_usable(devices.back(), "devices");  // says what is missing
+        }
     }
     return devices;
 }

@@ -8,14 +8,6 @@ thread_local std::string last_error;
 
 constexpr std::int32_t kMaxRank = 63;
 
-/// Throws ValueError unless `given` is a value of an enum with the values 0 to `last`.
-void require_choice(int given, int last, char const* argument) {
-    if (given < 0 || given > last) {
-        throw ValueError(std::string(argument) + ": expected 0 to " + std::to_string(last) +
-                         ", got " + std::to_string(given));
-    }
-}
-
 }  // namespace
 
 th_status failed(th_status status, char const* what) noexcept {
@@ -37,6 +29,20 @@ void require_count(std::int64_t count, char const* argument) {
     if (count < 0) {
         throw ValueError(std::string(argument) + ": expected at least 0, got " +
                          std::to_string(count));
+    }
+}
+
+void require_choice(int given, int last, char const* argument) {
+    if (given < 0 || given > last) {
+        throw ValueError(std::string(argument) + ": expected 0 to " + std::to_string(last) +
+                         ", got " + std::to_string(given));
+    }
+}
+
+void require_limit(std::int64_t entries, std::int64_t limit) {
+    if (entries > limit) {
+        throw ValueError("limit: expected at least " + std::to_string(entries) +
+                         ", the number of live entries, got " + std::to_string(limit));
     }
 }
 
@@ -108,7 +114,7 @@ Tensor rows_of(void const* data, std::int64_t rows, Element const& element, char
     }
     Shape shape{rows};
     shape.insert(shape.end(), element.shape.begin(), element.shape.end());
-    return Tensor::borrow(data, std::move(shape), element.dtype);
+    return Tensor::borrow(data, std::move(shape), element.dtype, {}, place_of_arrays());
 }
 
 std::vector<Tensor> columns_of(std::vector<Element> const& elements, void const* const* values,
@@ -138,14 +144,9 @@ Tensor missing_of(void const* missing, std::int32_t per_row, std::int64_t rows,
     if (missing == nullptr) {
         return {};
     }
-    return per_row != 0 ? rows_of(missing, rows, element, "missing")
-                        : Tensor::borrow(missing, element.shape, element.dtype);
-}
-
-void copy_out(Tensor const& from, void* to) {
-    if (from.bytes() > 0) {
-        std::memcpy(to, from.data(), from.bytes());
-    }
+    return per_row != 0
+               ? rows_of(missing, rows, element, "missing")
+               : Tensor::borrow(missing, element.shape, element.dtype, {}, place_of_arrays());
 }
 
 }  // namespace tensorhash::capi

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "capi/place.hpp"
 #include "tensorhash/c.h"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
@@ -52,6 +53,10 @@ th_status guarded(Body&& body) noexcept {
 void require(void const* pointer, char const* argument);
 /// Throws ValueError unless `count` is at least 0.
 void require_count(std::int64_t count, char const* argument);
+/// Throws ValueError unless `given` is a value of an enum with the values 0 to `last`.
+void require_choice(int given, int last, char const* argument);
+/// Throws ValueError if there are more than `limit` live entries.
+void require_limit(std::int64_t entries, std::int64_t limit);
 /// The map behind a handle; throws ValueError if it is null.
 template <class Handle>
 auto& open(Handle* handle) {
@@ -75,7 +80,6 @@ Element const& column_of(std::vector<Element> const& elements, std::int32_t colu
 Tensor missing_of(void const* missing, std::int32_t per_row, std::int64_t rows,
                   Element const& element);
 
-void copy_out(Tensor const& from, void* to);
 /// Index: int32_t for HashMap, int64_t for ShardedHashMap. Null arrays are skipped.
 template <class Result, class Index>
 void copy_out(Result const& result, Index* indices, std::uint8_t* mask) {
@@ -98,12 +102,20 @@ void get_column(Map const& map, void const* keys, std::int64_t rows, std::int32_
         require(values, "values");
     }
     auto const at = static_cast<std::size_t>(column);
+    Device const place = place_of_arrays();
     std::vector<Tensor> defaults;
     if (missing != nullptr) {
         for (Element const& other : elements) {
-            defaults.push_back(Tensor::zeros(other.shape, other.dtype));
+            defaults.push_back(Tensor::zeros(other.shape, other.dtype, place));
         }
         defaults[at] = missing_of(missing, per_row, rows, element);
+    }
+    if (!place.is_cpu()) {
+        copy_out(map.get(batch, defaults)[at], values);
+        if (mask != nullptr) {
+            copy_out(map.contains(batch), mask);
+        }
+        return;
     }
     std::vector<void*> out(elements.size(), nullptr);
     out[at] = values;

@@ -2,6 +2,7 @@
 // are two value columns behind the caller's, so that clone, compact and files include them.
 #include "tensorhash/bounded_map.hpp"
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -138,6 +139,26 @@ Tensor BoundedHashMap::erase(Tensor const& keys) {
     return mask;
 }
 
+Tensor BoundedHashMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
+    map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    Located located = map::make_located(batch.keys.rows);
+    table::Answers const found = answers(located);
+    std::vector<std::size_t> widths;
+    for (Element const& element : impl_->values) {
+        widths.push_back(element.bytes());
+    }
+    Writing const guard(impl_->lock);
+    std::vector<table::Bytes> const columns = map::detach_from(impl_->table, batch);
+    impl_->table.find(batch.keys.data(), batch.keys.rows, found);
+    // The two hidden columns, score and last use, stay as they are.
+    impl_->table.visit_found(found, batch.keys.rows, [&](std::size_t row, void* const* to) {
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            std::memcpy(to[i], columns[i] + row * widths[i], widths[i]);
+        }
+    });
+    return located.mask;
+}
+
 std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
                                         std::vector<Tensor> const& defaults) const {
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
@@ -147,6 +168,23 @@ std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
     impl_->table.find(batch.data(), batch.rows, answers(located));
     values.gather(impl_->table, {answers(located).indices, batch.rows});
     return values.take();
+}
+
+void BoundedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
+                              std::vector<void*> const& out, bool* found) const {
+    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    map::Defaults const fills(impl_->values, defaults, batch.rows);
+    Located located = map::make_located(batch.rows);
+    Reading const guard(impl_->lock);
+    impl_->table.find(batch.data(), batch.rows, answers(located));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        if (out[i] != nullptr) {
+            fills.gather(impl_->table, i, {answers(located).indices, batch.rows}, out[i]);
+        }
+    }
+    if (found != nullptr && batch.rows > 0) {
+        std::memcpy(found, located.mask.data(), batch.rows);
+    }
 }
 
 std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
@@ -184,6 +222,13 @@ Items BoundedHashMap::items() const {
 Tensor BoundedHashMap::scores() const {
     Reading const guard(impl_->lock);
     return map::scores_of(impl_->table, impl_->values.size());
+}
+
+Evicted BoundedHashMap::entries() const {
+    Reading const guard(impl_->lock);
+    Items items = map::items_of(impl_->table, impl_->key, impl_->values);
+    return {std::move(items.keys), std::move(items.values),
+            map::scores_of(impl_->table, impl_->values.size())};
 }
 
 Tensor BoundedHashMap::key_tensor() const {

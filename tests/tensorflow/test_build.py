@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
 from tensorhash.tensorflow import _build
 
@@ -128,7 +129,7 @@ def test_a_compiler_of_several_words(monkeypatch, tmp_path):
     launcher = tmp_path / "my launcher"
     # Prints its arguments, and makes the file that would be linked.
     launcher.write_text(
-        f'#!/bin/sh\necho "$@" >> {said}\n[ "$2" = -shared ] && cp {made} "$6"\nexit 0\n'
+        f'#!/bin/sh\necho "$@" >> {said}\n[ "$2" = -shared ] && cp {made} "$4"\nexit 0\n'
     )
     launcher.chmod(0o755)
     monkeypatch.setenv("CXX", f"'{launcher}' g++")
@@ -146,7 +147,7 @@ def fake_compiler(folder: Path) -> tuple[Path, Path]:
     made, asked, compiler = _build.library(), folder / "asked", folder / "slow++"
     compiler.write_text(
         f'#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "$@" >> {asked}\nsleep 1\n'
-        f'[ "$1" = -shared ] && cp {made} "$5"\nexit 0\n'
+        f'[ "$1" = -shared ] && cp {made} "$3"\nexit 0\n'
     )
     compiler.chmod(0o755)
     return compiler, asked
@@ -278,3 +279,23 @@ def test_the_cache_is_where_the_user_says(monkeypatch, tmp_path):
     assert _build.cache_folder() == Path("/somewhere/tensorhash")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert _build.cache_folder() == Path.home() / ".cache" / "tensorhash"
+
+
+def test_a_prebuilt_library_is_taken_only_if_it_matches(tmp_path, monkeypatch):
+    made = _build.library()
+    folder = tmp_path / "tensorhash_tf"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    ready = folder / _build.prebuilt_name(tf.__version__)
+    ready.write_bytes(made.read_bytes())
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _build.library() == made  # it does not say which sources it was made of
+    (folder / "sources.txt").write_text(_build.fingerprint_of_sources() + "\n")
+    monkeypatch.setenv("CXX", "/nonexistent")
+    assert _build.library() == ready
+    monkeypatch.delenv("CXX")
+    (folder / "sources.txt").write_text("0123456789abcdef\n")
+    assert _build.library() == made
+    (folder / "sources.txt").write_text(_build.fingerprint_of_sources() + "\n")
+    ready.rename(folder / _build.prebuilt_name("2.99.0"))
+    assert _build.library() == made

@@ -240,3 +240,13 @@ def test_vector_keys_over_devices(rng):
     assert int(table.get_size("cpu:0")) + int(table.get_size("cpu:1")) == len(last)
     with pytest.raises(Refused, match="mod"):
         thtf.HashTable(tf.int32, tf.int64, -1, key_shape=(3,), devices=["cpu:0"], policy="mod")
+
+
+@pytest.mark.parametrize("devices", [["cuda:0"], ["cpu:0", "cuda:1"]])
+def test_a_table_on_a_gpu_says_what_is_missing(devices):
+    """One of the three sentences of docs/devices.md; nothing falls back to the CPU."""
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"devices: (CUDA needs the package|tensorhash-cu13 is installed, but|expected \"cuda)",
+    ):
+        thtf.HashTable(tf.int64, tf.float32, 0.0, devices=devices)

@@ -1,7 +1,8 @@
-"""Compiles the op library for the installed TensorFlow, once, into the user's cache, and loads it.
+"""Finds the op library for the installed TensorFlow, or compiles it into the user's cache.
 
 TensorFlow's C++ interface changes with every minor version, so one library in the wheel cannot work
-for all. The package has the sources and headers; only a C++17 compiler is needed.
+for all. The package tensorhash-tf has libraries for several versions. For others this package has
+the sources and headers; only a C++17 compiler is needed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import fcntl
 import glob
 import hashlib
+import importlib.util
 import os
 import shlex
 import shutil
@@ -25,13 +27,16 @@ import tensorhash
 PACKAGE = Path(tensorhash.__file__).resolve().parent
 SOURCES = PACKAGE / "tensorflow" / "ops"
 HEADERS = PACKAGE / "include"
-UNITS = ("ops.cc", "compute.cc")
+UNITS = ("ops.cc", "compute.cc", "bounded.cc", "gpu.cc")
 NAME = "tensorhash_ops.so"
 OLDEST = (2, 19)
 # The hardening flags of cmake/flags.cmake.
 HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 # As in cmake/flags.cmake: a fused multiply-add would round once instead of twice.
 SAME_BITS = "-ffp-contract=off"
+
+OUR_FLAGS = ("-O2", "-fPIC", SAME_BITS, *HARDENED)
+LINK_HARDENED = "-Wl,-z,relro,-z,now,-z,noexecstack"
 
 
 def import_tensorflow() -> ModuleType:
@@ -122,7 +127,7 @@ def compile_flags(tf: ModuleType) -> list[str]:
     flags: list[str] = []
     for flag in tf.sysconfig.get_compile_flags():
         flags += ["-isystem", flag[2:]] if flag.startswith("-I") else [flag]
-    return [*flags, "-O2", "-fPIC", SAME_BITS, *HARDENED, f"-I{HEADERS}"]
+    return [*flags, *OUR_FLAGS, f"-I{HEADERS}"]
 
 
 def link_flags(tf: ModuleType) -> list[str]:
@@ -132,24 +137,48 @@ def link_flags(tf: ModuleType) -> list[str]:
         f"-L{library.parent}",
         f"-l:{library.name}",
         f"-Wl,-rpath,{library.parent}",
-        "-Wl,-z,relro,-z,now,-z,noexecstack",
+        LINK_HARDENED,
     ]
+
+
+def fingerprint_of_sources() -> str:
+    """A hash of this package's version, the ops' sources, and the headers that they include."""
+    digest = hashlib.sha256(tensorhash.__version__.encode())
+    headers = [HEADERS / "tensorhash" / "c.h", *(HEADERS / "tensorhash" / "step").iterdir()]
+    for file in sorted([*SOURCES.iterdir(), *headers]):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def fingerprint(tf: ModuleType) -> str:
     """A hash of everything that a cached library depends on, except the compiler."""
     parts = [
-        tensorhash.__version__,
+        fingerprint_of_sources(),
         tf.__version__,
         tf.__git_version__,
         *compile_flags(tf),
         *link_flags(tf),
     ]
-    digest = hashlib.sha256("\0".join(parts).encode())
-    headers = [HEADERS / "tensorhash" / "c.h", *(HEADERS / "tensorhash" / "step").iterdir()]
-    for file in sorted([*SOURCES.iterdir(), *headers]):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def prebuilt_library(tf: ModuleType) -> Path | None:
+    """The library of the package tensorhash-tf, if it has one of these sources and TensorFlow."""
+    spec = importlib.util.find_spec("tensorhash_tf")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    folder = Path(spec.submodule_search_locations[0])
+    file = folder / prebuilt_name(tf.__version__)
+    sources = folder / "sources.txt"
+    if not (file.exists() and sources.exists()):
+        return None
+    return file if sources.read_text().strip() == fingerprint_of_sources() else None
+
+
+def prebuilt_name(version: str) -> str:
+    """The name of the library for a TensorFlow version: "tensorhash_ops_2_21.so"."""
+    major, minor = version.split(".")[:2]
+    return f"tensorhash_ops_{major}_{minor}.so"
 
 
 def fingerprint_of_compiler(compiler: list[str]) -> str:
@@ -192,9 +221,10 @@ def run_all(commands: list[list[str]]) -> None:
             )
 
 
-def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
+def compile_library(
+    compiler: list[str], flags: list[str], linking: list[str], target: Path
+) -> None:
     """Compiles in a temporary folder, then moves the library to `target`."""
-    flags = compile_flags(tf)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
         objects = [work / f"{unit}.o" for unit in UNITS]
@@ -205,7 +235,7 @@ def compile_library(tf: ModuleType, compiler: list[str], target: Path) -> None:
             ]
         )
         linked = work / target.name
-        run_all([[*compiler, "-shared", *map(str, objects), "-o", str(linked), *link_flags(tf)]])
+        run_all([[*compiler, "-shared", "-o", str(linked), *map(str, objects), *linking]])
         os.replace(linked, target)
 
 
@@ -224,12 +254,15 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def library() -> Path:
-    """The path of the op library for this TensorFlow; compiles it if it is not in the cache.
+    """The path of the op library for this TensorFlow; compiles it if there is none.
 
-    Without a compiler or a writable cache, as in a prebuilt image, a cached library of any compiler
+    The package tensorhash-tf comes first, then the cache. Without a compiler or a writable
+    cache, as in a prebuilt image, a cached library of any compiler
     is used.
     """
     tf = import_tensorflow()
+    if ready := prebuilt_library(tf):
+        return ready
     prefix = f"tensorflow-{tf.__version__}-{fingerprint(tf)}-"
     require_private(cache_folder())
     try:
@@ -254,7 +287,7 @@ def library() -> Path:
                     file=sys.stderr,
                     flush=True,
                 )
-                compile_library(tf, compiler, target)
+                compile_library(compiler, compile_flags(tf), link_flags(tf), target)
     except OSError as error:
         if made := cached_library(prefix):
             return made

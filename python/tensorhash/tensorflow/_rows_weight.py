@@ -69,4 +69,12 @@ class RowsWeight:
                 f'get_weights and change its "row"'
             )
         keys = tf.convert_to_tensor(rows["key"], self._table.key_dtype)
-        self._table._import(keys, tf.convert_to_tensor(rows["row"], self._table.value_dtype))
+        values = tf.convert_to_tensor(rows["row"], self._table.value_dtype)
+        limit = self._table.max_capacity
+        if limit is not None and len(rows) > limit:
+            raise ValueError(f"rows: expected at most max_capacity, {limit}, got {len(rows)}")
+        if self._table.eviction == "score":  # an import has no scores
+            self._table.clear()
+            self._table.insert(keys, values, scores=tf.zeros(len(rows), tf.int64))
+        else:
+            self._table._import(keys, values)

@@ -29,6 +29,14 @@ def check_placement(devices: Any, policy: Any) -> tuple[list[str], str]:
     return list(devices), policy
 
 
+def tensorflow_device(devices: Sequence[str]) -> str | None:
+    """The TensorFlow device that has the table's handle: the GPU of the first shard, if any."""
+    kind, _, number = devices[0].lower().partition(":")
+    if kind != "cuda" or not tf.config.list_logical_devices("GPU"):
+        return None
+    return f"/GPU:{number or 0}"
+
+
 class DeviceVerbs:
     """A mixin of HashTable. A table without `devices` has one shard, on "cpu:0"."""
 
@@ -119,7 +127,7 @@ class DeviceVerbs:
         return keys, values
 
     def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> NoReturn:
-        """Always raises: there are no shards on GPUs yet. Use dump_to_cpu."""
+        """Always raises. A lookup of a table on a GPU gives values there; dump_to_cpu copies all."""
         raise tf.errors.FailedPreconditionError(
             None,
             None,

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
+from tensorhash.tensorflow._admission import Admission
+from tensorhash.tensorflow._combine import COMBINERS, combine, segments_of
+from tensorhash.tensorflow._composite import flat, rebuild
+from tensorhash.tensorflow._files import load_table, save_table
+from tensorhash.tensorflow._initial_rows import RANDOM, require_rows, row_initializer
 from tensorhash.tensorflow._rows_weight import RowsWeight
-from tensorhash.tensorflow._tapes import require_asked_for
-from tensorhash.tensorflow.table import HashTable
-
-OPTIMIZERS = ("sgd", "adagrad")
-EPSILON = 1e-7
-# Keras cuts truncated normals at two standard deviations; division by this restores the variance.
-TRUNCATED = 0.87962566103423978
-RANDOM = (
-    keras.initializers.RandomNormal,
-    keras.initializers.RandomUniform,
-    keras.initializers.TruncatedNormal,
-    keras.initializers.VarianceScaling,
-)
-WHOLE = (keras.initializers.Orthogonal, keras.initializers.Identity)
+from tensorhash.tensorflow._stage import RowsAnchor, Stage, StepAnchor
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
@@ -32,10 +22,16 @@ class Embedding(keras.layers.Layer):
 
     In training, new ids get a row from `embeddings_initializer`. Outside of training, or with
     trainable=False, new ids read as zeros and are not added. The rows are in `self.table`, a
-    HashTable, outside the model's optimizer: when a gradient reaches the layer, the layer itself
-    steps the rows of that batch with "sgd" or "adagrad" and its `learning_rate`, a number. Each
-    gradient request to a tape makes one step. It must include the layer's trainable_variables. Loss
-    scaling is an error.
+    HashTable. Train with an optimizer of tensorhash.tensorflow.optimizers: it steps the rows of a
+    batch like any other weight, after unscaling and clipping.
+
+    Ids are a dense, a ragged or a sparse tensor. `combiner`, "sum", "mean" or "sqrtn", joins the
+    rows of the last axis, with `weights` of the shape of the ids if they are given. With
+    `mask_zero`, id 0 is padding: it has no row and no part in a combination, and the layer makes a
+    mask. `embeddings_regularizer` and `activity_regularizer` see the rows of the batch.
+
+    An id gets its row when it was seen `admit_after` times in training. A layer of `max_capacity`
+    rows drops those that training did not use for longest ("lru") or that it saw least ("lfu").
 
     The layer's last weight is a NumPy record array with the fields "key" and "row", so get_weights
     and set_weights include the rows.
@@ -50,24 +46,25 @@ class Embedding(keras.layers.Layer):
         output_dim: int,
         key_dtype: Any = "int64",
         embeddings_initializer: Any = "uniform",
-        optimizer: str = "adagrad",
-        learning_rate: float = 0.1,
+        embeddings_regularizer: Any = None,
+        mask_zero: bool = False,
+        combiner: str | None = None,
         capacity: int = 0,
+        max_capacity: int | None = None,
+        eviction: str = "lru",
+        admit_after: int = 1,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if optimizer not in OPTIMIZERS:
-            raise ValueError(
-                f"optimizer: expected one of {', '.join(OPTIMIZERS)}, got {optimizer!r}"
-            )
+        if combiner is not None and combiner not in COMBINERS:
+            raise ValueError(f"combiner: expected one of {', '.join(COMBINERS)}, got {combiner!r}")
         self.output_dim = int(output_dim)
         self.key_dtype = tf.as_dtype(key_dtype).name
+        if mask_zero and self.key_dtype == "string":
+            raise ValueError("mask_zero: expected False for string ids, got True")
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        if isinstance(self.embeddings_initializer, WHOLE):
-            raise ValueError(
-                "embeddings_initializer: expected one that draws each row independently, got "
-                f"{type(self.embeddings_initializer).__name__}, which makes a whole matrix"
-            )
+        require_rows(self.embeddings_initializer)
+        self._draw_rows = self.embeddings_initializer
         if isinstance(self.embeddings_initializer, RANDOM):
             # A Keras initialiser draws the same numbers at every call. Rows of different batches
             # must differ, so use a seed generator.
@@ -75,42 +72,18 @@ class Embedding(keras.layers.Layer):
             self._draw_rows = row_initializer(
                 self.embeddings_initializer, self.output_dim, self.seed_generator
             )
-        else:
-            self._draw_rows = self.embeddings_initializer
-        self.optimizer = optimizer
-        self._compiled_rate = False
-        self.learning_rate = learning_rate
+        self.embeddings_regularizer = keras.regularizers.get(embeddings_regularizer)
+        self.mask_zero = self.supports_masking = bool(mask_zero)
+        self.combiner = combiner
         self.capacity = int(capacity)
         self.supports_jit = False  # XLA does not support tables
-        zeros = np.zeros(self.output_dim, self.variable_dtype)
-        self.table = HashTable(self.key_dtype, self.variable_dtype, zeros, capacity=self.capacity)
-        if optimizer == "adagrad":
-            self.squares = HashTable(
-                self.key_dtype, self.variable_dtype, zeros, capacity=self.capacity
-            )
+        self._admission = Admission(
+            self.key_dtype, self.variable_dtype, self.output_dim,
+            capacity=self.capacity, max_capacity=max_capacity, eviction=eviction,
+            admit_after=admit_after,
+        )  # fmt: skip
+        self.table = self._admission.table
         self._rows = RowsWeight(self.table, f"{self.name}/rows")
-
-    _learning_rate: float
-
-    @property
-    def learning_rate(self) -> float:
-        """The learning rate. A compiled step keeps the number from its trace."""
-        return self._learning_rate
-
-    @learning_rate.setter
-    def learning_rate(self, value: Any) -> None:
-        if callable(value):
-            raise TypeError(
-                f"learning_rate: expected a number, got {type(value).__name__}; "
-                "schedules are not supported"
-            )
-        if self._compiled_rate:
-            raise RuntimeError(
-                f"learning_rate: expected no change after the first compiled step, got {value!r}; "
-                f"compiled steps would keep {self._learning_rate}. Make a new layer with the new "
-                "rate and set_weights(), or train eagerly (run_eagerly=True)"
-            )
-        self._learning_rate = float(value)
 
     @property
     def weights(self) -> list[keras.Variable | RowsWeight]:
@@ -118,46 +91,60 @@ class Embedding(keras.layers.Layer):
         return [*super().weights, self._rows] if self.built else super().weights
 
     def build(self, input_shape: Any) -> None:
-        # Ids have no gradient. This weight, always 0, connects the output to the tape.
-        self.anchor = self.add_weight(shape=(), initializer="zeros", name="anchor")
+        self._stage = Stage(self.key_dtype)
+        self.anchor = RowsAnchor(self.table, self._stage, self._admission.dropped, "rows_anchor")
+        self.step_anchor = StepAnchor(self._stage, "step_anchor", self.variable_dtype)
         self.built = True
 
-    def call(self, inputs: Any, training: bool = False) -> tf.Tensor:
-        ids = self._exact(tf.convert_to_tensor(inputs))
-        if not training or not self.trainable:
-            return tf.cast(self.table.lookup(ids), self.compute_dtype)
-        self._refuse_loss_scaling()
-        self._admit(ids)
+    def call(self, inputs: Any, weights: Any = None, training: bool = False) -> Any:
+        if not isinstance(inputs, tf.RaggedTensor | tf.SparseTensor):
+            inputs = tf.convert_to_tensor(inputs)
+        ids = self._exact(flat(inputs))
+        learning = bool(training) and bool(self.trainable)
+        values = self._learn(ids) if learning else self.table.lookup(ids)
+        if self.combiner is None:
+            if weights is not None:
+                raise ValueError("weights: expected none without a combiner")
+            values = tf.cast(values, self.compute_dtype)
+            return rebuild(inputs, tf.TensorShape([self.output_dim]))(values)
+        return self._combine(inputs, ids, values, weights)
+
+    def _learn(self, ids: tf.Tensor) -> tf.Tensor:
+        """The rows of the ids, [*ids.shape, output_dim]. Their gradient goes to the anchors."""
+        one_axis = tf.reshape(ids, [-1])
+        self._admission.see(self._without_padding(one_axis), self._draw_rows)
+        numbers = self._stage.number(one_axis)
 
         @tf.custom_gradient
-        def read(anchor: tf.Tensor) -> Any:
-            def step(upstream: tf.Tensor) -> tf.Tensor:
-                traced = require_asked_for(self.anchor, self.name)
-                self._compiled_rate |= traced
-                self._step(ids, upstream)
-                return tf.zeros_like(anchor)
+        def read(anchor: tf.Tensor, step_anchor: tf.Tensor) -> Any:
+            def backward(upstream: Any) -> Any:
+                rows = self._stage.sum_rows(tf.convert_to_tensor(upstream), numbers)
+                return rows, self._stage.tag(rows.dtype)
 
-            return self._read(self.table, ids), step
+            return self._read(one_axis), backward
 
-        values = read(tf.convert_to_tensor(self.anchor))
-        return tf.cast(values, self.compute_dtype)
+        rows = read(tf.convert_to_tensor(self.anchor), tf.convert_to_tensor(self.step_anchor))
+        if self.embeddings_regularizer is not None:
+            self.add_loss(self.embeddings_regularizer(_distinct(rows, numbers)))
+        return tf.reshape(rows, tf.concat([tf.shape(ids), [self.output_dim]], 0))
 
-    def _refuse_loss_scaling(self) -> None:
-        """ValueError for loss scaling: the layer would step its rows with the scaled gradient."""
-        model = self._get_call_context().entry_layer
-        optimizer = getattr(model, "optimizer", None)
-        scaled = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-        if scaled or getattr(optimizer, "loss_scale_factor", None) is not None:
-            raise ValueError(
-                f"{self.name}: expected an optimizer without loss scaling, got "
-                f"{type(optimizer).__name__}; this layer would step its rows by the scaled "
-                "gradient. Use compile(..., auto_scale_loss=False), or the policy mixed_bfloat16"
-            )
-        if self.dtype_policy.name == "mixed_float16":
-            raise ValueError(
-                f"{self.name}: expected a dtype policy that needs no loss scaling, "
-                "got mixed_float16; use mixed_bfloat16"
-            )
+    def _combine(self, inputs: Any, ids: tf.Tensor, values: tf.Tensor, weights: Any) -> tf.Tensor:
+        one_axis = tf.reshape(ids, [-1])
+        factors = tf.ones(tf.shape(one_axis), values.dtype)
+        if weights is not None:
+            factors = tf.cast(tf.reshape(flat(weights), [-1]), values.dtype)
+        if self.mask_zero:
+            factors *= tf.cast(tf.not_equal(one_axis, 0), values.dtype)
+        segments, count = segments_of(inputs)
+        rows = tf.reshape(values, [-1, self.output_dim])
+        joined = combine(rows, factors, segments, count, self.combiner or "sum")
+        if not isinstance(inputs, tf.RaggedTensor | tf.SparseTensor):
+            joined = tf.reshape(joined, tf.concat([tf.shape(ids)[:-1], [self.output_dim]], 0))
+        joined = tf.ensure_shape(joined, [*inputs.shape[:-1], self.output_dim])
+        return tf.cast(joined, self.compute_dtype)
+
+    def _without_padding(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.boolean_mask(ids, tf.not_equal(ids, 0)) if self.mask_zero else ids
 
     def _exact(self, ids: tf.Tensor) -> tf.Tensor:
         """Casts ids of any numeric dtype to the key dtype; an error if it cannot hold them all."""
@@ -170,32 +157,21 @@ class Embedding(keras.layers.Layer):
         tf.debugging.Assert(tf.reduce_all(same), [message, ids])
         return cast
 
-    def _read(self, table: HashTable, ids: tf.Tensor) -> tf.Tensor:
+    def _read(self, ids: tf.Tensor) -> tf.Tensor:
         # A SavedModel does not accept gradient functions that capture a constant, such as the
         # table's default. So pass zeros.
-        return table.lookup(ids, tf.zeros(self.output_dim, self.variable_dtype))
+        return self.table.lookup(ids, tf.zeros(self.output_dim, self.variable_dtype))
 
-    def _admit(self, ids: tf.Tensor) -> None:
-        flat = tf.reshape(ids, [-1])
-        shape = tf.stack([tf.size(flat), self.output_dim])
-        rows = self._draw_rows(shape, dtype=self.variable_dtype)
-        rows = tf.ensure_shape(rows, [None, self.output_dim])
-        self.table.accumulate(flat, rows, reduce="first")
-
-    def _step(self, ids: tf.Tensor, gradient: tf.Tensor) -> None:
-        flat = tf.reshape(ids, [-1])
-        rows = tf.reshape(tf.cast(gradient, self.variable_dtype), [-1, self.output_dim])
-        rate = tf.constant(self.learning_rate, rows.dtype)
-        if self.optimizer == "adagrad":
-            # An id that occurs several times has one gradient, the sum.
-            flat, places = tf.unique(flat)
-            rows = tf.math.unsorted_segment_sum(rows, places, tf.size(flat))
-            self.squares.accumulate(flat, rows * rows)
-            rows = rows / (tf.sqrt(self._read(self.squares, flat)) + EPSILON)
-        self.table.accumulate(flat, -rate * rows)
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        if not self.mask_zero or self.combiner is not None:
+            return None
+        if isinstance(inputs, tf.RaggedTensor):
+            return tf.not_equal(inputs, 0)
+        return keras.ops.not_equal(inputs, 0)  # also of symbolic inputs
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
-        return (*input_shape, self.output_dim)
+        kept = input_shape if self.combiner is None else input_shape[:-1]
+        return (*kept, self.output_dim)
 
     def get_config(self) -> dict[str, object]:
         return {
@@ -203,55 +179,30 @@ class Embedding(keras.layers.Layer):
             "output_dim": self.output_dim,
             "key_dtype": self.key_dtype,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
-            "optimizer": self.optimizer,
-            "learning_rate": self.learning_rate,
+            "embeddings_regularizer": keras.regularizers.serialize(self.embeddings_regularizer),
+            "mask_zero": self.mask_zero,
+            "combiner": self.combiner,
             "capacity": self.capacity,
+            **self._admission.config(),
         }
-
-    def _tables(self) -> dict[str, HashTable]:
-        squares = {"squares": self.squares} if self.optimizer == "adagrad" else {}
-        return {"table": self.table, **squares}
 
     def save_own_variables(self, store: Any) -> None:
         """Writes this layer's variables and tables to a .keras or .weights.h5 file."""
         super().save_own_variables(store)
-        for name, table in self._tables().items():
-            keys, values = table.export()
-            store[f"{name}_values"] = values.numpy()
-            if keys.dtype == tf.string:
-                store[f"{name}_lengths"] = tf.strings.length(keys).numpy()
-                keys = tf.io.decode_raw(tf.strings.reduce_join(keys), tf.uint8)
-            store[f"{name}_keys"] = keys.numpy()
+        for name, table in self._admission.tables().items():
+            save_table(store, name, table)
 
     def load_own_variables(self, store: Any) -> None:
-        ours = ("table_", "squares_")
+        ours = tuple(f"{name}_" for name in self._admission.tables())
         super().load_own_variables(
             {name: store[name] for name in store.keys() if not name.startswith(ours)}  # noqa: SIM118
         )
-        for name, table in self._tables().items():
-            keys: Any = np.asarray(store[f"{name}_keys"])
-            if table.key_dtype == tf.string:
-                ends = np.cumsum(np.asarray(store[f"{name}_lengths"]))
-                keys = [part.tobytes() for part in np.split(keys, ends[:-1])] if len(ends) else []
-            keys = tf.convert_to_tensor(keys, table.key_dtype)
-            table._import(keys, tf.convert_to_tensor(np.asarray(store[f"{name}_values"])))
+        for name, table in self._admission.tables().items():
+            load_table(store, name, table)
 
 
-def row_initializer(initializer: Any, width: int, seed: Any) -> Any:
-    """An initialiser for rows of `width` numbers, independent of the batch size, drawn from `seed`.
-
-    Variance scaling depends on a matrix's inputs and outputs. A row counts as the matrix of one id:
-    one input, `width` outputs.
-    """
-    if not isinstance(initializer, keras.initializers.VarianceScaling):
-        drawing = initializer.clone()
-        drawing.seed = seed
-        return drawing
-    fans = {"fan_in": 1.0, "fan_out": float(width), "fan_avg": (1.0 + width) / 2}
-    deviation = math.sqrt(initializer.scale / max(1.0, fans[initializer.mode]))
-    if initializer.distribution == "uniform":
-        limit = math.sqrt(3.0) * deviation
-        return keras.initializers.RandomUniform(-limit, limit, seed=seed)
-    if initializer.distribution == "truncated_normal":
-        return keras.initializers.TruncatedNormal(0.0, deviation / TRUNCATED, seed=seed)
-    return keras.initializers.RandomNormal(0.0, deviation, seed=seed)
+def _distinct(rows: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
+    """One of the equal rows of each number."""
+    distinct, places = tf.unique(numbers)
+    first = tf.math.unsorted_segment_min(tf.range(tf.size(numbers)), places, tf.size(distinct))
+    return tf.gather(rows, first)

@@ -12,7 +12,14 @@ from tensorhash.tensorflow._composite import Composite, flat, rebuild
 from tensorhash.tensorflow._errors import refuse
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import CHECKPOINT_NAME, add_to_saver
-from tensorhash.tensorflow.device_verbs import EVERYTHING, DeviceVerbs, check_placement
+from tensorhash.tensorflow.bounded import BoundedVerbs, Evicted, check_limits
+from tensorhash.tensorflow.chunks import ChunkedFiles
+from tensorhash.tensorflow.device_verbs import (
+    EVERYTHING,
+    DeviceVerbs,
+    check_placement,
+    tensorflow_device,
+)
 
 
 class Table(tf.saved_model.experimental.TrackableResource):
@@ -119,6 +126,16 @@ class Table(tf.saved_model.experimental.TrackableResource):
             )
         return (rebuilt(values), rebuilt(exists)) if return_exists else rebuilt(values)
 
+    def _locate(self, keys: tf.Tensor) -> tf.Tensor:
+        """The engine's index of each key, -1 for missing keys: int64."""
+        return ops.tensorhash_locate(
+            table=self.resource_handle,
+            keys=keys,
+            Tout=self._value_dtype,
+            key_shape=self._key_shape,
+            value_shape=self._value_shape,
+        )
+
     def _key_rows(self, keys: Any) -> tf.Tensor:
         return as_tensor("keys", keys, self._key_dtype, self._key_shape, exact=True)
 
@@ -202,7 +219,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
         }
 
 
-class HashTable(DeviceVerbs, Table):
+class HashTable(BoundedVerbs, ChunkedFiles, DeviceVerbs, Table):
     """A mutable table from keys to values, both of any fixed shape.
 
     `name`, `checkpoint` and `experimental_is_anonymous` are as in
@@ -213,6 +230,10 @@ class HashTable(DeviceVerbs, Table):
     same table until the process ends. `capacity` entries fit before the table grows. Each of
     `devices`, such as ["cpu:0", "cpu:1"], holds a shard; `policy`, "hash" or "mod", decides which
     shard a key belongs to. tf.train.Checkpoint and SavedModels save and restore the table.
+
+    With `max_capacity` the table holds at most so many keys: insert and accumulate return the
+    entries that they evict. `eviction` is "lru" (the least recently used leave) or "score" (those
+    with the lowest score, which comes with each insert).
 
     >>> table = HashTable(tf.int64, tf.float32, default_value=[0.0, 0.0])
     >>> table.insert([7, 9], [[1.0, 2.0], [3.0, 4.0]])
@@ -238,11 +259,18 @@ class HashTable(DeviceVerbs, Table):
         capacity: int = 0,
         devices: Sequence[str] | None = None,
         policy: str = "hash",
+        max_capacity: int | None = None,
+        eviction: str = "lru",
     ) -> None:
         if experimental_is_anonymous and shared_name is not None:
             raise refuse(f"shared_name: expected none for an anonymous table, got {shared_name!r}")
         self._devices, policy = check_placement(["cpu:0"] if devices is None else devices, policy)
-        creation = {"capacity": capacity, "devices": self._devices, "policy": policy}
+        creation: dict[str, Any] = {
+            "capacity": capacity, "devices": self._devices, "policy": policy
+        }  # fmt: skip
+        self._bounded = max_capacity is not None
+        if max_capacity is not None:
+            creation.update(check_limits(max_capacity, eviction, key_dtype, default_value))
         if shared_name is not None:
             creation.update(shared_name=shared_name, container=container)
         super().__init__(key_dtype, value_dtype, default_value, key_shape, creation, name)
@@ -254,24 +282,53 @@ class HashTable(DeviceVerbs, Table):
                 add_to_saver(self, name)
 
     def _create_resource(self) -> tf.Tensor:
+        named, anonymous = ops.tensorhash_table, ops.tensorhash_anonymous_table
+        if self._bounded:
+            named = ops.tensorhash_bounded_table
+            anonymous = ops.tensorhash_anonymous_bounded_table
         attributes = self._attributes()
-        if "shared_name" in self._creation:
-            return ops.tensorhash_table(**attributes)
-        if self._in_session and not self._anonymous:
-            return ops.tensorhash_table(**attributes, use_node_name_sharing=True, name=self._name)
-        return ops.tensorhash_anonymous_table(**attributes)
+        with tf.device(tensorflow_device(self._devices)):
+            if "shared_name" in self._creation:
+                return named(**attributes)
+            if self._in_session and not self._anonymous:
+                return named(**attributes, use_node_name_sharing=True, name=self._name)
+            return anonymous(**attributes)
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> tf.Operation | None:
-        """Adds keys or overwrites their values; of equal keys the last row wins."""
-        return self.accumulate(keys, values, reduce="last", name=name)
+    def size(self, name: str | None = None) -> tf.Tensor:
+        """The number of entries: a scalar int64."""
+        if tensorflow_device(self._devices) is None:
+            return super().size(name)
+        # TensorFlow's own op has no kernel for GPUs.
+        return tf.add_n([self.get_size(device) for device in self._devices], name=name)
+
+    def insert(
+        self, keys: Any, values: Any, name: str | None = None, *, scores: Any = None
+    ) -> tf.Operation | Evicted | None:
+        """Adds keys or overwrites their values; of equal keys the last row wins.
+
+        A bounded table returns what it evicts. One that evicts by "score" needs `scores`, int64,
+        one per key.
+        """
+        return self.accumulate(keys, values, reduce="last", name=name, scores=scores)
 
     def accumulate(
-        self, keys: Any, values: Any, reduce: str = "sum", name: str | None = None
-    ) -> tf.Operation | None:
+        self,
+        keys: Any,
+        values: Any,
+        reduce: str = "sum",
+        name: str | None = None,
+        *,
+        scores: Any = None,
+    ) -> Any:
         """Adds new keys and combines other rows with the stored values, in row order.
 
-        `reduce` is "sum", "min", "max", "first" (keeps the old value) or "last" (replaces it).
+        `reduce` is "sum", "min", "max", "first" (keeps the old value) or "last" (replaces it). A
+        bounded table returns what it evicts, as insert() does.
         """
+        if self._bounded:
+            return self._admit(keys, values, reduce, scores, name)
+        if scores is not None:
+            raise refuse("scores: expected none for a table without max_capacity")
         return self._accumulate(keys, values, reduce, -1, name)
 
     def _accumulate(self, keys: Any, values: Any, reduce: str, shard: int, name: str | None) -> Any:
@@ -318,10 +375,14 @@ class HashTable(DeviceVerbs, Table):
 
     # TensorFlow calls these to save and restore a trackable object.
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        if self._bounded:
+            return {"-state": self._save_state()}
         keys, values = self.export()
         return {"-keys": keys, "-values": values}
 
     def _restore_from_tensors(self, restored_tensors: dict[str, tf.Tensor]) -> Any:
+        if self._bounded:
+            return self._restore_state(restored_tensors["-state"])
         return self._import(restored_tensors["-keys"], restored_tensors["-values"])
 
     def _copy_trackable_to_cpu(self, object_map: Any) -> None:
@@ -335,5 +396,7 @@ class HashTable(DeviceVerbs, Table):
                 key_shape=self._key_shape,
                 devices=self._devices,
                 policy=self._creation["policy"],
+                max_capacity=self._creation.get("max_capacity"),
+                eviction=self._creation.get("eviction", "lru"),
             )
         object_map[self]._restore_from_tensors(self._serialize_to_tensors())

@@ -1,0 +1,1 @@
+"""The TensorFlow ops of tensorhash, one library per minor version of TensorFlow."""
