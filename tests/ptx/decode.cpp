@@ -106,18 +106,17 @@ void set_predicate(Statement& s) {
 void convert(Statement& s) {
     s.in.op = Op::Convert;
     if (!s.modifiers.take_type(s.in.from)) throw PtxError("expected two types");
-    bool const to_whole = s.modifiers.take_one<Round>({{"rni", Round::Nearest},
-                                                       {"rzi", Round::Zero},
-                                                       {"rmi", Round::Down},
-                                                       {"rpi", Round::Up}},
-                                                      s.in.round);
+    bool const to_whole = s.modifiers.take_one<Round>(
+        {{"rni", Round::Nearest}, {"rzi", Round::Zero}, {"rmi", Round::Down}, {"rpi", Round::Up}},
+        s.in.round);
     if (!to_whole) {
         s.modifiers.take_one<Round>({{"rn", Round::Nearest}, {"rz", Round::Zero}}, s.in.round);
     }
     if (s.in.type.kind == Kind::Float && s.in.from.kind == Kind::Float) {
         bool const same = s.in.type.bits == s.in.from.bits;
         if (same != to_whole || (!same && s.in.round != Round::Nearest)) {
-            throw PtxError("expected .rn or none between two sizes of floats, else .rmi or the like");
+            throw PtxError(
+                "expected .rn or none between two sizes of floats, else .rmi or the like");
         }
     }
     s.take_operands(2);

@@ -36,7 +36,9 @@ def test_every_script_is_short_and_known():
         assert len(lines_of(script)) <= 12, script
 
 
-@pytest.mark.parametrize("group", [group for group in PRINTED if group not in ("cpp", "keras_embedding")])
+@pytest.mark.parametrize(
+    "group", [group for group in PRINTED if group not in ("cpp", "keras_embedding")]
+)
 def test_a_python_script_runs_as_written(group):
     if group == "sparse_networks":
         pytest.importorskip("torch")
