@@ -65,9 +65,11 @@ struct IndexLoops {
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
     /// at once.
     void (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all claims: returns how many rows of the range won their slot. buf_indices and mask
-    /// say which.
+    /// After all claims: returns how many rows of the range won their slot. The mask says which.
     std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// After all rows are settled, and again after they are published: rows that lost get the
+    /// winner's answer.
+    void (*follow)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// Gives buffer indices to the winners of the range; the first has rank `rank`. Ranks below
     /// `reusable` pop `free_top[-1 - rank]`.
     void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,

@@ -138,6 +138,12 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
 
 void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const& batch,
                          Chunks const& chunks, Ranks& ranks) const noexcept {
+    rank_winners(key_buffer, batch, chunks, ranks);
+    follow(key_buffer, batch, chunks);
+}
+
+void BucketIndex::rank_winners(unsigned char const* key_buffer, step::BatchView const& batch,
+                               Chunks const& chunks, Ranks& ranks) const noexcept {
     auto const index = view(key_buffer);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         ranks[chunk] = loops_->settle(index, batch, begin, end);
@@ -146,24 +152,25 @@ void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const&
     runtime::scan(std::span(ranks).first(chunks.count + 1));
 }
 
+void BucketIndex::follow(unsigned char const* key_buffer, step::BatchView const& batch,
+                         Chunks const& chunks) const noexcept {
+    auto const index = view(key_buffer);
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        loops_->follow(index, batch, begin, end);
+    });
+}
+
 void BucketIndex::publish(unsigned char const* key_buffer, step::BatchView const& batch,
                           std::size_t rows, std::uint32_t const* free_top,
                           std::uint64_t reusable) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     Ranks ranks;
-    settle(key_buffer, batch, chunks, ranks);
+    rank_winners(key_buffer, batch, chunks, ranks);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         loops_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });
-    // Rows that lost hold their winner's base + row. Now they get the winner's buffer index.
-    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-            if (batch.mask[row] == 0 && batch.buf_indices[row] >= batch.base) {
-                batch.buf_indices[row] = batch.buf_indices[batch.buf_indices[row] - batch.base];
-            }
-        }
-    });
+    follow(key_buffer, batch, chunks);
 }
 
 void BucketIndex::locate(unsigned char const* key_buffer, step::BatchView const& batch,
