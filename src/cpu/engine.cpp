@@ -4,6 +4,7 @@
 
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
+#include "cpu/wide_words.hpp"
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
@@ -380,9 +381,10 @@ IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint
                : raw && key_bytes == 4 ? kTable<step::Narrow4>
                                        : kTable<step::NarrowAny>;
     }
-    return raw && key_bytes == 12   ? kTable<step::Wide12>
-           : raw && key_bytes == 16 ? kTable<step::Wide16>
-                                    : kTable<step::WideAny>;
+    return raw && key_bytes == 12      ? kTable<step::Wide12>
+           : raw && key_bytes == 16    ? kTable<step::Wide16>
+           : raw && key_bytes % 8 == 0 ? kTable<step::WideWords>
+                                       : kTable<step::WideAny>;
 }
 
 }  // namespace tensorhash::cpu
