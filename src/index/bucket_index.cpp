@@ -67,8 +67,11 @@ std::uint64_t BucketIndex::grown_for(std::uint64_t entries) const noexcept {
     if (entries <= most_entries_) {
         return buckets_;
     }
-    std::uint64_t const grown = buckets_ * cpu::bucket_rule(format_.bytes).growth / 100;
-    return std::min(std::max(grown, buckets_for(format_, entries)), kMaxBuckets);
+    auto const rule = cpu::bucket_rule(format_.bytes);
+    std::uint64_t const growth = buckets_ <= rule.doubled ? 200 : rule.growth;
+    std::uint64_t const grown = std::max(buckets_ * growth / 100, buckets_for(format_, entries));
+    constexpr std::size_t kBytes = sizeof(step::NarrowBucket);
+    return std::min(runtime::whole_huge_pages(grown * kBytes) / kBytes, kMaxBuckets);
 }
 
 std::uint64_t BucketIndex::room() const noexcept {
@@ -226,13 +229,11 @@ void BucketIndex::clear() noexcept {
 }
 
 runtime::Extension BucketIndex::extend(std::uint64_t buckets) {
-    std::size_t const used = buckets_ * sizeof(step::NarrowBucket);
     std::size_t const before = memory_.bytes();
-    if (!memory_.grow(buckets * sizeof(step::NarrowBucket))) {
+    // resize() overwrites all buckets.
+    if (!memory_.grow(buckets * sizeof(step::NarrowBucket), runtime::Fill::Committed)) {
         return {};
     }
-    // The block may hold anything beyond the buckets.
-    runtime::zero_bytes(memory_.data() + used, before - used);
     return {&memory_, runtime::Shrink{before}};
 }
 
