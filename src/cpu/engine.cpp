@@ -4,6 +4,7 @@
 
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
+#include "cpu/wide_words.hpp"
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
@@ -279,15 +280,39 @@ std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::si
                           std::size_t end) {
     // Claims are over and no thread publishes yet: all threads only read the index.
     typename IndexOf<Reader, Exclusive>::type const index(view);
+    // A row that met an earlier one has lost for certain: its slot need not be read.
+    auto const may_win = [&](std::size_t row) TH_INLINED {
+        return batch.buf_indices[row] == batch.base + static_cast<std::uint32_t>(row);
+    };
     std::uint64_t winners = 0;
     for (std::size_t row = begin; row < end; ++row) {
         std::size_t const ahead = row + kNear;
-        if (ahead < end && batch.buf_indices[ahead] >= batch.base) {
+        if (ahead < end && may_win(ahead)) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
-        winners += settle(index, batch, row) ? 1 : 0;
+        if (may_win(row)) {
+            winners += settle(index, batch, row) ? 1 : 0;
+        } else {
+            batch.mask[row] = 0;
+        }
     }
     return winners;
+}
+
+template <class Reader>
+void follow_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                 std::size_t end) {
+    typename IndexOf<Reader, Exclusive>::type const index(view);
+    std::uint32_t const* const answers = batch.buf_indices;
+    for (std::size_t row = begin; row < end; ++row) {
+        if (batch.mask[row] == 0 && answers[row] >= batch.base) {
+            std::uint32_t const met = answers[row] - batch.base;
+            // That row may have lost too, to one that claimed later.
+            batch.buf_indices[row] = batch.mask[met] != 0
+                                         ? answers[met]
+                                         : to_buf_index(index.ticket(batch.positions[row]));
+        }
+    }
 }
 
 template <class Reader>
@@ -338,10 +363,11 @@ constexpr IndexLoops::Writers writers() noexcept {
 }
 
 template <class Reader>
-IndexLoops const kTable{
-    find_rows<Reader, false>,     find_rows<Reader, true>,   erase_rows<Reader>,
-    writers<Reader, Exclusive>(), writers<Reader, Shared>(), join_late_rows<Reader>,
-    settle_rows<Reader>,          publish_rows<Reader>,      probe_buckets<Reader>};
+IndexLoops const kTable{find_rows<Reader, false>,  find_rows<Reader, true>,
+                        erase_rows<Reader>,        writers<Reader, Exclusive>(),
+                        writers<Reader, Shared>(), join_late_rows<Reader>,
+                        settle_rows<Reader>,       follow_rows<Reader>,
+                        publish_rows<Reader>,      probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE
@@ -355,9 +381,10 @@ IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint
                : raw && key_bytes == 4 ? kTable<step::Narrow4>
                                        : kTable<step::NarrowAny>;
     }
-    return raw && key_bytes == 12   ? kTable<step::Wide12>
-           : raw && key_bytes == 16 ? kTable<step::Wide16>
-                                    : kTable<step::WideAny>;
+    return raw && key_bytes == 12      ? kTable<step::Wide12>
+           : raw && key_bytes == 16    ? kTable<step::Wide16>
+           : raw && key_bytes % 8 == 0 ? kTable<step::WideWords>
+                                       : kTable<step::WideAny>;
 }
 
 }  // namespace tensorhash::cpu

@@ -65,9 +65,11 @@ struct IndexLoops {
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
     /// at once.
     void (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all claims: returns how many rows of the range won their slot. buf_indices and mask
-    /// say which.
+    /// After all claims: returns how many rows of the range won their slot. The mask says which.
     std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// After all rows are settled, and again after they are published: rows that lost get the
+    /// winner's answer.
+    void (*follow)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// Gives buffer indices to the winners of the range; the first has rank `rank`. Ranks below
     /// `reusable` pop `free_top[-1 - rank]`.
     void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,
@@ -84,13 +86,14 @@ struct BucketRule {
     std::uint32_t sized;     // of an index that is made for a known number of entries
     std::uint32_t entries;   // it grows before it holds more than this
     std::uint32_t occupied;  // it is rebuilt before entries and erased slots exceed this
-    std::uint32_t growth;    // buckets after growth, per 100 before
+    std::uint32_t growth;    // buckets of a large index after growth, per 100 before
+    std::uint32_t doubled;  // an index of no more buckets than this doubles: it moves fewer entries
 };
 
 constexpr bool is_narrow(std::uint32_t key_bytes) noexcept { return key_bytes <= 8; }
 constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
-    return is_narrow(key_bytes) ? BucketRule{5, 250, 330, 375, 150}
-                                : BucketRule{8, 400, 525, 650, 165};
+    return is_narrow(key_bytes) ? BucketRule{5, 250, 340, 375, 150, 1 << 17}
+                                : BucketRule{8, 400, 550, 650, 165, 1 << 16};
 }
 
 /// Can this machine run the loops of level x86-64-v3?

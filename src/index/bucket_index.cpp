@@ -67,8 +67,11 @@ std::uint64_t BucketIndex::grown_for(std::uint64_t entries) const noexcept {
     if (entries <= most_entries_) {
         return buckets_;
     }
-    std::uint64_t const grown = buckets_ * cpu::bucket_rule(format_.bytes).growth / 100;
-    return std::min(std::max(grown, buckets_for(format_, entries)), kMaxBuckets);
+    auto const rule = cpu::bucket_rule(format_.bytes);
+    std::uint64_t const growth = buckets_ <= rule.doubled ? 200 : rule.growth;
+    std::uint64_t const grown = std::max(buckets_ * growth / 100, buckets_for(format_, entries));
+    constexpr std::size_t kBytes = sizeof(step::NarrowBucket);
+    return std::min(runtime::whole_huge_pages(grown * kBytes) / kBytes, kMaxBuckets);
 }
 
 std::uint64_t BucketIndex::room() const noexcept {
@@ -138,6 +141,12 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
 
 void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const& batch,
                          Chunks const& chunks, Ranks& ranks) const noexcept {
+    rank_winners(key_buffer, batch, chunks, ranks);
+    follow(key_buffer, batch, chunks);
+}
+
+void BucketIndex::rank_winners(unsigned char const* key_buffer, step::BatchView const& batch,
+                               Chunks const& chunks, Ranks& ranks) const noexcept {
     auto const index = view(key_buffer);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         ranks[chunk] = loops_->settle(index, batch, begin, end);
@@ -146,24 +155,25 @@ void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const&
     runtime::scan(std::span(ranks).first(chunks.count + 1));
 }
 
+void BucketIndex::follow(unsigned char const* key_buffer, step::BatchView const& batch,
+                         Chunks const& chunks) const noexcept {
+    auto const index = view(key_buffer);
+    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+        loops_->follow(index, batch, begin, end);
+    });
+}
+
 void BucketIndex::publish(unsigned char const* key_buffer, step::BatchView const& batch,
                           std::size_t rows, std::uint32_t const* free_top,
                           std::uint64_t reusable) noexcept {
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     Ranks ranks;
-    settle(key_buffer, batch, chunks, ranks);
+    rank_winners(key_buffer, batch, chunks, ranks);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         loops_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });
-    // Rows that lost hold their winner's base + row. Now they get the winner's buffer index.
-    for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-            if (batch.mask[row] == 0 && batch.buf_indices[row] >= batch.base) {
-                batch.buf_indices[row] = batch.buf_indices[batch.buf_indices[row] - batch.base];
-            }
-        }
-    });
+    follow(key_buffer, batch, chunks);
 }
 
 void BucketIndex::locate(unsigned char const* key_buffer, step::BatchView const& batch,
@@ -219,13 +229,11 @@ void BucketIndex::clear() noexcept {
 }
 
 runtime::Extension BucketIndex::extend(std::uint64_t buckets) {
-    std::size_t const used = buckets_ * sizeof(step::NarrowBucket);
     std::size_t const before = memory_.bytes();
-    if (!memory_.grow(buckets * sizeof(step::NarrowBucket))) {
+    // resize() overwrites all buckets.
+    if (!memory_.grow(buckets * sizeof(step::NarrowBucket), runtime::Fill::Committed)) {
         return {};
     }
-    // The block may hold anything beyond the buckets.
-    runtime::zero_bytes(memory_.data() + used, before - used);
     return {&memory_, runtime::Shrink{before}};
 }
 

@@ -100,6 +100,10 @@ public:
 
 private:
     void set_buckets(std::uint64_t buckets) noexcept;
+    void rank_winners(unsigned char const* key_buffer, step::BatchView const& batch,
+                      runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
+    void follow(unsigned char const* key_buffer, step::BatchView const& batch,
+                runtime::Chunks const& chunks) const noexcept;
     bool spread(BucketIndex const& other) noexcept;
     bool spread_in_place(std::uint64_t buckets) noexcept;
     cpu::IndexLoops::Writers const& writers(bool shared) const noexcept {

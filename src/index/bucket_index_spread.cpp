@@ -49,10 +49,11 @@ private:
 
 // Growth by a larger factor is left to place(): there are few entries to move then. Most entries of
 // an old bucket have their new home among the next kWindow buckets, also those that had left their
-// old home by one bucket. Counts of entries have one byte, so the index must not shrink too far.
+// old home by one bucket. An index that shrinks a lot has too many entries per bucket to place.
 constexpr std::uint64_t kMostGrowth = 3;
 constexpr std::uint64_t kMostShrinking = 16;
-constexpr std::uint64_t kWindow = 8;
+constexpr std::uint32_t kWindow = 8;
+constexpr std::uint32_t kIgnored = kWindow;
 
 // From this size on, buckets go to memory with streaming stores.
 constexpr std::uint64_t kStreamedFrom = (std::uint64_t{16} << 20) / sizeof(NarrowBucket);
@@ -117,6 +118,7 @@ public:
             reached += whole + (carry ? 1 : 0);
         }
         write_to(last_);
+        defer_window();
         place_late();
         for (std::size_t i = 0; i < late_count_; ++i) {
             deferred_.add(late_[i]);
@@ -125,29 +127,47 @@ public:
     }
 
 private:
+    static bool is_key(std::uint64_t word) noexcept { return word > NarrowBucket::kErased; }
+    /// Is this new bucket in the window? A bucket before base_ gives a large difference.
+    bool is_near(std::uint64_t bucket) const noexcept { return bucket - base_ < kWindow; }
+
     /// Moves the entries of an old bucket to the window. Fills buckets in order instead of
-    /// searching for room: there are no branches on the content but for late entries.
+    /// searching for room. No branch depends on which lanes hold entries: that is unpredictable.
     void fill(NarrowBucket const& old) noexcept {
-        std::uint64_t const room = std::min(kWindow, last_ - base_);
-        std::uint64_t counts = counts_;
+        // An empty slot looks like an entry of bucket 0. So that bucket gets late entries only.
+        if (base_ == 0) [[unlikely]] {
+            return fill_late(old, [](std::uint64_t) { return true; });
+        }
+        std::uint64_t far = 0;
         for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
             std::uint64_t const word = old.words[lane];
-            bool const is_key = word > NarrowBucket::kErased;
-            // A bucket before base_ gives a large difference.
-            std::uint64_t const ahead = to_.home(word) - base_;
-            bool const is_near = is_key && ahead < room;
-            std::uint64_t const shift = ahead % kWindow * 8;
-            std::uint64_t const next = counts >> shift & 0xff;
-            counts += std::uint64_t{is_near} << shift;
-            bool const fits = is_near && next < NarrowBucket::kLanes;
-            NarrowBucket& to = fits ? window_[(base_ + ahead) % kWindow] : ignored_;
-            to.words[fits ? next : 0] = word;
-            to.tickets[fits ? next : 0] = old.tickets[lane];
-            if (is_key && !fits) {
+            auto const home = static_cast<std::uint32_t>(to_.home(word));
+            std::uint32_t const near = step::unpredictable(is_near(home) ? ~0u : 0u);
+            far |= word & ~static_cast<std::uint64_t>(static_cast<std::int32_t>(near));
+            std::uint32_t const at = kIgnored ^ (near & (home % kWindow ^ kIgnored));
+            std::uint32_t const next = counts_[at];
+            if (next == NarrowBucket::kLanes) [[unlikely]] {
                 add_late({word, old.tickets[lane]});
+                continue;
+            }
+            window_[at].words[next] = word;
+            window_[at].tickets[next] = old.tickets[lane];
+            counts_[at] = static_cast<std::uint8_t>(next + 1);
+        }
+        counts_[kIgnored] = 0;
+        if (is_key(far)) [[unlikely]] {
+            fill_late(old, [&](std::uint64_t home) { return !is_near(home); });
+        }
+    }
+
+    /// Adds the entries with is_late(home).
+    template <class IsLate>
+    void fill_late(NarrowBucket const& old, IsLate const& is_late) noexcept {
+        for (std::uint32_t lane = 0; lane < NarrowBucket::kLanes; ++lane) {
+            if (is_key(old.words[lane]) && is_late(to_.home(old.words[lane]))) {
+                add_late({old.words[lane], old.tickets[lane]});
             }
         }
-        counts_ = counts;
     }
 
     /// Writes the buckets before `end` to memory. From then on only late entries are added to them.
@@ -161,7 +181,16 @@ private:
                 to_.data[base_] = done;
             }
             std::memset(&done, 0, sizeof(done));
-            counts_ >>= 8;
+            counts_[base_ % kWindow] = 0;
+        }
+    }
+
+    /// What is left in the window belongs to the next part.
+    void defer_window() noexcept {
+        for (std::uint64_t at = 0; at < kWindow; ++at) {
+            for (std::uint32_t lane = 0; lane < counts_[at]; ++lane) {
+                deferred_.add({window_[at].words[lane], window_[at].tickets[lane]});
+            }
         }
     }
 
@@ -204,10 +233,10 @@ private:
     Buckets<NarrowBucket> to_;
     std::uint64_t first_;
     std::uint64_t last_;
-    std::uint64_t base_;                        // new buckets before this are written
-    std::uint64_t counts_ = 0;                  // the entries of bucket base_ + i, in byte i
-    std::array<NarrowBucket, kWindow> window_;  // bucket i is at i % kWindow until it is written
-    NarrowBucket ignored_;                      // takes what does not go to the window
+    std::uint64_t base_;  // new buckets before this are written
+    // Bucket i is at i % kWindow until it is written. The last one takes what goes elsewhere.
+    std::array<NarrowBucket, kWindow + 1> window_;
+    std::array<std::uint8_t, kWindow + 1> counts_{};  // entries of the buckets in the window
     Deferred& deferred_;
     std::array<Entry, 64> late_;
     std::size_t late_count_ = 0;

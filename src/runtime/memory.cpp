@@ -31,7 +31,6 @@ constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kPages = std::size_t{64} << 10;  // a multiple of every page size on Linux
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kMapped = std::size_t{256} << 10;  // blocks from this size on are mapped
-constexpr std::size_t kWholePages = std::size_t{64} << 20;
 constexpr std::size_t kMostKept = std::size_t{1} << 30;
 constexpr std::size_t kSlack = std::size_t{256} << 10;
 constexpr std::size_t kDivisible = std::size_t{4}
@@ -259,8 +258,8 @@ bool moves_across_seams() {
 }
 
 /// Commits the fresh range [begin, end) of a block that grows. Moves warm pages of kept blocks
-/// there and zeroes them, as far as there are any: they cost a fraction of fresh ones.
-void commit_growth(unsigned char* begin, unsigned char* end) {
+/// there, as far as there are any: they cost a fraction of fresh ones. Fresh pages are zeros.
+void commit_growth(unsigned char* begin, unsigned char* end, Fill fill) {
     auto const up = [](unsigned char* p) {
         auto const past = reinterpret_cast<std::uintptr_t>(p) % kHugePage;
         return p + (past == 0 ? 0 : kHugePage - past);
@@ -289,7 +288,9 @@ void commit_growth(unsigned char* begin, unsigned char* end) {
             }
             break;
         }
-        zero_bytes(next, warm.bytes);
+        if (fill == Fill::Zero) {
+            zero_bytes(next, warm.bytes);
+        }
         next += warm.bytes;
     }
     commit(next, static_cast<std::size_t>(end - next));
@@ -355,14 +356,20 @@ Block::~Block() {
     }
 }
 
-bool Block::grow(std::size_t bytes) {
-    // A large block consists of whole huge pages, so that growth in small steps splits none.
-    std::size_t const larger = rounded(bytes, bytes >= kWholePages ? kHugePage : kPages);
-    if (bytes_ >= larger) {
+std::size_t whole_huge_pages(std::size_t bytes) {
+    return bytes > kHugePage ? rounded(bytes, kHugePage) : bytes;
+}
+
+bool Block::grow(std::size_t bytes, Fill fill) {
+    if (bytes_ >= bytes) {
         return true;
     }
-    // Warm memory for the whole block is better than fresh memory for the rest.
-    if (bytes_ < kMapped || (seamed_ && !moves_across_seams()) || cache().has(larger)) {
+    std::size_t const larger = rounded(whole_huge_pages(bytes), kPages);
+    if (bytes_ < kMapped || (seamed_ && !moves_across_seams())) {
+        return false;
+    }
+    // A large step: a copy to warm memory is better than fresh memory for the rest.
+    if (larger - bytes_ >= bytes_ / 2 && cache().has(larger)) {
         return false;
     }
     unsigned char* const to = map_block(larger);
@@ -373,7 +380,7 @@ bool Block::grow(std::size_t bytes) {
         return false;
     }
     data_ = to;
-    commit_growth(to + bytes_, to + larger);
+    commit_growth(to + bytes_, to + larger, fill);
     bytes_ = larger;
     seamed_ = true;
     return true;

@@ -15,6 +15,9 @@ enum class Fill : unsigned char {
     Zero,       // zeros, committed
 };
 
+/// Rounds sizes above one huge page up to whole huge pages, as growth does: small steps split none.
+std::size_t whole_huge_pages(std::size_t bytes);
+
 /// Owns one block. A block of 0 bytes also has an aligned address, never null.
 class Block {
 public:
@@ -32,9 +35,10 @@ public:
     std::size_t bytes() const noexcept { return bytes_; }
 
     /// Enlarges the block and keeps its content: its pages move to another address, nothing is
-    /// copied. New pages are zeroed and committed. Returns false and changes nothing if the caller
-    /// should copy instead. Throws std::bad_alloc.
-    bool grow(std::size_t bytes);
+    /// copied. New pages are committed and, with Fill::Zero, zeroed; what the block held beyond its
+    /// content stays. Returns false and changes nothing if the caller should copy instead. Throws
+    /// std::bad_alloc.
+    bool grow(std::size_t bytes, Fill fill = Fill::Zero);
     /// Undoes grow(): `bytes` is what bytes() was before.
     void shrink(std::size_t bytes) noexcept;
     /// Gives back the pages of a mapped block beyond the first `bytes` bytes. The address stays.

@@ -69,11 +69,12 @@ Growth Table::prepare_growth(Insertion const& insertion) const {
     if (needed > capacity_) {
         growth = grown_to(grown_capacity(capacity_, needed));
     }
-    // The index may have grown for rows that turned out to be equal.
+    // The index may have grown for rows that turned out to be equal. Growth by one step is kept.
     std::uint64_t const buckets =
         std::max(insertion.buckets_before,
                  BucketIndex::buckets_for(format_, size() + insertion.counts.claimed));
-    if (index_.buckets() > buckets + buckets / 2) {
+    constexpr std::size_t kBytes = sizeof(step::NarrowBucket);
+    if (index_.buckets() > runtime::whole_huge_pages(2 * buckets * kBytes) / kBytes) {
         growth.index.emplace(format_, buckets, seed(), runtime::Fill::Committed);
     }
     return growth;

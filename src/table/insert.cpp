@@ -16,6 +16,17 @@ namespace {
 // Entries of the first larger index to try while the number of distinct rows is unknown.
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
+// So many rows show whether a batch has many new keys.
+constexpr std::size_t kSample = 512;
+
+/// New keys to expect in `rows` rows if `done` rows had `claimed`, and a tenth more.
+std::uint64_t expected_new(std::uint64_t claimed, std::size_t done, std::size_t rows) {
+    return done == 0
+               ? 0
+               : static_cast<std::uint64_t>(static_cast<double>(claimed) * 1.1 /
+                                            static_cast<double>(done) * static_cast<double>(rows));
+}
+
 void set_bits(std::vector<std::uint64_t>& bits, std::uint64_t begin, std::uint64_t end) noexcept {
     for (std::uint64_t i = begin; i < end;) {
         std::uint64_t const last = std::min(end, i / 64 * 64 + 64);
@@ -94,30 +105,51 @@ void Table::forget_keys(Insertion const& insertion) noexcept {
 }
 
 cpu::ClaimCount Table::claim(step::BatchView const& batch, std::size_t rows) {
-    if (rows <= index_.room()) {
-        return index_.claim(key_buffer(), batch, 0, rows);
-    }
-    // More rows than room. Most keys may already be present: look them up before growing.
-    std::uint64_t missing = rows;
-    if (size() > 0) {
-        index_.find(key_buffer(), batch, rows);
-        missing = static_cast<std::uint64_t>(
-            std::count(batch.buf_indices, batch.buf_indices + rows, step::kNotFound));
-        if (missing <= index_.room()) {
-            return index_.claim(key_buffer(), batch, 0, rows);
+    // More rows than room? Most keys may already be present, so the rows are claimed in parts that
+    // fit for certain, for as long as all may fit.
+    std::uint64_t claimed = 0;
+    std::size_t done = 0;
+    for (std::size_t most = kSample; rows - done > index_.room(); most = rows) {
+        std::size_t const left = rows - done;
+        std::uint64_t const room = index_.room();
+        std::uint64_t const expected = expected_new(claimed, done, left);
+        bool const is_tight = room < kSample || room < left / 16;
+        if (is_tight || expected > room) {
+            index_.release_claims(key_buffer(), batch, done);
+            return is_tight ? look_up_and_claim(batch, rows)
+                            : claim_and_grow(batch, rows, rows, size() + claimed + expected);
         }
+        std::size_t const part = std::min<std::uint64_t>({left, room, most});
+        claimed += index_.claim(key_buffer(), batch, done, done + part).claimed;
+        done += part;
     }
-    return claim_and_grow(batch, rows, missing);
+    cpu::ClaimCount count = index_.claim(key_buffer(), batch, done, rows);
+    count.claimed += claimed;
+    return count;
 }
 
-/// Claims in a larger index. The number of distinct rows is not known yet: a modest index is tried
-/// first, and its count tells how large the next one must be. Only an index without claims grows,
-/// because the rows know where their slots are.
+/// Counts the new rows before any is claimed.
+cpu::ClaimCount Table::look_up_and_claim(step::BatchView const& batch, std::size_t rows) {
+    if (size() == 0) {
+        return claim_and_grow(batch, rows, rows, std::max(2 * capacity_, kFirstGuess));
+    }
+    index_.find(key_buffer(), batch, rows);
+    auto const missing = static_cast<std::uint64_t>(
+        std::count(batch.buf_indices, batch.buf_indices + rows, step::kNotFound));
+    if (missing <= index_.room()) {
+        return index_.claim(key_buffer(), batch, 0, rows);
+    }
+    return claim_and_grow(batch, rows, missing, std::max(2 * capacity_, kFirstGuess));
+}
+
+/// Claims in a larger index. At most `most_new` rows are new, but how many of them are distinct is
+/// not known yet: an index for `guess` entries is tried first, and its count tells how large the
+/// next one must be. Only an index without claims grows, because the rows know where their slots
+/// are.
 cpu::ClaimCount Table::claim_and_grow(step::BatchView const& batch, std::size_t rows,
-                                      std::uint64_t missing) {
+                                      std::uint64_t most_new, std::uint64_t guess) {
     std::uint64_t const buckets_before = index_.buckets();
-    std::uint64_t const enough = size() + missing;
-    std::uint64_t guess = std::max(2 * capacity_, kFirstGuess);
+    std::uint64_t const enough = size() + most_new;
     for (;;) {
         std::uint64_t const sized_for = std::min(guess, enough);
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
@@ -140,10 +172,7 @@ cpu::ClaimCount Table::claim_and_grow(step::BatchView const& batch, std::size_t 
             return count;
         }
         index_.release_claims(key_buffer(), batch, done);
-        // Extrapolate from the rows so far plus a tenth, and at least quadruple the index.
-        auto const expected = static_cast<double>(count.claimed) / static_cast<double>(done) * 1.1 *
-                              static_cast<double>(rows);
-        guess = std::max(4 * sized_for, size() + static_cast<std::uint64_t>(expected));
+        guess = std::max(4 * sized_for, size() + expected_new(count.claimed, done, rows));
     }
 }
 

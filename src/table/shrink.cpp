@@ -59,7 +59,10 @@ void Table::finish_shrink(Shrinkage&& shrinkage) noexcept {
         if (shrunk.block) {
             column = std::move(shrunk);
         } else {
-            column.block->trim(shrinkage.capacity * column.row_bytes);
+            std::size_t const used = shrinkage.capacity * column.row_bytes;
+            column.block->trim(used);
+            // The rest of the last page: the next growth counts on zeros.
+            runtime::zero_bytes(column.block->data() + used, column.block->bytes() - used);
         }
     };
     if (shrinkage.keys) {

@@ -230,8 +230,9 @@ private:
     void write_keys(Insertion const& insertion) noexcept;
     void close_gaps(Insertion const& insertion) noexcept;
     cpu::ClaimCount claim(step::BatchView const& batch, std::size_t rows);
+    cpu::ClaimCount look_up_and_claim(step::BatchView const& batch, std::size_t rows);
     cpu::ClaimCount claim_and_grow(step::BatchView const& batch, std::size_t rows,
-                                   std::uint64_t missing);
+                                   std::uint64_t most_new, std::uint64_t guess);
     void make_room(std::uint64_t entries);
     void undo_claims(step::BatchView const& batch, std::size_t rows,
                      std::uint64_t buckets_before) noexcept;

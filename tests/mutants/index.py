@@ -55,4 +55,37 @@ INDEX_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "rows that were tried before growth keep their claims",
+        "*Rule03*:*Rule01*",
+        [
+            Edit(
+                "src/table/insert.cpp",
+                "            index_.release_claims(key_buffer(), batch, done);\n            return is_tight",
+                "            return is_tight",
+            )
+        ],
+    ),
+    Mutant(
+        "a row that lost takes the answer of a row that lost too",
+        "*Rule01*",
+        [
+            Edit(
+                ENGINE,
+                "batch.buf_indices[row] = batch.mask[met] != 0",
+                "batch.buf_indices[row] = met < batch.base + end",
+            )
+        ],
+    ),
+    Mutant(
+        "a table that shrank and grew shows erased entries",
+        "Rule03Views*",
+        [
+            Edit(
+                "src/table/shrink.cpp",
+                "runtime::zero_bytes(column.block->data() + used, column.block->bytes() - used);",
+                "",
+            )
+        ],
+    ),
 ]

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cpu/wide_words.hpp"
 #include "support/batches.hpp"
 #include "tensorhash/step/hash.hpp"
 #include "tensorhash/step/key.hpp"
@@ -193,6 +194,25 @@ TEST(HashQuality, the_fast_paths_hash_like_the_general_one) {
         EXPECT_EQ(step::Wide12(twelve).equal(key, other), step::WideAny(twelve).equal(key, other));
         EXPECT_EQ(step::Wide16(sixteen).equal(key, other), false);
         EXPECT_TRUE(step::Wide12(twelve).equal(key, key));
+    }
+}
+
+TEST(HashQuality, whole_words_hash_like_any_wide_key) {
+    Random random(5);
+    for (std::uint32_t width : {24u, 32u, 40u, 64u, 128u}) {
+        std::vector<unsigned char> key(width);
+        for (unsigned char& byte : key) byte = static_cast<unsigned char>(random.next());
+        step::KeyFormat const format{width, 0};
+        step::WideWords const words(format);
+        auto const secret = step::secret_of(width);
+        EXPECT_EQ(words.hash(key.data(), secret), step::WideAny(format).hash(key.data(), secret));
+        std::vector<unsigned char> other = key;
+        EXPECT_TRUE(words.equal(key.data(), other.data()));
+        for (std::size_t at = 0; at < width; ++at) {
+            other[at] ^= 1;
+            EXPECT_FALSE(words.equal(key.data(), other.data())) << "width " << width;
+            other[at] ^= 1;
+        }
     }
 }
 

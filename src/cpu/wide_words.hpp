@@ -1,0 +1,36 @@
+// A reader of wide keys for the CPU only: devices load keys byte by byte or by what they know of
+// the alignment, and use WideAny instead.
+#pragma once
+
+#include "tensorhash/step/key.hpp"
+
+namespace tensorhash::step {
+inline namespace TH_STEP_NAMESPACE {
+
+/// Multiples of eight bytes above 16, read without a test per word. Same hash as WideAny.
+struct WideWords {
+    static constexpr bool kNarrow = false;
+    static constexpr std::size_t kAlign = 8;
+    static constexpr bool kCrossesCacheLines = true;
+    std::size_t width;
+    TH_STEP explicit WideWords(KeyFormat f) : width(f.bytes) {}
+    TH_STEP std::size_t bytes() const { return width; }
+    TH_STEP std::uint64_t hash(unsigned char const* key, HashSecret const& secret) const {
+        std::uint64_t h = secret.start;
+        std::size_t const last = width - 8;
+        for (std::size_t offset = 0; offset < last; offset += 8) {
+            h = fold_in(h, load_word<kAlign>(key + offset), secret);
+        }
+        return end_with(h, load_word<kAlign>(key + last), secret);
+    }
+    TH_STEP bool equal(unsigned char const* a, unsigned char const* b) const {
+        std::uint64_t differ = 0;
+        for (std::size_t offset = 0; offset < width; offset += 8) {
+            differ |= load_word<kAlign>(a + offset) ^ load_word<kAlign>(b + offset);
+        }
+        return differ == 0;
+    }
+};
+
+}  // namespace TH_STEP_NAMESPACE
+}  // namespace tensorhash::step
