@@ -1,14 +1,9 @@
 # The contract tests that run on a device, with the expectations of the CPU. Source it.
 # The thread count means nothing on a device, so one is enough. Not run: tests of the CPU's index, its memory, its
-# threads, of steps written by the user and of the k nearest neighbours.
+# threads and of steps written by the user.
 DEVICE_SUITES='Rule*:Update*:SaveAndLoad*:Validate.*:RecordedBits*:FromParts*:ArraysAtTheirEnd*'
 DEVICE_SUITES+=':*/Rule*_threads1:*/Rule*/threads1:*/Update*threads1'
-DEVICE_SUITES+=':PackedTable*:*/PackedTable*/threads1:*/BatchedSearch*/threads1:*/VectorTable*/threads1'
-DEVICE_SUITES+=':*/VoxelsOverThreads*/threads1:Voxels*:*/NeighboursOverThreads*/threads1:DeviceCoords*'
 DEVICE_SUITES+='-*Rule07*:Rule08*:*/Rule08*:Rule10*:ValidateDamage*:UpdateBits*'
 DEVICE_SUITES+=':*crowded_buckets*:*48_bytes*:*.tables_are_bit_identical*:*its_index_by_itself'
-DEVICE_SUITES+=':*copies_of_one_key_count_once:*takes_a_custom_step*:*the_nearest_are_those_of_brute_force*'
+DEVICE_SUITES+=':*copies_of_one_key_count_once:*takes_a_custom_step*'
 DEVICE_PYTHON_SUITES=(tests/python/test_contract_rule_0[1-6].py tests/python/test_contract_rule_09.py)
-# These run with NumPy arrays only.
-DEVICE_COORDS_SUITES=(tests/python/test_coord*.py tests/python/test_kernel_map*.py tests/python/test_voxelize.py
-    tests/python/test_neighbours.py)
