@@ -2,7 +2,6 @@
 #include "capi/place.hpp"
 
 #include <cstring>
-#include <memory>
 
 #include "capi/support.hpp"
 #include "tensor/allocators.hpp"
