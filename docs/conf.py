@@ -49,8 +49,6 @@ linkcheck_timeout = 5
 linkcheck_retries = 1
 
 
-# Links from pages in docs/ to Markdown files above it. On the site these files are downloads.
-OUTSIDE = re.compile(r"\]\(\.\./(?=\S+\.md\))")
 DECISIONS = "\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
 
 
@@ -60,8 +58,9 @@ def adapt_page(app, page, source):
     The list of guides in index.md gets all pages of docs/ that index.md does not name, so a new
     page needs no entry. The list of decisions gets a table of contents.
     """
-    if "/" not in page:
-        source[0] = OUTSIDE.sub("](path:../", source[0])
+    # Links to Markdown files above docs/. On the site these files are downloads.
+    outside = "../" * (page.count("/") + 1)
+    source[0] = re.sub(rf"\]\({re.escape(outside)}(?=\S+\.md\))", f"](path:{outside}", source[0])
     if page == "index":
         named = set(re.findall(r"^[a-z0-9/-]+$", source[0], re.M))
         pages = {path.stem for path in HERE.glob("*.md")} - named - {"index"}

@@ -24,6 +24,11 @@ public:
     /// `room`, which then must not move: strings are valid until the next call with this room.
     virtual void read(std::size_t begin, std::size_t count, std::string_view* strings,
                       std::string& room) const = 0;
+    /// One block of memory that holds strings of rows [begin, begin + count), if there is one.
+    /// All of it can be read, so strings inside it are hashed faster.
+    virtual std::string_view memory(std::size_t /*begin*/, std::size_t /*count*/) const noexcept {
+        return {};
+    }
 };
 
 /// Arrow's layout: string i is bytes[offsets[i]] up to bytes[offsets[i + 1]].

@@ -155,12 +155,25 @@ std::string_view offset_string(ArrowArray const& array, std::size_t at) {
             static_cast<std::size_t>(end - begin)};
 }
 
-std::string_view string_at(ArrowArray const& array, std::string_view format, std::size_t at) {
-    if (format[0] == 'v') return view_at(array, at);
-    if (format == "u" || format == "z") return offset_string<std::int32_t>(array, at);
-    if (format == "U" || format == "Z") return offset_string<std::int64_t>(array, at);
-    auto const width = static_cast<std::size_t>(std::stoll(std::string(format.substr(2))));
-    return {static_cast<char const*>(array.buffers[1]) + at * width, width};
+/// Calls body(string_at), where string_at(array, row) is a string. Asks for the layout once.
+template <class Body>
+void with_layout(std::string_view format, Body&& body) {
+    if (format[0] == 'v') {
+        body([](ArrowArray const& array, std::size_t at) { return view_at(array, at); });
+    } else if (format == "u" || format == "z") {
+        body([](ArrowArray const& array, std::size_t at) {
+            return offset_string<std::int32_t>(array, at);
+        });
+    } else if (format == "U" || format == "Z") {
+        body([](ArrowArray const& array, std::size_t at) {
+            return offset_string<std::int64_t>(array, at);
+        });
+    } else {
+        auto const width = static_cast<std::size_t>(std::stoll(std::string(format.substr(2))));
+        body([width](ArrowArray const& array, std::size_t at) -> std::string_view {
+            return {static_cast<char const*>(array.buffers[1]) + at * width, width};
+        });
+    }
 }
 
 void copy_numbers(ArrowArray const& array, Dtype dtype, std::size_t first, std::size_t rows,
@@ -254,25 +267,39 @@ ArrowColumn::Piece const& ArrowColumn::piece_of(std::size_t row) const {
 
 void ArrowColumn::read(std::size_t begin, std::size_t count, std::string_view* strings,
                        std::string&) const {
-    std::string_view const format = values_->format;
-    for (std::size_t done = 0; done < count;) {
-        Piece const& piece = piece_of(begin + done);
-        std::size_t const row = begin + done - piece.before;
-        std::size_t const here = std::min(count - done, piece.rows - row);
-        for (std::size_t i = 0; i < here; ++i) {
-            std::size_t const at = piece.first + row + i;
-            if (schema_->dictionary == nullptr) {
-                strings[done + i] = string_at(*piece.array, format, at);
-                continue;
+    with_layout(values_->format, [&](auto const& string_at) {
+        for (std::size_t done = 0; done < count;) {
+            Piece const& piece = piece_of(begin + done);
+            std::size_t const row = begin + done - piece.before;
+            std::size_t const here = std::min(count - done, piece.rows - row);
+            ArrowArray const& array = *piece.array;
+            for (std::size_t i = 0; i < here; ++i) {
+                std::size_t const at = piece.first + row + i;
+                strings[done + i] =
+                    schema_->dictionary == nullptr
+                        ? string_at(array, at)
+                        : string_at(*array.dictionary,
+                                    static_cast<std::size_t>(array.dictionary->offset) +
+                                        index_at(schema_->format, array.buffers[1], at));
             }
-            ArrowArray const& dictionary = *piece.array->dictionary;
-            strings[done + i] =
-                string_at(dictionary, format,
-                          static_cast<std::size_t>(dictionary.offset) +
-                              index_at(schema_->format, piece.array->buffers[1], at));
+            done += here;
         }
-        done += here;
-    }
+    });
+}
+
+/// The bytes of strings with offsets, if the rows are of one piece.
+std::string_view ArrowColumn::memory(std::size_t begin, std::size_t count) const noexcept {
+    Piece const& piece = piece_of(begin);
+    ArrowArray const& array =
+        schema_->dictionary == nullptr ? *piece.array : *piece.array->dictionary;
+    if (begin + count > piece.before + piece.rows || array.n_buffers != 3) return {};
+    std::string_view const format = values_->format;
+    if (format[0] == 'v' || array.buffers[1] == nullptr) return {};
+    auto const end = static_cast<std::size_t>(array.offset + array.length);
+    bool const is_wide = format == "U" || format == "Z";
+    std::int64_t const bytes = is_wide ? element<std::int64_t>(array.buffers[1], end)
+                                       : element<std::int32_t>(array.buffers[1], end);
+    return {static_cast<char const*>(array.buffers[2]), static_cast<std::size_t>(bytes)};
 }
 
 ArrowData import_arrow(nb::handle object, char const* argument) {

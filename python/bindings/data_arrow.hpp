@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensorhash/strings.hpp"
@@ -72,6 +73,7 @@ public:
     Tensor numbers(std::string const& argument) const;
     void read(std::size_t begin, std::size_t count, std::string_view* strings,
               std::string& room) const override;
+    std::string_view memory(std::size_t begin, std::size_t count) const noexcept override;
 
 private:
     bool is_null(Piece const& piece, std::size_t row) const;

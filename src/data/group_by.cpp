@@ -83,7 +83,7 @@ Groups group_by(Tensor const& keys, std::vector<Aggregation> const& aggregations
         numbering = number_rows(rows, secret);
         reduced.first_rows = numbering->first_rows;
         reduced.states = new_states(plan, reduced.groups());
-        add_numbered(plan, columns, numbering->of_rows(), rows.rows, 0, reduced.states);
+        add_numbered(plan, columns, *numbering, rows.rows, reduced.states);
     }
 
     Groups out{gather_rows(rows, reduced.first_rows), reduced.first_rows, {}};

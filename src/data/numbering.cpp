@@ -53,25 +53,32 @@ bool number_piece(Piece& piece, KeyRows const& keys, step::HashSecret const& sec
     return true;
 }
 
-/// Numbers the words of the later pieces in the first one's table. Corrects their rows' numbers.
-void join_pieces(std::vector<Piece>& pieces, std::uint32_t* numbers) {
+/// Numbers the words of the later pieces in the first one's table.
+std::vector<OwnNumbers> join_pieces(std::vector<Piece>& pieces) {
     WordNumbers& all = pieces[0].table;
-    std::vector<std::vector<std::uint32_t>> maps(pieces.size());
+    std::vector<OwnNumbers> own;
     for (std::size_t i = 1; i < pieces.size(); ++i) {
-        WordNumbers const& own = pieces[i].table;
-        maps[i].resize(own.count());
-        all.number(own.words().data(), own.rows().data(), 0, own.count(), maps[i].data());
+        WordNumbers const& table = pieces[i].table;
+        own.push_back({pieces[i].begin, pieces[i].end, {}});
+        own.back().map.resize(table.count());
+        all.number(table.words().data(), table.rows().data(), 0, table.count(),
+                   own.back().map.data());
     }
-    runtime::run_tasks(pieces.size() - 1, [&](std::size_t task) {
-        Piece const& piece = pieces[task + 1];
-        std::uint32_t const* const map = maps[task + 1].data();
-        for (std::size_t row = piece.begin; row < piece.end; ++row) {
-            numbers[row] = map[numbers[row]];
-        }
-    });
+    return own;
 }
 
 }  // namespace
+
+void Numbering::settle(OwnNumbers const& one) {
+    std::uint32_t* const rows = numbers_in(numbers);
+    std::uint32_t const* const map = one.map.data();
+    for (std::size_t row = one.begin; row < one.end; ++row) rows[row] = map[rows[row]];
+}
+
+void Numbering::settle() {
+    runtime::run_tasks(own.size(), [&](std::size_t i) { settle(own[i]); });
+    own.clear();
+}
 
 cpu::NarrowKeys KeyRows::narrow() const {
     step::KeyFormat const format = table::format_of(element);
@@ -163,7 +170,7 @@ std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const&
         }
     });
     if (gave_up.load(std::memory_order_relaxed)) return std::nullopt;
-    join_pieces(pieces, numbers);
+    out.own = join_pieces(pieces);
     std::span<std::uint32_t const> const rows = pieces[0].table.rows();
     out.first_rows = Tensor::empty(with_rows(rows.size(), {}), Dtype::Int64);
     std::copy(rows.begin(), rows.end(), out.first_rows.as_mutable<std::int64_t>().begin());

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "cpu/group_engine.hpp"
 #include "runtime/memory.hpp"
@@ -31,28 +33,43 @@ KeyRows check_keys(Tensor const& keys, Element const& element, std::string_view 
 /// The rows of [G], copied.
 Tensor gather_rows(KeyRows const& keys, Tensor const& rows);
 
+/// Consecutive rows whose numbers are still those of the thread that read them: row i has the
+/// number map[numbers[i]].
+struct OwnNumbers {
+    std::size_t begin;
+    std::size_t end;
+    std::vector<std::uint32_t> map;
+};
+
 /// The number of each row, and the row that each number first occurs in.
 struct Numbering {
-    runtime::Block numbers;  // uint32 [rows]
-    Tensor first_rows;       // int64 [groups]
+    runtime::Block numbers;         // uint32 [rows]
+    Tensor first_rows;              // int64 [groups]
+    std::vector<OwnNumbers> own{};  // the last rows, in row order, until settle()
 
+    /// For rows before `own`, or after settle().
     std::uint32_t const* of_rows() const {
         return reinterpret_cast<std::uint32_t const*>(numbers.data());
     }
     std::size_t groups() const { return static_cast<std::size_t>(first_rows.size()); }
+
+    /// Gives the rows of `one` their numbers.
+    void settle(OwnNumbers const& one);
+    /// Gives all rows their numbers.
+    void settle();
 };
 
 /// Roughly how many distinct keys there are. Reads a few thousand narrow keys.
 double estimate_groups(KeyRows const& keys, step::HashSecret const& secret);
 
-/// Each thread numbers its rows in a table of its own, in cache. None if a thread meets more than
-/// `most` keys.
+/// Each thread numbers its rows in a table of its own, in cache, and all but the first thread's are
+/// left to settle. None if a thread meets more than `most` keys.
 std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const& secret,
                                     std::size_t most);
 /// All rows through one index, for wide keys and for many keys.
 Numbering number_all(KeyRows const& keys);
 
-/// Numbers the rows in the way that suits them.
+/// Numbers the rows in the way that suits them. The caller settles what is left.
 Numbering number_rows(KeyRows const& keys, step::HashSecret const& secret);
 
 /// Up to here every thread's table stays in its cache.

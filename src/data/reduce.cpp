@@ -23,28 +23,63 @@ States new_states(Plan const& plan, std::size_t groups) {
     return states;
 }
 
-void add_numbered(Plan const& plan, std::vector<Column> const& columns,
-                  std::uint32_t const* numbers, std::size_t rows, std::int64_t first_row,
-                  States& states) {
-    auto const add = [&](std::size_t which) {
+namespace {
+
+/// A batch whose rows are numbered.
+struct Batch {
+    Plan const& plan;
+    std::vector<Column> const& columns;
+    std::uint32_t const* numbers;
+    std::int64_t first_row;
+    States& states;
+
+    /// Adds rows [begin, end) to one fold.
+    void add(std::size_t which, std::size_t begin, std::size_t end) const {
         Fold const& fold = plan.folds()[which];
         FoldOps const& ops = fold.ops();
         auto* const words = static_cast<std::uint64_t*>(states[which].data());
         std::array<std::uint64_t, cpu::kReadRows> room;
-        for (std::size_t row = 0; row < rows; row += cpu::kReadRows) {
-            std::size_t const count = std::min(cpu::kReadRows, rows - row);
+        for (std::size_t row = begin; row < end; row += cpu::kReadRows) {
+            std::size_t const count = std::min(cpu::kReadRows, end - row);
             std::uint64_t const* const values =
                 fold.column == kNoColumn ? nullptr
                                          : widen(columns[fold.column], row, count, room.data());
             ops.add(words, {numbers + row, values, nullptr,
                             first_row + static_cast<std::int64_t>(row), count});
         }
-    };
+    }
+};
+
+}  // namespace
+
+void add_numbered(Plan const& plan, std::vector<Column> const& columns,
+                  std::uint32_t const* numbers, std::size_t rows, std::int64_t first_row,
+                  States& states) {
+    Batch const batch{plan, columns, numbers, first_row, states};
     if (rows < kSmallBatch) {
-        for (std::size_t which = 0; which < plan.folds().size(); ++which) add(which);
+        for (std::size_t which = 0; which < plan.folds().size(); ++which) batch.add(which, 0, rows);
         return;
     }
-    runtime::run_tasks(plan.folds().size(), add);
+    runtime::run_tasks(plan.folds().size(), [&](std::size_t which) { batch.add(which, 0, rows); });
+}
+
+void add_numbered(Plan const& plan, std::vector<Column> const& columns, Numbering& numbering,
+                  std::size_t rows, States& states) {
+    std::vector<OwnNumbers> const& own = numbering.own;
+    if (own.empty()) return add_numbered(plan, columns, numbering.of_rows(), rows, 0, states);
+    std::size_t const settled = own.front().begin;
+    std::size_t const folds = plan.folds().size();
+    Batch const batch{plan, columns, numbering.of_rows(), 0, states};
+    // A fold adds its rows one after the other, so with few folds some threads have time.
+    runtime::run_tasks(folds + own.size(), [&](std::size_t task) {
+        if (task < folds) {
+            batch.add(task, 0, settled);
+        } else {
+            numbering.settle(own[task - folds]);
+        }
+    });
+    runtime::run_tasks(folds, [&](std::size_t which) { batch.add(which, settled, rows); });
+    numbering.own.clear();
 }
 
 }  // namespace tensorhash::data

@@ -21,12 +21,12 @@ OffsetSource::OffsetSource(StringRows const& rows) {
     offsets_ = rows.offsets.contiguous();
     bytes_ = rows.bytes.contiguous();
     rows_ = static_cast<std::size_t>(offsets_.size()) - 1;
+    std::int64_t const size = bytes_.size();
     std::int64_t last = 0;
     for (std::int64_t const offset : offsets_.as<std::int64_t>()) {
-        if (offset < last || offset > bytes_.size()) {
-            throw ValueError("offsets: expected ascending numbers up to " +
-                             std::to_string(bytes_.size()) + ", got " + std::to_string(offset) +
-                             " after " + std::to_string(last));
+        if (offset < last || offset > size) {
+            throw ValueError("offsets: expected ascending numbers up to " + std::to_string(size) +
+                             ", got " + std::to_string(offset) + " after " + std::to_string(last));
         }
         last = offset;
     }

@@ -84,8 +84,8 @@ Head read_head(unsigned char const* bytes, std::size_t count) {
     return head;
 }
 
-/// Slots, entries and bytes of a table with this content.
-std::uint64_t memory_for(Head const& head) { return head.strings * (40 + 4 * 8) + head.bytes; }
+/// Buckets, entries and bytes of a table with this content.
+std::uint64_t memory_for(Head const& head) { return head.strings * (64 + 4 * 8) + head.bytes; }
 
 void fill(StringTable& table, Head const& head, unsigned char const* body) {
     table.reserve(head.strings, head.bytes);

@@ -10,16 +10,18 @@
 
 namespace tensorhash::strings {
 
-/// The first 16 bytes of a string, with zeros after its end. With the size they are the whole of a
-/// short string.
+/// The first 32 bytes of a string, with zeros after its end. The last byte of a shorter string is
+/// its size, so that strings that differ only in trailing zeros differ here.
 struct Head {
-    std::uint64_t low = 0;
-    std::uint64_t high = 0;
+    std::uint64_t words[4] = {};
 
-    friend bool operator==(Head const&, Head const&) = default;
+    friend bool operator==(Head const& a, Head const& b) noexcept {
+        return ((a.words[0] ^ b.words[0]) | (a.words[1] ^ b.words[1]) | (a.words[2] ^ b.words[2]) |
+                (a.words[3] ^ b.words[3])) == 0;
+    }
 };
 
-inline constexpr std::size_t kHeadBytes = 16;
+inline constexpr std::size_t kHeadBytes = sizeof(Head);
 
 template <class Word>
 std::uint64_t load(char const* at) noexcept {
@@ -41,23 +43,50 @@ inline std::uint64_t load_up_to_8(char const* at, std::size_t size) noexcept {
     return word;
 }
 
-inline Head head_of(std::string_view string) noexcept {
-    std::size_t const size = string.size();
-    char const* const at = string.data();
-    if (size >= kHeadBytes) return {load<std::uint64_t>(at), load<std::uint64_t>(at + 8)};
-    if (size > 8) return {load<std::uint64_t>(at), load_up_to_8(at + 8, size - 8)};
-    return {size == 0 ? 0 : load_up_to_8(at, size), 0};
+inline std::uint64_t size_byte(std::size_t size) noexcept {
+    return size < kHeadBytes ? std::uint64_t{size} << 56 : 0;
 }
 
-/// The size goes in first, so that strings that differ only in trailing zeros hash differently.
-inline std::uint64_t hash_of(std::string_view string, Head head,
+inline Head head_of(std::string_view string) noexcept {
+    Head head;
+    if (!string.empty()) {
+        std::memcpy(&head, string.data(), string.size() < kHeadBytes ? string.size() : kHeadBytes);
+    }
+    head.words[3] |= size_byte(string.size());
+    return head;
+}
+
+/// 32 bytes to keep, then 32 to clear: read from the middle, they cut a string at its end.
+inline constexpr struct Cut {
+    constexpr Cut() {
+        for (std::size_t i = 0; i < kHeadBytes; ++i) bytes[i] = 0xff;
+    }
+    alignas(64) unsigned char bytes[2 * kHeadBytes] = {};
+} kCut;
+
+/// The same of a string behind which memory can be read, up to 32 bytes from `at`. No branch: sizes
+/// are hard to predict.
+inline Head head_of_readable(char const* at, std::size_t size) noexcept {
+    Head head;
+    Head keep;
+    std::memcpy(&head, at, sizeof(head));
+    std::memcpy(&keep, kCut.bytes + kHeadBytes - (size < kHeadBytes ? size : kHeadBytes),
+                sizeof(keep));
+    for (std::size_t i = 0; i < 4; ++i) head.words[i] &= keep.words[i];
+    head.words[3] |= size_byte(size);
+    return head;
+}
+
+/// The head has the size of a short string; that of a long one goes in first.
+inline std::uint64_t hash_of(std::string_view string, Head const& head,
                              step::HashSecret const& secret) noexcept {
     using step::fold_in;
-    std::uint64_t hash = fold_in(secret.start, string.size(), secret);
-    hash = fold_in(hash, head.low, secret);
-    std::size_t at = kHeadBytes;
-    std::uint64_t last = head.high;
-    for (; at < string.size(); at += 8) {
+    std::uint64_t hash = secret.start;
+    if (string.size() >= kHeadBytes) [[unlikely]]
+        hash = fold_in(hash, string.size(), secret);
+    for (std::size_t i = 0; i < 3; ++i) hash = fold_in(hash, head.words[i], secret);
+    std::uint64_t last = head.words[3];
+    for (std::size_t at = kHeadBytes; at < string.size(); at += 8) {
         hash = fold_in(hash, last, secret);
         std::size_t const left = string.size() - at;
         last = load_up_to_8(string.data() + at, left < 8 ? left : 8);

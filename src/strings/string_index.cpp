@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <cstdint>
 #include <mutex>
-#include <numeric>
 #include <shared_mutex>
 #include <utility>
 #include <vector>
@@ -32,25 +31,57 @@ constexpr std::size_t kRead = StringSource::kMostRead;
 /// Below this many rows a second thread costs more than it gains.
 constexpr std::size_t kMinPiece = 8192;
 
-/// Calls body(row, query) for rows [begin, end), with the table's memory on its way to the cache.
+/// Strings of a batch, with the block of memory that holds most of them.
+class Reader {
+public:
+    explicit Reader(StringSource const& source) : source_(source) {}
+
+    void read(std::size_t begin, std::size_t count) {
+        room_.clear();
+        source_.read(begin, count, views_.data(), room_);
+        std::string_view const block = room_.empty() ? source_.memory(begin, count) : room_;
+        start_ = reinterpret_cast<std::uintptr_t>(block.data());
+        starts_ = block.size() < strings::kHeadBytes ? 0 : block.size() - strings::kHeadBytes + 1;
+        if (!block.empty()) return;
+        for (std::size_t i = 0; i < count; ++i) step::prefetch(views_[i].data());
+    }
+
+    /// A head is read without a branch if the block goes on behind it.
+    Query query(std::size_t i, StringTable const& table) const noexcept {
+        std::string_view const string = views_[i];
+        bool const readable = reinterpret_cast<std::uintptr_t>(string.data()) - start_ < starts_;
+        return table.query(string, readable
+                                       ? strings::head_of_readable(string.data(), string.size())
+                                       : strings::head_of(string));
+    }
+
+private:
+    StringSource const& source_;
+    std::array<std::string_view, kRead> views_;
+    std::string room_;
+    std::uintptr_t start_ = 0;
+    std::size_t starts_ = 0;  // how many addresses of the block have 32 bytes behind them
+};
+
+/// Calls body(row, query, guess) for rows [begin, end), with the table's memory on its way to the
+/// cache. The guess is for StringTable::find.
 template <class Body>
 void for_queries(StringSource const& source, StringTable const& table, std::size_t begin,
                  std::size_t end, Body&& body) {
-    std::array<std::string_view, kRead> views;
+    Reader reader(source);
     std::array<Query, kRead> queries;
-    std::string room;
+    std::array<std::uint32_t, kRead> guesses;
     for (std::size_t row = begin; row < end; row += kRead) {
         std::size_t const count = std::min(kRead, end - row);
-        room.clear();
-        source.read(row, count, views.data(), room);
+        reader.read(row, count);
         for (std::size_t i = 0; i < count; ++i) {
-            queries[i] = table.query(views[i]);
-            table.prefetch_slot(queries[i]);
+            queries[i] = reader.query(i, table);
+            table.prefetch_bucket(queries[i]);
         }
         constexpr std::size_t kAhead = 16;
         for (std::size_t i = 0; i < count + kAhead; ++i) {
-            if (i < count) table.prefetch_entry(queries[i]);
-            if (i >= kAhead) body(row + i - kAhead, queries[i - kAhead]);
+            if (i < count) guesses[i] = table.prefetch_entry(queries[i]);
+            if (i >= kAhead) body(row + i - kAhead, queries[i - kAhead], guesses[i - kAhead]);
         }
     }
 }
@@ -72,23 +103,33 @@ std::vector<Piece> cut_pieces(std::size_t rows, step::HashSecret const& secret) 
     return pieces;
 }
 
-/// A new string of a piece is ~number until the pieces are joined.
+/// A string that the table does not have is ~number of its piece, until the pieces are joined.
 void number_piece(Piece& piece, StringTable const& table, StringSource const& source,
                   std::int64_t* out) {
-    bool const is_first = table.size() == 0;
-    StringTable const& likely = is_first ? piece.added : table;
-    for_queries(source, likely, piece.begin, piece.end, [&](std::size_t row, Query const& query) {
-        std::uint32_t const found = is_first ? kNoString : table.find(query);
-        out[row] =
-            found != kNoString ? std::int64_t{found} : ~std::int64_t{piece.added.insert(query)};
-    });
+    for_queries(source, table, piece.begin, piece.end,
+                [&](std::size_t row, Query const& query, std::uint32_t guess) {
+                    std::uint32_t const found = table.find(query, guess);
+                    out[row] = found != kNoString ? std::int64_t{found}
+                                                  : ~std::int64_t{piece.added.insert(query)};
+                });
 }
 
-/// Adds the new strings of a piece. The table has room, so that nothing can fail.
+/// The same for an empty table. The numbers of the first piece stay as they are.
+void number_first_pieces(Piece& piece, StringSource const& source, std::int64_t* out) {
+    std::int64_t const inverted = piece.begin == 0 ? 0 : -1;
+    for_queries(source, piece.added, piece.begin, piece.end,
+                [&](std::size_t row, Query const& query, std::uint32_t guess) {
+                    out[row] = std::int64_t{piece.added.insert(query, guess)} ^ inverted;
+                });
+}
+
+/// The numbers of the strings of a piece in the table, which gets the new ones. It has room, so
+/// that nothing can fail.
 void join_piece(StringTable& table, StringTable const& added, std::vector<std::uint32_t>& numbers) {
-    for (std::size_t i = 0; i < added.size(); ++i) {
-        std::string_view const string = added.string(i);
-        numbers[i] = table.insert({string, strings::head_of(string), added.hash(i)});
+    constexpr std::size_t kAhead = 16;
+    for (std::size_t i = 0; i < added.size() + kAhead; ++i) {
+        if (i < added.size()) table.prefetch_bucket(added.query_of(i));
+        if (i >= kAhead) numbers[i - kAhead] = table.insert(added.query_of(i - kAhead));
     }
 }
 
@@ -107,27 +148,30 @@ void reserve(StringTable& table, std::vector<Piece> const& pieces, std::size_t f
     table.reserve(count, bytes);
 }
 
+/// Replaces ~number of a piece by the number in the table.
+void number_rows(Piece const& piece, std::vector<std::uint32_t> const& numbers, std::int64_t* out) {
+    std::int64_t* const rows = out + piece.begin;
+    runtime::for_ranges(piece.end - piece.begin, kMinPiece,
+                        [&](std::size_t begin, std::size_t end) {
+                            for (std::size_t row = begin; row < end; ++row) {
+                                if (rows[row] < 0)
+                                    rows[row] = numbers[static_cast<std::size_t>(~rows[row])];
+                            }
+                        });
+}
+
 /// Gives the new strings of all pieces their numbers. Allocates first, then changes the table.
 void join_pieces(StringTable& table, std::vector<Piece>& pieces, std::int64_t* out) {
-    std::vector<std::vector<std::uint32_t>> numbers;
-    for (Piece const& piece : pieces) numbers.emplace_back(piece.added.size());
-    // The numbers of the first piece are right if the table is empty.
     bool const is_first = table.size() == 0;
-    reserve(is_first ? pieces[0].added : table, pieces, is_first ? 1 : 0);
-    if (is_first) {
-        table = std::move(pieces[0].added);
-        std::iota(numbers[0].begin(), numbers[0].end(), 0u);
-    }
-    for (std::size_t i = is_first ? 1 : 0; i < pieces.size(); ++i) {
+    std::size_t const first = is_first ? 1 : 0;
+    std::vector<std::vector<std::uint32_t>> numbers(pieces.size());
+    for (std::size_t i = first; i < pieces.size(); ++i) numbers[i].resize(pieces[i].added.size());
+    reserve(is_first ? pieces[0].added : table, pieces, first);
+    if (is_first) table = std::move(pieces[0].added);
+    for (std::size_t i = first; i < pieces.size(); ++i) {
         join_piece(table, pieces[i].added, numbers[i]);
+        if (!numbers[i].empty()) number_rows(pieces[i], numbers[i], out);
     }
-    runtime::run_tasks(pieces.size(), [&](std::size_t i) {
-        for (std::size_t row = pieces[i].begin; row < pieces[i].end; ++row) {
-            if (out[row] < 0) {
-                out[row] = std::int64_t{numbers[i][static_cast<std::size_t>(~out[row])]};
-            }
-        }
-    });
 }
 
 StringRows copy_strings(StringTable const& table, std::int64_t const* numbers, std::size_t rows) {
@@ -166,7 +210,11 @@ Tensor StringIndex::insert(StringSource const& strings) {
     std::unique_lock const guard(impl_->lock);
     std::vector<Piece> pieces = cut_pieces(strings.rows(), impl_->table.secret());
     runtime::run_tasks(pieces.size(), [&](std::size_t i) {
-        number_piece(pieces[i], impl_->table, strings, numbers);
+        if (impl_->table.size() == 0) {
+            number_first_pieces(pieces[i], strings, numbers);
+        } else {
+            number_piece(pieces[i], impl_->table, strings, numbers);
+        }
     });
     join_pieces(impl_->table, pieces, numbers);
     return out;
@@ -178,10 +226,11 @@ Tensor StringIndex::find(StringSource const& strings) const {
     std::shared_lock const guard(impl_->lock);
     StringTable const& table = impl_->table;
     runtime::for_ranges(strings.rows(), kMinPiece, [&](std::size_t begin, std::size_t end) {
-        for_queries(strings, table, begin, end, [&](std::size_t row, Query const& query) {
-            std::uint32_t const found = table.find(query);
-            numbers[row] = found == kNoString ? -1 : std::int64_t{found};
-        });
+        for_queries(strings, table, begin, end,
+                    [&](std::size_t row, Query const& query, std::uint32_t guess) {
+                        std::uint32_t const found = table.find(query, guess);
+                        numbers[row] = found == kNoString ? -1 : std::int64_t{found};
+                    });
     });
     return out;
 }

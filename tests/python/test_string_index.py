@@ -3,6 +3,7 @@
 import copy
 import doctest
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -205,9 +206,34 @@ def test_nulls_and_other_dtypes_are_refused():
     refused(lambda: index.insert(np.array([1, 2])), "strings", "ndarray")
     refused(lambda: index.insert(5), "strings", "int")
     refused(lambda: index.insert(["a", "\ud800"]), "surrogate", "row 1")
+    for dtype in ("U1", "S1", object):
+        hidden = np.ma.masked_array(np.array(["a", "b"], dtype), mask=[False, True])
+        refused(lambda hidden=hidden: index.insert(hidden), "strings", "masked", "1")
+        refused(lambda hidden=hidden: factorize(hidden), "masked", "1")
     refused(lambda: index.decode([0]), "0")
     refused(lambda: index.decode([0.5]), "integers")
     assert len(index) == 0
+
+
+def test_object_arrays_are_read_in_place_with_any_stride():
+    strings = np.array(["a", "é", b"a", "b" * 50, "", "a\0"], object)
+    index = StringIndex()
+    assert index.insert(strings[::-1]).tolist() == [0, 1, 2, 3, 4, 3]
+    assert index.insert(strings[1::2]).tolist() == [4, 2, 0]
+    assert index.insert(np.ma.masked_array(strings, mask=False)).tolist() == [3, 4, 3, 2, 1, 0]
+    refused(lambda: index.insert(np.empty(3, object)), "strings")
+    refused(lambda: index.insert(strings.reshape(2, 3)), "strings")
+    assert len(index) == 5
+
+
+def test_references_to_objects_are_given_back():
+    word = "".join(["a word", " of its own"])
+    strings = np.array([word] * 1000, object)
+    before = sys.getrefcount(word)
+    index = StringIndex()
+    index.insert(strings)
+    refused(lambda: index.insert([*strings, 5]), "int", "row 1000")
+    assert sys.getrefcount(word) == before
 
 
 def test_an_empty_batch():

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._frameworks import NUMPY
 from tensorhash._types import NumPyArray
 
 
 class Strings(NamedTuple):
-    """Strings for the core: "bytes" and "text" are fixed-width rows, "objects" a list."""
+    """Strings for the core: "bytes" and "text" are fixed-width rows, "objects" str and bytes."""
 
     rows: Any
     kind: str
@@ -29,11 +30,15 @@ def strings_of(array: Any, argument: str) -> Strings | None:
         return Strings(array, "objects", len(array))
     if not isinstance(array, np.ndarray):
         return None
+    array = np.asarray(NUMPY.take(array, argument))  # refuses masked entries
     if array.dtype.kind in "SU" and array.ndim == 1:
         return _fixed_width(array)
-    is_text = array.dtype.kind == "T" or (array.dtype.kind == "O" and _holds_strings(array))
-    if is_text and array.ndim == 1:
+    if array.ndim != 1:
+        return None
+    if array.dtype.kind == "T":
         return Strings(array.tolist(), "objects", len(array))
+    if array.dtype.kind == "O" and _holds_strings(array):
+        return Strings(array, "objects", len(array))
     return None
 
 

@@ -45,6 +45,20 @@ std::vector<std::string> strings_of(StringRows const& rows) {
     return list;
 }
 
+/// Every string in memory of its own.
+class Scattered final : public tensorhash::StringSource {
+public:
+    explicit Scattered(std::vector<std::string> const& list) : list_(list) {}
+    std::size_t rows() const noexcept override { return list_.size(); }
+    void read(std::size_t begin, std::size_t count, std::string_view* out,
+              std::string&) const override {
+        for (std::size_t i = 0; i < count; ++i) out[i] = list_[begin + i];
+    }
+
+private:
+    std::vector<std::string> const& list_;
+};
+
 class StringsOverThreads : public th_test::OverThreads {};
 TH_OVER_THREADS(StringsOverThreads);
 
@@ -65,6 +79,8 @@ TEST_P(StringsOverThreads, numbers_follow_the_first_occurrence) {
               std::vector<std::int64_t>(expected.begin(), expected.begin() + 500));
     EXPECT_EQ(listed(index.insert(rows_of(list))), expected);
     EXPECT_EQ(listed(index.find(rows_of(list))), expected);
+    EXPECT_EQ(listed(index.find(Scattered(list))), expected);
+    EXPECT_EQ(listed(StringIndex().insert(Scattered(list))), expected);
     EXPECT_EQ(index.size(), static_cast<std::int64_t>(seen.size()));
     EXPECT_EQ(strings_of(index.decode(Tensor::from(expected))), list);
     StringIndex const copy = StringIndex::from_bytes(index.to_bytes());
@@ -89,6 +105,16 @@ TEST(StringTable, compares_bytes_if_hashes_are_equal) {
     for (auto const& [string, number] : seen) {
         EXPECT_EQ(table.find({string, strings::head_of(string), 42}), number);
         EXPECT_EQ(table.string(number), string);
+    }
+}
+
+TEST(StringTable, a_head_is_the_same_with_other_bytes_behind_the_string) {
+    std::string bytes;
+    for (int i = 1; i < 100; ++i) bytes.push_back(static_cast<char>(i));
+    for (std::size_t size = 0; size < 60; ++size) {
+        EXPECT_EQ(strings::head_of_readable(bytes.data(), size),
+                  strings::head_of(std::string_view(bytes).substr(0, size)))
+            << size;
     }
 }
 
