@@ -96,7 +96,7 @@ test-tsan:  ## the same under ThreadSanitizer
 	@tools/test-cpp tsan
 
 test-tidy:  ## clang-tidy: bugprone, performance and names
-	@tools/setup tidy
+	@tools/setup tidy cuda
 	@tools/test-tidy
 
 test-asan-all-kinds:  ## test-asan with all key kinds

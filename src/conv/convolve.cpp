@@ -86,7 +86,7 @@ private:
 /// Stretches per tile: 256 KiB of out rows, a quarter of L2, but at least one stretch and about
 /// eight tiles per thread. No effect on results.
 std::size_t stretches_of_tile(PlanData const& plan, std::size_t row_bytes) {
-    constexpr std::size_t kTileBytes = 256 * 1024;
+    constexpr std::size_t kTileBytes = std::size_t{256} << 10;
     std::size_t const wanted = std::clamp<std::size_t>(kTileBytes / row_bytes, 512, 4096);
     auto const threads = static_cast<std::size_t>(num_threads());
     std::size_t const shared = plan.stretches / (8 * threads);

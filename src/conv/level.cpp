@@ -13,11 +13,11 @@ namespace tensorhash::conv {
 inline namespace TH_STEP_NAMESPACE {
 namespace {
 
-/// Calls wide(i) for each whole step of `kStep` elements and one(i) for the rest.
-template <std::size_t kStep, class Wide, class One>
+/// Calls wide(i) for each whole step of `Step` elements and one(i) for the rest.
+template <std::size_t Step, class Wide, class One>
 void in_steps(std::size_t count, Wide wide, One one) {
     std::size_t i = 0;
-    for (; i + kStep <= count; i += kStep) wide(i);
+    for (; i + Step <= count; i += Step) wide(i);
     for (; i < count; ++i) one(i);
 }
 

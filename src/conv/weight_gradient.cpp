@@ -21,8 +21,8 @@ struct Part {
     Run run;
 };
 
-/// Pairs of a part: few enough for many threads, but so many that all sums fit into 256 MiB. Both
-/// depend on the map and the channels only, as the result does.
+/// Short parts occupy many threads; parts are longer if their sums would need more than 256 MiB.
+/// The cuts, like the result, depend on the map and the channels only.
 std::vector<Part> cut_parts(PlanData const& plan, std::size_t bytes_of_sums) {
     constexpr std::int64_t kPartPairs = 8192;
     constexpr std::size_t kMostBytes = std::size_t{256} << 20;

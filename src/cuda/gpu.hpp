@@ -27,10 +27,10 @@ private:
     int before_ = -1;  // -1: it was this device already
 };
 
-/// DLPack's numbers of streams are CUDA's own handles.
+/// DLPack's numbers of streams are CUDA's own handles: pointers, or small numbers.
 inline cudaStream_t handle_of(Stream stream) noexcept {
     static_assert(kLegacyStream == 1 && kPerThreadStream == 2);
-    return reinterpret_cast<cudaStream_t>(stream.handle);
+    return reinterpret_cast<cudaStream_t>(stream.handle);  // NOLINT(performance-no-int-to-ptr)
 }
 
 using EventPtr = std::shared_ptr<CUevent_st>;

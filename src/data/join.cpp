@@ -28,13 +28,13 @@ constexpr std::array<std::pair<std::string_view, How>, 5> kNames{{{"inner", How:
                                                                   {"semi", How::Semi},
                                                                   {"anti", How::Anti}}};
 
-constexpr std::uint32_t kNone = 0xffffffffu;
+constexpr std::uint32_t kNoKey = 0xffffffffu;
 
 Tensor new_rows(std::size_t count) { return Tensor::empty(with_rows(count, {}), Dtype::Int64); }
 
 std::int64_t* rows_in(Tensor& tensor) { return static_cast<std::int64_t*>(tensor.data()); }
 
-/// The number of each left row's key, or kNone.
+/// The number of each left row's key, or kNoKey.
 class Found {
 public:
     explicit Found(std::size_t rows) : memory_(rows * (sizeof(std::uint32_t) + 1)), rows_(rows) {}
@@ -83,7 +83,7 @@ struct JoinIndex::Impl {
     }
 
     std::size_t partners(std::uint32_t number) const {
-        return number == kNone ? 0 : lists.count(number);
+        return number == kNoKey ? 0 : lists.count(number);
     }
 
     /// The pairs that a left row has in the result.
@@ -111,7 +111,7 @@ struct JoinIndex::Impl {
 std::vector<std::uint32_t> JoinIndex::Impl::right_only(Found const& found) const {
     std::vector<bool> is_met(table.size());
     for (std::size_t row = 0; row < found.rows(); ++row) {
-        if (found[row] != kNone) is_met[found[row]] = true;
+        if (found[row] != kNoKey) is_met[found[row]] = true;
     }
     std::vector<std::uint32_t> rows;
     for (std::size_t number = 0; number < is_met.size(); ++number) {
@@ -185,7 +185,7 @@ Tensor JoinIndex::first(Tensor const& left) const {
     runtime::for_ranges(found.rows(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
             rows_in(out)[row] =
-                found[row] == kNone ? -1 : std::int64_t{impl_->lists.row(found[row], 0)};
+                found[row] == kNoKey ? -1 : std::int64_t{impl_->lists.row(found[row], 0)};
         }
     });
     return out;

@@ -114,7 +114,8 @@ struct FindOutside {
         for_rows(rows, [&](std::uint64_t row) {
             for (std::uint32_t c = 0; c < view.columns; ++c) {
                 std::int64_t const value = view.at(row, c);
-                bool const inside = value >= limits[2 * c] && value <= limits[2 * c + 1];
+                bool const inside = value >= limits[std::size_t{2} * c] &&
+                                    value <= limits[std::size_t{2} * c + 1];
                 std::uint64_t const at = by_column ? c * rows + row : row * view.columns + c;
                 mine = !inside && at < mine ? at : mine;
             }

@@ -33,7 +33,8 @@ struct SumRows {
                                               static_cast<std::uint64_t>(offsets.at(k, c)));
                 out[i * base.columns + c] = static_cast<Int>(sum);
                 bool const inside =
-                    limits == nullptr || (sum >= limits[2 * c] && sum <= limits[2 * c + 1]);
+                    limits == nullptr || (sum >= limits[std::size_t{2} * c] &&
+                                          sum <= limits[std::size_t{2} * c + 1]);
                 std::uint64_t const at = (begin + i) * base.columns + c;
                 mine = !inside && at < mine ? at : mine;
             }

@@ -1,7 +1,6 @@
 // What a kernel body may ask of the machine that runs it: its place in the grid, a tile of lanes,
-// the barrier of its block. With counters.hpp the only header of the bodies that contains CUDA's
-// words. A body runs on a GPU, as interpreted PTX, or on a host whose program defines
-// host_grid.hpp.
+// the barrier of its block. Only this header and counters.hpp contain CUDA's words. A body runs on
+// a GPU, as interpreted PTX, or in a host program that defines host_grid.hpp.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ TH_STEP void count_segments(std::uint64_t rows, Choose const& choose, Counted co
          segment += Thread::grid_size() / kWarp) {
         std::uint32_t count = 0;
         for (std::uint32_t turn = 0; turn < kTurns; ++turn) {
-            std::uint64_t const row = segment * kSegment + turn * kWarp + Warp::rank();
+            std::uint64_t const row =
+                segment * kSegment + std::uint64_t{turn} * kWarp + Warp::rank();
             count += count_bits(Warp::ballot(choose(row, row < rows)));
         }
         if (Warp::rank() == 0) {
@@ -44,7 +45,8 @@ TH_STEP void rank_segments(std::uint64_t rows, Rank const* ranks, Choose const& 
          segment += Thread::grid_size() / kWarp) {
         Rank rank = ranks[segment];
         for (std::uint32_t turn = 0; turn < kTurns; ++turn) {
-            std::uint64_t const row = segment * kSegment + turn * kWarp + Warp::rank();
+            std::uint64_t const row =
+                segment * kSegment + std::uint64_t{turn} * kWarp + Warp::rank();
             bool const chosen = choose(row, row < rows);
             std::uint32_t const all = Warp::ballot(chosen);
             if (chosen) {

@@ -347,7 +347,9 @@ private:
         pending.sorted.sort(batch.out.indices, core_.capacity());
         Gradients const given{batch.gradients, pending.sorted.indices(), pending.sorted.rows(),
                               rows, batch.duplicates == DuplicateKeys::Sum};
-        make_steps(*queue_, columns_, elements_[0], given, *std::get<0>(batch.step));
+        // A step that the user wrote was refused before.
+        Optimizer const& optimizer = **std::get_if<Optimizer const*>(&batch.step);
+        make_steps(*queue_, columns_, elements_[0], given, optimizer);
     }
     void finish(Work& pending, backend::Erase const&) noexcept {
         core_.finish_erase(*pending.erasing);

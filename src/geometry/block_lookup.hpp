@@ -21,7 +21,7 @@ using BlockKey = std::array<std::int32_t, 3>;
 
 class BlockLookup {
 public:
-    static constexpr std::int32_t kNone = -1;
+    static constexpr std::int32_t kNoBlock = -1;
 
     explicit BlockLookup(HashMap const& map) : secret_(step::secret_of(runtime::new_seed())) {
         Tensor const active = map.active_buf_indices();
@@ -42,18 +42,18 @@ public:
         }
     }
 
-    /// The buffer index of a block, or kNone.
+    /// The buffer index of a block, or kNoBlock.
     std::int32_t find(BlockKey const& key) const noexcept {
-        if (!box_.empty()) return is_in_box(key) ? box_[in_box(key)] : kNone;
+        if (!box_.empty()) return is_in_box(key) ? box_[in_box(key)] : kNoBlock;
         std::size_t at = home(key);
-        while (slots_[at].index != kNone && slots_[at].key != key) at = next(at);
+        while (slots_[at].index != kNoBlock && slots_[at].key != key) at = next(at);
         return slots_[at].index;
     }
 
 private:
     struct Slot {
         BlockKey key{};
-        std::int32_t index = kNone;
+        std::int32_t index = kNoBlock;
     };
 
     /// Makes the box around all blocks, unless most of it would be empty.
@@ -78,7 +78,7 @@ private:
         }
         if (blocks == 0 || cells > most) return false;
         low_ = low;
-        box_.assign(cells, kNone);
+        box_.assign(cells, kNoBlock);
         return true;
     }
     std::uint64_t offset(BlockKey const& key, std::size_t axis) const noexcept {
@@ -94,7 +94,7 @@ private:
 
     void insert(BlockKey const& key, std::int32_t index) noexcept {
         std::size_t at = home(key);
-        while (slots_[at].index != kNone) at = next(at);
+        while (slots_[at].index != kNoBlock) at = next(at);
         slots_[at] = {key, index};
     }
     std::size_t home(BlockKey const& key) const noexcept {
@@ -109,7 +109,7 @@ private:
 
     step::HashSecret secret_;
     std::vector<Slot> slots_;        // at most half full; not used if there is a box
-    std::vector<std::int32_t> box_;  // the buffer index of each place, or kNone
+    std::vector<std::int32_t> box_;  // the buffer index of each place, or kNoBlock
     BlockKey low_{};
     std::array<std::uint64_t, 3> extent_{};
 };

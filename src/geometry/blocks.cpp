@@ -113,7 +113,7 @@ Neighbourhood::Neighbourhood(HashMap const& map) {
     });
     Located const found = map.find(around);
     auto const places = found.indices.as<std::int32_t>();
-    std::vector<std::int32_t> block_at(static_cast<std::size_t>(map.capacity()), kNone);
+    std::vector<std::int32_t> block_at(static_cast<std::size_t>(map.capacity()), kNoBlock);
     for (std::size_t block = 0; block < count(); ++block) {
         block_at[index(block)] = static_cast<std::int32_t>(block);
     }
@@ -121,9 +121,9 @@ Neighbourhood::Neighbourhood(HashMap const& map) {
     for (std::size_t i = 0; i < around_.size(); ++i) {
         auto const block = static_cast<std::int32_t>(i / kAround);
         std::int32_t const place =
-            places[i] < 0 ? kNone : block_at[static_cast<std::size_t>(places[i])];
+            places[i] < 0 ? kNoBlock : block_at[static_cast<std::size_t>(places[i])];
         bool const is_outside = place == block && i % kAround != kAround / 2;
-        around_[i] = is_outside ? kNone : place;
+        around_[i] = is_outside ? kNoBlock : place;
     }
 }
 

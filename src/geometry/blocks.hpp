@@ -85,7 +85,7 @@ struct BlockBuffers {
 class Neighbourhood {
 public:
     static constexpr std::size_t kAround = 27;
-    static constexpr std::int32_t kNone = -1;
+    static constexpr std::int32_t kNoBlock = -1;
 
     explicit Neighbourhood(HashMap const& map);
 
@@ -94,7 +94,7 @@ public:
     std::size_t index(std::size_t block) const noexcept {
         return static_cast<std::size_t>(active_[block]);
     }
-    /// The block at (dx, dy, dz), each -1, 0 or 1, or kNone.
+    /// The block at (dx, dy, dz), each -1, 0 or 1, or kNoBlock.
     std::int32_t at(std::size_t block, int dx, int dy, int dz) const noexcept {
         return around_[block * kAround + static_cast<std::size_t>(13 + dx + 3 * dy + 9 * dz)];
     }

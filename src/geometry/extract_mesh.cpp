@@ -65,7 +65,7 @@ private:
             std::size_t const begin = dx == 0 ? 0 : side_;
             std::size_t const end = dx == 0 ? side_ : side_ + 1;
             std::int32_t const owner = around_.at(block, dx, dy, dz);
-            if (owner == Neighbourhood::kNone) {
+            if (owner == Neighbourhood::kNoBlock) {
                 std::fill(out + begin, out + end, std::uint8_t{Unknown});
                 continue;
             }
@@ -161,7 +161,7 @@ private:
         for (int before = 0; before < 8; ++before) {
             std::array<int, 3> const back{before & 1, before >> 1 & 1, before >> 2 & 1};
             std::int32_t const owner = around_.at(block, -back[0], -back[1], -back[2]);
-            if (owner == Neighbourhood::kNone) continue;
+            if (owner == Neighbourhood::kNoBlock) continue;
             for (Cube const& cube : cubes_[static_cast<std::size_t>(owner)]) {
                 mark_cube(cube, back, vertices_[block]);
             }

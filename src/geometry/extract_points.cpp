@@ -31,7 +31,7 @@ public:
             std::array<std::size_t, 3> const at{i % side_, i / side_ % side_, i / step[2]};
             for (std::size_t axis = 0; axis < 3; ++axis) {
                 bool const inside = at[axis] + 1 < side_;
-                if (!inside && beyond[axis] == kMissing) continue;
+                if (!inside && beyond[axis] == kNoVoxel) continue;
                 std::size_t const other =
                     inside ? first + i + step[axis] : beyond[axis] + i - (side_ - 1) * step[axis];
                 if (blocks_.distance(other) * distance < 0 && blocks_.weight[other] > threshold_) {
@@ -43,13 +43,13 @@ public:
     }
 
 private:
-    static constexpr std::size_t kMissing = ~std::size_t{0};
+    static constexpr std::size_t kNoVoxel = ~std::size_t{0};
 
     /// The first voxel of the next block along an axis.
     std::size_t beyond_of(std::size_t block, int axis) const noexcept {
         std::int32_t const next = around_.at(block, axis == 0, axis == 1, axis == 2);
-        return next == Neighbourhood::kNone
-                   ? kMissing
+        return next == Neighbourhood::kNoBlock
+                   ? kNoVoxel
                    : around_.index(static_cast<std::size_t>(next)) * blocks_.voxels;
     }
 

@@ -31,7 +31,7 @@ struct Hit {
     Vec3 point;
 };
 
-/// Remembers the last block: most lookups ask for it again.
+/// Remembers the last block: most lookups need it again.
 class CachedLookup {
 public:
     explicit CachedLookup(BlockLookup const& lookup) : lookup_(lookup) {}
@@ -47,7 +47,7 @@ public:
 private:
     BlockLookup const& lookup_;
     BlockKey key_{};
-    std::int32_t index_ = BlockLookup::kNone;
+    std::int32_t index_ = BlockLookup::kNoBlock;
     bool has_key_ = false;
 };
 
@@ -96,7 +96,7 @@ public:
         BlockKey const key = key_of(p);
         CachedLookup lookup(lookup_);
         std::int32_t const block = lookup.find(key);
-        if (block == BlockLookup::kNone) return std::nullopt;
+        if (block == BlockLookup::kNoBlock) return std::nullopt;
         std::array<float, 3> const in{inside(p.x, key[0]), inside(p.y, key[1]),
                                       inside(p.z, key[2])};
         std::array<int, 3> first{};
@@ -112,7 +112,7 @@ public:
         for (std::size_t k = 0; k < kCorners; ++k) {
             std::array<int, 3> at = corner(first, k);
             std::int32_t const owner = in_one_block ? block : lookup.find(wrap(key, at));
-            if (owner != BlockLookup::kNone) fill_corner(voxel_of(owner, at), ratio, k, out);
+            if (owner != BlockLookup::kNoBlock) fill_corner(voxel_of(owner, at), ratio, k, out);
         }
         return out;
     }
@@ -139,7 +139,7 @@ private:
     std::optional<std::size_t> voxel_at(Vec3 p, CachedLookup& lookup) const noexcept {
         BlockKey const key = key_of(p);
         std::int32_t const block = lookup.find(key);
-        if (block == BlockLookup::kNone) return std::nullopt;
+        if (block == BlockLookup::kNoBlock) return std::nullopt;
         // Rounding can put a point one voxel outside of its block.
         auto const place = [&](float x, std::int32_t k) {
             return std::clamp(static_cast<int>(inside(x, k)), 0, blocks_.resolution - 1);

@@ -50,7 +50,7 @@ public:
         int const dz = side(v.z);
         std::int32_t const owner = around_.at(block, dx, dy, dz);
         Voxel const in{v.x - dx * r, v.y - dy * r, v.z - dz * r};
-        if (owner == Neighbourhood::kNone || in.x >= r || in.y >= r || in.z >= r) return {};
+        if (owner == Neighbourhood::kNoBlock || in.x >= r || in.y >= r || in.z >= r) return {};
         return around_.index(static_cast<std::size_t>(owner)) * blocks_.voxels +
                static_cast<std::size_t>((in.z * r + in.y) * r + in.x);
     }

@@ -10,9 +10,9 @@
 
 namespace tensorhash::geometry {
 
-/// A copy of the points, with what searches need, built on first use: a grid per radius, of which
-/// the last is kept, and a tree. Results are those of radius_search() and knn_search(), on any
-/// number of threads. Without queries, every point is a query. Many threads may search at once.
+/// A copy of the points and a search tree, built on first use. Results are those of
+/// radius_search() and knn_search(), on any number of threads. Without queries, every point is a
+/// query. Many threads may search at once.
 class TH_API NeighborIndex {
 public:
     explicit NeighborIndex(coords::Cloud const& points);
