@@ -147,7 +147,8 @@ set(_core_sources
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp
     src/tensor/stream.cpp
-    src/tensor/tensor.cpp)
+    src/tensor/tensor.cpp
+    src/tensor/work.cpp)
 
 # Without errno a square root is one instruction instead of a call. The result is the same.
 set(_without_errno src/geometry/integrate.cpp src/geometry/ray_cast.cpp src/table/steps.cpp)

@@ -4,9 +4,9 @@
 #include "device/values.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "cuda/backend.hpp"
+#include "runtime/thread_number.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::cuda {
@@ -34,13 +34,13 @@ struct Found {
 CudaQueue queue_of(Device device) { return CudaQueue(Gpu::of(device.id)); }
 
 /// Frees memory in the order of the stream that it was allocated for.
-void free_later(Gpu& gpu, void* data, Stream stream, std::thread::id thread) noexcept {
+void free_later(Gpu& gpu, void* data, Stream stream, std::uint64_t thread) noexcept {
     if (!gpu.is_usable()) {
         return;
     }
     // Each thread has its own default stream. Only the legacy stream comes after those of others.
     bool const is_foreign =
-        stream.handle == kPerThreadStream && thread != std::this_thread::get_id();
+        stream.handle == kPerThreadStream && thread != runtime::thread_number();
     DeviceGuard const guard(gpu.id());
     gpu.note(cudaFreeAsync(data, is_foreign ? cudaStreamLegacy : handle_of(stream)),
              "cudaFreeAsync");
@@ -71,7 +71,7 @@ Allocation CudaBackend::allocate(std::size_t bytes, Device device) {
     Gpu& gpu = Gpu::of(device.id);
     void* const data = CudaQueue(gpu).allocate(bytes);
     Stream const stream = current_stream(device);
-    auto const free = [&gpu, stream, thread = std::this_thread::get_id()](void* memory) {
+    auto const free = [&gpu, stream, thread = runtime::thread_number()](void* memory) {
         free_later(gpu, memory, stream, thread);
     };
     return {data, std::shared_ptr<void>(data, free)};
