@@ -109,6 +109,7 @@ set(_core_sources
     src/runtime/seed.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
+    src/sharded/devices.cpp
     src/sharded/exchange.cpp
     src/sharded/files.cpp
     src/sharded/find.cpp

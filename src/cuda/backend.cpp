@@ -4,6 +4,7 @@
 #include "device/values.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "cuda/backend.hpp"
 #include "runtime/thread_number.hpp"
@@ -39,8 +40,7 @@ void free_later(Gpu& gpu, void* data, Stream stream, std::uint64_t thread) noexc
         return;
     }
     // Each thread has its own default stream. Only the legacy stream comes after those of others.
-    bool const is_foreign =
-        stream.handle == kPerThreadStream && thread != runtime::thread_number();
+    bool const is_foreign = stream.handle == kPerThreadStream && thread != runtime::thread_number();
     DeviceGuard const guard(gpu.id());
     gpu.note(cudaFreeAsync(data, is_foreign ? cudaStreamLegacy : handle_of(stream)),
              "cudaFreeAsync");
@@ -115,9 +115,14 @@ void CudaBackend::copy_between(void* to, Device to_device, void const* from, Dev
         queue_of(to_device).copy(to, from, bytes, device::Copy::In);
     } else if (to_device.is_cpu()) {
         queue_of(from_device).read_back(to, from, bytes);
-    } else {
-        Gpu::of(from_device.id).allow_peer(to_device.id);
+    } else if (Gpu::of(from_device.id).allow_peer(to_device.id)) {
         queue_of(to_device).copy(to, from, bytes, device::Copy::Peer);
+    } else {
+        std::vector<unsigned char> staged(bytes);
+        Gpu& target = Gpu::of(to_device.id);
+        target.synchronize(target.stream());  // it waits for what has written `from`
+        queue_of(from_device).read_back(staged.data(), from, bytes);
+        queue_of(to_device).copy(to, staged.data(), bytes, device::Copy::In);
     }
 }
 
