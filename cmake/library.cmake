@@ -113,6 +113,7 @@ set(_core_sources
     src/runtime/seed.cpp
     src/runtime/threads.cpp
     src/sharded/bounded.cpp
+    src/sharded/devices.cpp
     src/sharded/exchange.cpp
     src/sharded/files.cpp
     src/sharded/find.cpp
@@ -151,7 +152,8 @@ set(_core_sources
     src/tensor/dlpack.cpp
     src/tensor/dtype.cpp
     src/tensor/stream.cpp
-    src/tensor/tensor.cpp)
+    src/tensor/tensor.cpp
+    src/tensor/work.cpp)
 
 # Without errno a square root is one instruction instead of a call. The result is the same.
 set(_without_errno src/geometry/integrate.cpp src/geometry/ray_cast.cpp src/table/steps.cpp)

@@ -91,6 +91,9 @@ public:
     /// This tensor if it is on `device`, else a contiguous copy there. A copy on the CPU is done
     /// when this returns.
     Tensor to(Device device) const;
+    /// Copies the elements in C order to memory of `device`, the CPU or a device of the same type.
+    /// A copy to the CPU is done when this returns; else the current stream of `device` makes it.
+    void copy_to(void* to, Device device) const;
     /// This tensor if it is contiguous, else a contiguous copy.
     Tensor contiguous() const;
     /// An independent copy, contiguous and writable.
@@ -105,8 +108,8 @@ public:
     void written_by(Stream stream);
     /// Makes later work of `stream` wait until this tensor is written.
     void wait_on(Stream stream) const;
-    /// Says that the work which `stream` has so far reads this tensor: if the stream that wrote it
-    /// frees the memory, then after this work.
+    /// Says that the work which `stream` has so far reads this tensor: the memory is freed after
+    /// this work, whichever thread drops the last copy.
     void read_by(Stream stream) const;
 
 private:
@@ -114,17 +117,13 @@ private:
                              Dtype dtype);
     void require_typed(Dtype wanted) const;
 
-    /// The stream that writes a tensor, and an event after its work.
-    struct Work {
-        Stream stream;
-        Event event;
-    };
+    class Work;
 
     void* data_ = nullptr;
     Shape shape_{0};
     Shape byte_strides_{0};
     std::shared_ptr<void> owner_;
-    std::shared_ptr<Work const> work_;  // null if the memory is ready
+    std::shared_ptr<Work> work_;  // null if the memory is ready
     Device device_;
     Dtype dtype_ = Dtype::Undefined;
     bool read_only_ = false;

@@ -119,6 +119,11 @@ def usable_device(device: Any, argument: str = "device") -> str:
     return _core.parse_device(str(named), argument)
 
 
+def integer_device() -> str:
+    """The type of device that an integer id means: "cuda" if there is one, else "cpu"."""
+    return "cuda" if _core.device_count("cuda") else "cpu"
+
+
 def device_report() -> dict[str, str]:
     """Lines of `show_config`: the devices that this process can use, and why there is no CUDA."""
     names = [
@@ -126,7 +131,11 @@ def device_report() -> dict[str, str]:
         for kind in ("cpu", "cuda", "emu")
         for number in range(_core.device_count(kind))
     ]
-    return {"devices": ", ".join(names), "cuda": _core.device_status("cuda")}
+    return {
+        "devices": ", ".join(names),
+        "cuda": _core.device_status("cuda"),
+        "integer ids": f"i is {integer_device()}:i",
+    }
 
 
 def _add_plugin_package() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from tensorhash import _core, _files
 from tensorhash._arguments import integer
-from tensorhash._device import named_device
+from tensorhash._device import integer_device, named_device
 from tensorhash._disk import parse_max_bytes
 from tensorhash._frameworks import Framework, framework
-from tensorhash._map import MapTable
+from tensorhash._map import MapTable, one_or_tuple
 from tensorhash._policies import Policy, core_policy
 from tensorhash._types import ArrayLike, ArrayT, DeviceLike
 
@@ -55,11 +55,24 @@ class ShardedTable(MapTable[ArrayT]):
         return self._table.size(self._shard(device))
 
     def dump_to_cpu(self, device: DeviceLike = None) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
-        """Copies of (keys, values) of one device, or of all, ascending by buffer index."""
-        return self._give_items(self._table.items(self._shard(device)))
+        """Copies of (keys, values) of one device, or of all, ascending by buffer index.
 
-    dump_to_device = dump_to_cpu
-    dump_to_gpu = dump_to_cpu
+        They are on the CPU, wherever the table is.
+        """
+        keys, values = self._table.items(self._shard(device))
+        return self._give_items((keys.cpu(), [column.cpu() for column in values]))
+
+    def dump_to_device(
+        self, device: DeviceLike = None
+    ) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
+        """The same on `device`, or on the first device if all devices are copied.
+
+        Frameworks without arrays on devices, such as NumPy, get tensors of tensorhash.core.
+        """
+        keys, values = self._table.items(self._shard(device))
+        return self._give_view(keys), one_or_tuple(values, self._give_view)
+
+    dump_to_gpu = dump_to_device
 
     def shard_of(self, keys: ArrayLike) -> ArrayT:
         """int32 [N]: the shard that each key belongs to, also for keys not in the table."""
@@ -67,7 +80,7 @@ class ShardedTable(MapTable[ArrayT]):
         return give(self._table.shard_of(rows))
 
     def stream_event_resource_create(self, device: DeviceLike) -> StreamEventResource:
-        """A resource for one of the table's devices. CPU devices need none; no method takes one."""
+        """A resource for one of the table's devices. They need none; no method takes one."""
         if device is None:
             raise TypeError(f"device: expected one of {self.device}, got None")
         name = self.devices[self._shard(device) or 0]
@@ -86,7 +99,7 @@ class ShardedTable(MapTable[ArrayT]):
 
     def key_tensor(self, device: DeviceLike = None) -> ArrayT:
         """A view of one device's key buffer. `device` is optional if there is only one."""
-        return self._give(self._table.key_tensor(self._one_shard(device)))
+        return self._give_view(self._table.key_tensor(self._one_shard(device)))
 
     def value_tensor(self, value_buffer_id: int = 0, device: DeviceLike = None) -> ArrayT:
         """A view of one device's value buffer. `device` is optional if there is only one."""
@@ -96,7 +109,7 @@ class ShardedTable(MapTable[ArrayT]):
                 f"value_buffer_id: expected 0 <= value_buffer_id < {len(self._values)}, "
                 f"got {column}"
             )
-        return self._give(self._table.value_tensor(self._one_shard(device), column))
+        return self._give_view(self._table.value_tensor(self._one_shard(device), column))
 
     def value_tensors(self, device: DeviceLike = None) -> list[ArrayT]:
         """Views of one device's value buffers, one per column."""
@@ -142,8 +155,10 @@ class ShardedTable(MapTable[ArrayT]):
         return self._with_policy(table, self._framework, self._policy)
 
     def cpu(self) -> Self:
-        """The table itself: in this build all devices are on the CPU."""
-        return self
+        """The table on "cpu:0", "cpu:1", ..., with as many shards; itself if it is on the CPU."""
+        if self.is_cpu:
+            return self
+        return self.to([f"cpu:{shard}" for shard in range(len(self.devices))])
 
     def clone(self) -> Self:
         """An independent copy with the same buffer indices."""
@@ -193,8 +208,9 @@ class ShardedTable(MapTable[ArrayT]):
     def _shard(self, device: DeviceLike) -> int | None:
         if device is None:
             return None
-        name = device if not isinstance(device, (int, np.integer)) else f"cpu:{int(device)}"
-        return self._table.shard_on(str(named_device(name)))
+        if isinstance(device, (int, np.integer)):
+            device = f"{self.devices[0].partition(':')[0]}:{int(device)}"
+        return self._table.shard_on(str(named_device(device)))
 
     def _one_shard(self, device: DeviceLike) -> int:
         shard = self._shard(device)
@@ -209,7 +225,13 @@ class ShardedTable(MapTable[ArrayT]):
 def device_names(devices: Any, argument: str = "devices") -> list[str]:
     if isinstance(devices, (str, bytes)) or not isinstance(devices, Iterable):
         raise TypeError(f"{argument}: expected a list such as ['cpu:0', 'cpu:1'], got {devices!r}")
-    return [str(named_device(device, argument)).lower() for device in devices]
+    return [_device_name(device, argument) for device in devices]
+
+
+def _device_name(device: Any, argument: str) -> str:
+    if isinstance(device, (int, np.integer)) and not isinstance(device, bool):
+        device = f"{integer_device()}:{int(device)}"
+    return str(named_device(device, argument)).lower()
 
 
 def _restore(

@@ -31,7 +31,9 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
     call that raises changes no shard. Buffer indices are int64: shard << 32 | index in the shard.
     `policy` decides which shard a key belongs to. "hash" spreads any keys evenly. "mod" takes
     integer keys modulo the number of shards. A function must always give equal keys the same shard;
-    in float keys it sees 0 for -0, and only one kind of NaN. For a table with a `max_capacity`, see
+    in float keys it sees 0 for -0, and only one kind of NaN. Shards on GPUs, such as
+    devices=["cuda:0", "cuda:1"], take "hash" and "mod". An integer in `devices` means a GPU if there
+    is one, else a shard on the CPU. For a table with a `max_capacity`, see
     `ShardedBoundedHashMap`.
     """
 

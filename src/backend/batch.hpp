@@ -71,6 +71,13 @@ struct InsertOrAssign {
     ValueRows values;
     Answers out;
 };
+/// Overwrites the values of present keys; of equal keys the last row wins. The results are those of
+/// find().
+struct Assign {
+    KeyRows keys;
+    ValueRows values;
+    Answers out;
+};
 struct Accumulate {
     KeyRows keys;
     ValueRows values;
@@ -108,7 +115,7 @@ struct Compact {
     std::int32_t* old_to_new;  // [capacity]
 };
 
-using Change = std::variant<Insert, Activate, InsertOrAssign, Accumulate, Update, Erase, Reserve,
-                            Compact, Shrink>;
+using Change = std::variant<Insert, Activate, InsertOrAssign, Assign, Accumulate, Update, Erase,
+                            Reserve, Compact, Shrink>;
 
 }  // namespace tensorhash::backend

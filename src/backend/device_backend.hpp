@@ -41,10 +41,10 @@ public:
     /// The distinct rows of an array of at least one element per row, on its device.
     virtual Unique unique(KeyRows rows, Element const& element, UniqueParts parts,
                           Device device) = 0;
-    /// Groups rows by shard. `shard_of_row`, int32 [rows], gives the shards; without it the hash of
-    /// hash_policy() decides. A single shard takes all rows as they are. All is on `device`.
-    virtual std::unique_ptr<Routed> route(KeyRows keys, Element const& element, std::size_t shards,
-                                          Tensor shard_of_row, Device device) = 0;
+    /// Groups rows by shard. A single shard takes all rows as they are. All is on `device`. The CPU
+    /// takes the rules Hash and Given, other devices Hash and Mod.
+    virtual std::unique_ptr<Routed> route(KeyRows keys, Element const& element, Sharding sharding,
+                                          Device device) = 0;
 
 protected:
     ~DeviceBackend() = default;

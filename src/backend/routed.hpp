@@ -6,8 +6,22 @@
 #include <vector>
 
 #include "backend/batch.hpp"
+#include "tensorhash/tensor.hpp"
 
 namespace tensorhash::backend {
+
+/// How rows find their shards.
+enum class ShardRule : unsigned char {
+    Hash,   // the hash of hash_policy()
+    Mod,    // the remainder of mod_policy(), for keys of one integer
+    Given,  // a policy has already chosen
+};
+
+struct Sharding {
+    std::size_t shards = 1;
+    ShardRule rule = ShardRule::Hash;
+    Tensor shard_of_row = {};  // int32 [rows], for ShardRule::Given
+};
 
 /// Rows grouped by shard, in row order within each shard, so that a batch acts as if in order.
 class Routed {
@@ -30,6 +44,9 @@ public:
     /// -1 stays. Either result may be null if it is not wanted.
     virtual void ungroup(Answers const& grouped, std::int64_t* indices,
                          unsigned char* mask) const noexcept = 0;
+
+    /// Brings grouped rows back to the caller's rows.
+    virtual void ungroup_rows(Bytes grouped, std::size_t row_bytes, unsigned char* to) const = 0;
 
 protected:
     explicit Routed(std::vector<std::size_t> begins) : begins_(std::move(begins)) {}

@@ -59,9 +59,6 @@ public:
     /// A step written by the user needs a table on the CPU.
     virtual void update(Update const& batch) = 0;
     virtual void erase(Erase const& batch) = 0;
-    /// Overwrites the values of present keys; of equal keys the last row wins. Same results as
-    /// find().
-    virtual void assign(KeyRows keys, ValueRows values, Answers out) = 0;
 
     // A change in two steps, for callers that change several tables or none. Nothing may use the
     // table between the steps. Results are valid only after finish(); memory that a Change points

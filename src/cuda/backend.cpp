@@ -4,9 +4,10 @@
 #include "device/values.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <vector>
 
 #include "cuda/backend.hpp"
+#include "runtime/thread_number.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::cuda {
@@ -34,13 +35,12 @@ struct Found {
 CudaQueue queue_of(Device device) { return CudaQueue(Gpu::of(device.id)); }
 
 /// Frees memory in the order of the stream that it was allocated for.
-void free_later(Gpu& gpu, void* data, Stream stream, std::thread::id thread) noexcept {
+void free_later(Gpu& gpu, void* data, Stream stream, std::uint64_t thread) noexcept {
     if (!gpu.is_usable()) {
         return;
     }
     // Each thread has its own default stream. Only the legacy stream comes after those of others.
-    bool const is_foreign =
-        stream.handle == kPerThreadStream && thread != std::this_thread::get_id();
+    bool const is_foreign = stream.handle == kPerThreadStream && thread != runtime::thread_number();
     DeviceGuard const guard(gpu.id());
     gpu.note(cudaFreeAsync(data, is_foreign ? cudaStreamLegacy : handle_of(stream)),
              "cudaFreeAsync");
@@ -71,7 +71,7 @@ Allocation CudaBackend::allocate(std::size_t bytes, Device device) {
     Gpu& gpu = Gpu::of(device.id);
     void* const data = CudaQueue(gpu).allocate(bytes);
     Stream const stream = current_stream(device);
-    auto const free = [&gpu, stream, thread = std::this_thread::get_id()](void* memory) {
+    auto const free = [&gpu, stream, thread = runtime::thread_number()](void* memory) {
         free_later(gpu, memory, stream, thread);
     };
     return {data, std::shared_ptr<void>(data, free)};
@@ -115,9 +115,14 @@ void CudaBackend::copy_between(void* to, Device to_device, void const* from, Dev
         queue_of(to_device).copy(to, from, bytes, device::Copy::In);
     } else if (to_device.is_cpu()) {
         queue_of(from_device).read_back(to, from, bytes);
-    } else {
-        Gpu::of(from_device.id).allow_peer(to_device.id);
+    } else if (Gpu::of(from_device.id).allow_peer(to_device.id)) {
         queue_of(to_device).copy(to, from, bytes, device::Copy::Peer);
+    } else {
+        std::vector<unsigned char> staged(bytes);
+        Gpu& target = Gpu::of(to_device.id);
+        target.synchronize(target.stream());  // it waits for what has written `from`
+        queue_of(from_device).read_back(staged.data(), from, bytes);
+        queue_of(to_device).copy(to, staged.data(), bytes, device::Copy::In);
     }
 }
 

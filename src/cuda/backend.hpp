@@ -37,8 +37,7 @@ public:
     Unique unique(backend::KeyRows rows, Element const& element, UniqueParts parts,
                   Device device) override;
     std::unique_ptr<backend::Routed> route(backend::KeyRows keys, Element const& element,
-                                           std::size_t shards, Tensor shard_of_row,
-                                           Device device) override;
+                                           backend::Sharding sharding, Device device) override;
 };
 
 }  // namespace tensorhash::cuda

@@ -216,20 +216,19 @@ void Gpu::synchronize(cudaStream_t stream) {
     check();
 }
 
-void Gpu::allow_peer(int other) noexcept {
+bool Gpu::allow_peer(int other) noexcept {
     std::scoped_lock const guard(mutex_);
-    if (std::find(peers_.begin(), peers_.end(), other) != peers_.end()) {
-        return;
-    }
+    auto const [peer, is_new] = peers_.try_emplace(other, false);
     int can_access = 0;
-    if (cudaDeviceCanAccessPeer(&can_access, other, id_) == cudaSuccess && can_access != 0) {
+    if (is_new && cudaDeviceCanAccessPeer(&can_access, other, id_) == cudaSuccess &&
+        can_access != 0) {
         cudaMemAccessDesc access{};
         access.location = {cudaMemLocationTypeDevice, other};
         access.flags = cudaMemAccessFlagsProtReadWrite;
-        cudaMemPoolSetAccess(pool_, &access, 1);
+        peer->second = cudaMemPoolSetAccess(pool_, &access, 1) == cudaSuccess;
     }
     cudaGetLastError();  // without access, copies go through the host
-    peers_.push_back(other);
+    return peer->second;
 }
 
 void Gpu::release_cache() {

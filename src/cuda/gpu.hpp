@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -66,8 +67,9 @@ public:
     EventPtr record(cudaStream_t stream) noexcept;
     void wait(cudaStream_t stream, EventPtr const& event) noexcept;
     void synchronize(cudaStream_t stream);
-    /// Lets the other device read and write the memory of this one, if the machine can do that.
-    void allow_peer(int other) noexcept;
+    /// Lets the other device read and write the memory of this one. False if the machine cannot do
+    /// that.
+    bool allow_peer(int other) noexcept;
     /// Returns unused memory to the driver.
     void release_cache();
 
@@ -85,7 +87,7 @@ private:
     Staging staging_;
     std::mutex mutex_;
     std::vector<cudaEvent_t> idle_events_;
-    std::vector<int> peers_;  // that may use this device's memory, or cannot
+    std::map<int, bool> peers_;  // that were asked for, and whether they may use this memory
 
     std::array<std::atomic<char const*>, kNames> launches_{};  // the last ones, a ring
     std::atomic<unsigned> next_launch_ = 0;

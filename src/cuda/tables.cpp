@@ -1,6 +1,7 @@
 // Tables and coordinates on a GPU: those of src/device over a CudaQueue. The steps take their
 // device form here, so the device layer comes first.
 #include "device/coords.hpp"
+#include "device/routed.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
 
@@ -49,10 +50,9 @@ Unique CudaBackend::unique(backend::KeyRows rows, Element const& element, Unique
 
 backend::CoordsBackend const& CudaBackend::coords(Device device) { return of(device).coords; }
 
-std::unique_ptr<backend::Routed> CudaBackend::route(backend::KeyRows, Element const&, std::size_t,
-                                                    Tensor, Device device) {
-    throw DeviceError("devices: shards are on the CPU only, got \"" + to_string(device) +
-                      "\"; use \"cpu\"");
+std::unique_ptr<backend::Routed> CudaBackend::route(backend::KeyRows keys, Element const& element,
+                                                    backend::Sharding sharding, Device device) {
+    return std::make_unique<device::Routed<CudaQueue>>(queue_of(device), keys, element, sharding);
 }
 
 }  // namespace tensorhash::cuda

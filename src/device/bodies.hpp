@@ -12,6 +12,7 @@
 #include "device/picks.hpp"
 #include "device/rebuild.hpp"
 #include "device/reduce.hpp"
+#include "device/route.hpp"
 #include "device/row_wise.hpp"
 #include "device/segments.hpp"
 #include "device/shrink.hpp"
@@ -29,7 +30,8 @@
             Use(ClaimRowsByTile<step::Reader, 4>) Use(ClaimRowsByTile<step::Reader, 8>) \
                 Use(SettleRows<step::Reader>) Use(PublishRows<step::Reader>)            \
                     Use(MarkRows<step::Reader>) Use(ReleaseRows<step::Reader>)          \
-                        Use(ReleaseClaims<step::Reader>) Use(PlaceLive<step::Reader>)
+                        Use(ReleaseClaims<step::Reader>) Use(PlaceLive<step::Reader>)   \
+                            Use(ShardRows<step::Reader>)
 
 // Wide slots and their tickets are claimed at once, so no wide row joins late.
 #define TH_NARROW_BODIES(Use)                                         \
@@ -41,11 +43,11 @@
         Use(PushFreed) Use(FinishErase) Use(FinishRebuild) Use(ScanCounts<std::uint32_t>)         \
             Use(ScanCounts<std::uint64_t>) Use(CountChosen<IsLive>) Use(ListChosen<IsLive>)       \
                 Use(CountChosen<MaskIs>) Use(ListChosen<MaskIs>) Use(GatherRows) Use(ScatterRows) \
-                    Use(FinishCompact) Use(SetLive) Use(RankChosen<IsLive>) Use(SequenceRows)     \
-                        Use(FlipMask) Use(CountSteps) Use(WidenRows) Use(CountEntries)            \
-                            Use(CopyStrided) Use(ForgetOwners) Use(RaiseOwners) Use(ChooseOwners) \
-                                Use(CountChosen<IsBelow>) Use(ListChosen<IsBelow>)                \
-                                    Use(FindEndOfLive) Use(FinishShrink)
+                    Use(FindBegins) Use(UngroupRows) Use(FinishCompact) Use(SetLive)              \
+                        Use(RankChosen<IsLive>) Use(SequenceRows) Use(FlipMask) Use(CountSteps)   \
+                            Use(WidenRows) Use(CountEntries) Use(CopyStrided) Use(ForgetOwners)   \
+                                Use(RaiseOwners) Use(ChooseOwners) Use(CountChosen<IsBelow>)      \
+                                    Use(ListChosen<IsBelow>) Use(FindEndOfLive) Use(FinishShrink)
 
 #define TH_JOINS(Use, Body, Type) \
     Use(Body<Type, JoinSum>) Use(Body<Type, JoinMin>) Use(Body<Type, JoinMax>)

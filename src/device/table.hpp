@@ -70,14 +70,6 @@ public:
     void reserve(backend::Reserve const& request) override { run(request); }
     void compact(backend::Compact const& request) override { run(request); }
     void update(backend::Update const& batch) override { run(batch); }
-    void assign(backend::KeyRows keys, backend::ValueRows values, backend::Answers out) override {
-        auto const turn = order_->write(*queue_);
-        LastRows<Queue> last(*queue_, core_.capacity(), to_rows(keys.rows));
-        Array<Queue, unsigned char> copy;
-        core_.find(aligned(keys, copy), to_rows(keys.rows), {out.indices, out.mask});
-        Rows const rows{out.indices, last.choose(out.indices), to_rows(keys.rows)};
-        write(rows, values);
-    }
 
     std::unique_ptr<backend::Prepared> prepare(backend::Change const& change) override {
         auto const turn = order_->write(*queue_);
@@ -216,6 +208,11 @@ private:
             pending.last = {*queue_, capacity, to_rows(batch.keys.rows)};
         });
     }
+    void prepare(Work& pending, backend::Assign const& batch) {
+        pending.last = {*queue_, core_.capacity(), rows_of(batch)};
+        core_.find(aligned(batch.keys, pending.keys), rows_of(batch),
+                   {batch.out.indices, batch.out.mask});
+    }
     void prepare(Work& pending, backend::Accumulate const& batch) {
         prepare_insert(pending, batch.keys, batch.out, [&](std::uint64_t capacity) {
             for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -312,6 +309,10 @@ private:
     }
     void finish(Work& pending, backend::InsertOrAssign const& batch) noexcept {
         finish_insert(pending);
+        write({batch.out.indices, pending.last.choose(batch.out.indices), rows_of(batch)},
+              batch.values);
+    }
+    void finish(Work& pending, backend::Assign const& batch) noexcept {
         write({batch.out.indices, pending.last.choose(batch.out.indices), rows_of(batch)},
               batch.values);
     }

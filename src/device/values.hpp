@@ -7,13 +7,13 @@
 
 namespace tensorhash::device {
 
-/// Row i of `out`, or row places[i], becomes row indices[i] of `from`. Index -1 gives a row of
-/// `missing`, or zeros if that is null.
+/// Row i of `out`, or row places[i], becomes row indices[i] of `from`, or row i. Index -1 gives a
+/// row of `missing`, or zeros if that is null.
 struct GatherRows {
     using Shared = NoShared;
     unsigned char const* from;
-    std::uint32_t const* indices;
-    std::uint32_t const* places;  // null: row i
+    std::uint32_t const* indices;  // null: row i
+    std::uint32_t const* places;   // null: row i
     unsigned char const* missing;
     std::uint64_t missing_step;  // bytes from one missing row to the next; 0: all share one
     unsigned char* out;
@@ -23,7 +23,8 @@ struct GatherRows {
         grid.for_pieces([&](std::uint64_t row, std::uint64_t offset) {
             std::uint64_t const place = places != nullptr ? places[row] : row;
             unsigned char* const to = out + place * grid.row_bytes + offset;
-            std::uint32_t const index = indices[row];
+            std::uint32_t const index =
+                indices != nullptr ? indices[row] : static_cast<std::uint32_t>(row);
             if (index != step::kNotFound) {
                 copy_piece(to, from + index * grid.row_bytes + offset, grid.piece);
             } else if (missing != nullptr) {

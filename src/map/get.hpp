@@ -30,10 +30,15 @@ public:
     /// Gathers column `i` of the table to `out`, with the defaults as `rows.missing`.
     template <class AnyTable>
     void gather(AnyTable const& table, std::size_t i, backend::Gather rows, void* out) const {
-        if (!fills_.empty()) {
-            rows.missing = fills_[i].rows();
+        if (FillRows const* const fill = of(i); fill != nullptr) {
+            rows.missing = fill->rows();
         }
         table.gather(i, rows, out);
+    }
+
+    /// Null if absent keys read as zeros.
+    FillRows const* of(std::size_t i) const noexcept {
+        return fills_.empty() ? nullptr : &fills_[i];
     }
 
 private:

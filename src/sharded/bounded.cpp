@@ -65,7 +65,10 @@ ShardedHashMap::ShardedHashMap(Bound bound, Element key, std::vector<Element> va
                                std::vector<Device> devices, ShardPolicy policy,
                                std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
-    sharded::check_elements(key, values, policy, devices.size());
+    if (!devices[0].is_cpu()) {
+        require_cpu(devices[0], "devices", "bounded tables");
+    }
+    sharded::check_elements(key, values, policy, devices);
     std::size_t const shards = devices.size();
     std::uint64_t const rows = map::check_capacity(bound.max_capacity, "max_capacity", shards, 1);
     std::vector<Element> const columns = table::with_hidden(values);
@@ -134,28 +137,22 @@ Admitted ShardedHashMap::Impl::insert(map::KeysAndValues batch, std::vector<Redu
     std::vector<Element> const columns = elements();
     auto const routed = route(batch.keys);
     RowOrder const order(*routed);
-    Grouped answers = Grouped::with_indices(*routed);
+    Grouped answers = Grouped::with_indices(*routed, placement(batch.keys));
 
     Writing guard(lock);
     std::vector<table::Bytes> from = map::detach_from(*this, batch);
     table::UsedRows const used(ledgers[0], count, given ? given->data() : nullptr);
     from.push_back(used.scores());
     from.push_back(used.uses());
-    GroupedColumn const rows(*routed, batch.keys, key.bytes());
+    GroupedColumn const rows(*routed, placement(batch.keys), batch.keys, key.bytes());
     auto const part = [&](std::size_t shard) -> table::BoundedBatch {
-        return {key,
-                columns,
-                rows.from(routed->begin(shard)),
-                routed->rows(shard),
-                from,
-                reduces,
-                used,
-                order.of(shard)};
+        return {key,  columns, rows.of(shard), routed->rows(shard),
+                from, reduces, used,           order.of(shard)};
     };
     Evicted evicted = insert(*routed, order, columns, part, answers);
     end_batch(count);
     guard.unlock();
-    ShardedLocated located = answers.located();
+    ShardedLocated located = answers.located(Device{});
     return {std::move(located.indices), std::move(located.mask), std::move(evicted)};
 }
 
@@ -199,8 +196,8 @@ std::vector<Tensor> ShardedHashMap::get_and_touch(Tensor const& keys,
     map::Values values(impl_->values, defaults, batch.rows);
     auto const routed = impl_->route(batch);
     RowOrder const order(*routed);
-    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
-    Grouped answers(*routed);
+    GroupedColumn const rows(*routed, impl_->placement(batch), batch, impl_->key.bytes());
+    Grouped answers(*routed, impl_->placement(batch));
     Writing guard(impl_->lock);
     table::UsedRows const used(impl_->ledgers[0], batch.rows, given ? given->data() : nullptr);
     impl_->finish_shards([&](std::size_t shard) {

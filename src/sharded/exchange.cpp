@@ -20,7 +20,19 @@ using sharded::GroupedColumn;
 
 void ShardedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                               std::vector<void*> const& out, bool* found) const {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = impl_->check_keys(keys);
+    if (!impl_->is_on_cpu()) {
+        ValuesAndMask const got = impl_->get_on_devices(batch, defaults);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            if (out[i] != nullptr) {
+                got.values[i].copy_to(out[i], batch.home);
+            }
+        }
+        if (found != nullptr) {
+            got.mask.copy_to(found, batch.home);
+        }
+        return;
+    }
     map::Defaults const missing(impl_->values, defaults, batch.rows);
     Tensor const mask =
         impl_->gather_found(batch, [&](backend::TableBackend const& shard, backend::Gather rows) {
@@ -37,11 +49,11 @@ void ShardedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& def
 
 void ShardedHashMap::replace(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("replace");
-    map::KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    map::KeysAndValues batch = impl_->check(keys, values);
     batch.keys = impl_->own(std::move(batch.keys));
     sharded::Tables tables;
     {
-        Reading const guard(impl_->lock);
+        Reading const guard = impl_->reading();
         for (auto const& shard : impl_->tables) {
             tables.push_back(shard->make_empty());
         }
@@ -53,7 +65,7 @@ void ShardedHashMap::replace(Tensor const& keys, std::vector<Tensor> const& valu
                [](backend::KeyRows rows, backend::ValueRows columns, Answers out) {
                    return backend::InsertOrAssign{rows, columns, out};
                });
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     std::swap(impl_->tables, made.tables);
 }
 
@@ -64,6 +76,22 @@ struct Part {
     std::size_t shard;
     std::vector<std::int32_t> indices;
 };
+
+/// Fills `indices` with live indices from `begin` on; it becomes shorter if there are fewer.
+void list_from(backend::TableBackend const& table, std::uint64_t begin,
+               std::vector<std::int32_t>& indices) {
+    Device const device = map::device_of(table);
+    if (device.is_cpu()) {
+        indices.resize(table.list(begin, indices.size(), indices.data()));
+        return;
+    }
+    Tensor there = Tensor::empty(with_rows(indices.size(), {}), Dtype::Int32, device);
+    std::size_t const count =
+        table.list(begin, indices.size(), static_cast<std::int32_t*>(there.data()));
+    there.written_by(current_stream(device));
+    there.copy_to(indices.data(), Device{});
+    indices.resize(count);
+}
 
 /// The first entries with begin <= global index < end, shard by shard, at most `limit`.
 std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, std::int64_t end,
@@ -78,7 +106,7 @@ std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, 
         auto const from = static_cast<std::uint64_t>(std::max<std::int64_t>(begin - first, 0));
         std::uint64_t const entries = tables[shard]->sizes().entries;
         Part part{shard, std::vector<std::int32_t>(std::min(limit, entries))};
-        part.indices.resize(tables[shard]->list(from, part.indices.size(), part.indices.data()));
+        list_from(*tables[shard], from, part.indices);
         while (!part.indices.empty() && part.indices.back() >= end - first) {
             part.indices.pop_back();
         }
@@ -92,15 +120,26 @@ std::vector<Part> parts_from(sharded::Tables const& tables, std::int64_t begin, 
 
 /// Calls gather(shard, rows, to) for every part; the parts follow each other at `to`.
 template <class GatherRows>
-void copy_parts(void* to, std::size_t row_bytes, std::vector<Part> const& parts,
-                GatherRows&& gather) {
+void copy_parts(sharded::Tables const& tables, void* to, std::size_t row_bytes,
+                std::vector<Part> const& parts, GatherRows&& gather) {
     auto* at = static_cast<unsigned char*>(to);
     for (Part const& part : parts) {
-        gather(part.shard,
-               backend::Gather{reinterpret_cast<std::uint32_t const*>(part.indices.data()),
-                               part.indices.size()},
-               at);
-        at += part.indices.size() * row_bytes;
+        std::size_t const rows = part.indices.size();
+        Device const device = map::device_of(*tables[part.shard]);
+        Tensor const indices =
+            map::on_device(Tensor::borrow(static_cast<void const*>(part.indices.data()),
+                                          with_rows(rows, {}), Dtype::Int32),
+                           device);
+        backend::Gather const which{static_cast<std::uint32_t const*>(indices.data()), rows};
+        if (device.is_cpu()) {
+            gather(part.shard, which, at);
+        } else {
+            Tensor there = Tensor::empty(with_rows(rows * row_bytes, {}), Dtype::UInt8, device);
+            gather(part.shard, which, there.data());
+            there.written_by(current_stream(device));
+            there.copy_to(at, Device{});
+        }
+        at += rows * row_bytes;
     }
 }
 
@@ -114,7 +153,7 @@ std::int64_t ShardedHashMap::export_from(
             "begin, end, limit: expected 0 <= begin <= end and a limit of at least 1, got " +
             std::to_string(begin) + ", " + std::to_string(end) + " and " + std::to_string(limit));
     }
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     sharded::Tables const& tables = impl_->tables;
     std::vector<Part> const parts =
         parts_from(tables, begin, end, static_cast<std::uint64_t>(limit));
@@ -124,14 +163,14 @@ std::int64_t ShardedHashMap::export_from(
     }
     ShardedRoom const room = make_room(rows);
     if (room.keys != nullptr) {
-        copy_parts(room.keys, impl_->key.bytes(), parts,
+        copy_parts(tables, room.keys, impl_->key.bytes(), parts,
                    [&](std::size_t shard, backend::Gather const& gather, void* to) {
                        tables[shard]->gather_keys(gather, to);
                    });
     }
     for (std::size_t i = 0; i < impl_->values.size() && i < room.values.size(); ++i) {
         if (room.values[i] != nullptr) {
-            copy_parts(room.values[i], impl_->values[i].bytes(), parts,
+            copy_parts(tables, room.values[i], impl_->values[i].bytes(), parts,
                        [&](std::size_t shard, backend::Gather const& gather, void* to) {
                            tables[shard]->gather(i, gather, to);
                        });

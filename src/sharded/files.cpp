@@ -131,6 +131,9 @@ Saved build_shards(Images&& images, std::vector<Device> const& devices, std::uin
     bool const in_place = devices.size() == images.tables.size();
     bool const bounded = !images.heads.empty();
     if (bounded) {
+        if (!devices[0].is_cpu()) {
+            require_cpu(devices[0], "devices", "bounded tables");
+        }
         io::require_within(io::memory_of(images.tables), limit);
     }
     bool const whole = io::fits_with_capacity(images.tables, limit);
@@ -158,7 +161,7 @@ bool fits(Saved const& saved, ShardPolicy const& policy, std::size_t shards) {
         return false;
     }
     for (std::size_t shard = 0; shard < shards; ++shard) {
-        Tensor const keys = map::items_of(*saved.shards[shard], saved.key, {}).keys;
+        Tensor const keys = map::items_of(*saved.shards[shard], saved.key, {}).keys.to(Device{});
         auto const rows = static_cast<std::size_t>(keys.shape()[0]);
         Tensor const owner = sharded::shards_of({keys, rows}, saved.key, policy, shards);
         for (std::int32_t const at : owner.as<std::int32_t>()) {
@@ -225,7 +228,7 @@ ShardedHashMap reroute(Saved const& saved, std::vector<Device> devices, ShardPol
 }  // namespace
 
 void ShardedHashMap::save(std::string const& file_name) const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::replace_file(file_name, [&](io::Sink& sink) {
         write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
                      impl_->ledgers);
@@ -233,7 +236,7 @@ void ShardedHashMap::save(std::string const& file_name) const {
 }
 
 Tensor ShardedHashMap::to_bytes() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::MemorySink sink;
     write_shards(sink, impl_->policy.name, impl_->key, impl_->elements(), impl_->tables,
                  impl_->ledgers);
@@ -270,6 +273,7 @@ ShardedHashMap ShardedHashMap::from_bytes(Tensor const& bytes, std::vector<Devic
         }
         policy = policy_from_name(saved.policy);
     }
+    sharded::check_policy(*policy, devices);
     if (fits(saved, *policy, devices.size())) {
         return ShardedHashMap(std::make_unique<Impl>(
             std::move(saved.key), std::move(saved.values), std::move(devices), std::move(*policy),

@@ -61,7 +61,7 @@ ShardedLocated ShardedHashMap::Impl::find(CheckedBatch const& keys) const {
     auto* const mask = static_cast<unsigned char*>(out.mask.data());
     std::size_t const shards = tables.size();
     std::size_t const bytes = key.bytes();
-    bool const hashed = sharded::is_hash_policy(policy);
+    bool const hashed = sharded::rule_of(policy) == backend::ShardRule::Hash;
     // The built-in hash is computed per block; any other policy is called once, before the lock.
     Tensor const owners = shards > 1 && !hashed ? shards_of(keys) : Tensor();
 
@@ -91,7 +91,7 @@ ShardedLocated ShardedHashMap::Impl::find(CheckedBatch const& keys) const {
             mask[at + row] = block.mask[block.place[row]];
         }
     };
-    map::Reading const guard(lock);
+    map::Reading const guard = reading();
     runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         BlockScratch block(shards == 1 ? 0 : bytes);
         for (std::size_t at = begin; at < end; at += kBlockRows) {

@@ -31,7 +31,9 @@ void check_devices(std::vector<Device> const& devices);
 
 /// Throws unless tables can hold these keys and values and the policy accepts such keys.
 void check_elements(Element const& key, std::vector<Element> const& values,
-                    ShardPolicy const& policy, std::size_t shards);
+                    ShardPolicy const& policy, std::vector<Device> const& devices);
+/// Throws DeviceError unless shards on these devices can route by the policy.
+void check_policy(ShardPolicy const& policy, std::vector<Device> const& devices);
 
 /// The capacity of each shard, so that `capacity` keys fit when they are spread at random.
 std::uint64_t capacity_of_shard(Capacity capacity, std::size_t shards, char const* argument);
@@ -56,7 +58,8 @@ struct ShardedHashMap::Impl {
     Element const key;
     std::vector<Element> const values;
     std::vector<Device> const devices;
-    std::vector<int> pools;  // the ids of the devices
+    std::vector<Device> memory;  // of each shard; Device{} if it is on the CPU
+    std::vector<int> pools;      // the ids of the devices
     ShardPolicy const policy;
     sharded::Tables tables;
     std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded, else none
@@ -64,14 +67,44 @@ struct ShardedHashMap::Impl {
     // none of it.
     mutable runtime::ReadWriteLock lock;
 
-    Tensor shards_of(map::CheckedBatch const& keys) const {
-        return sharded::shards_of(keys, key, policy, tables.size());
+    // The locks. They refuse a table with a device that failed, and in a forked child.
+    map::Reading reading() const {
+        require_devices();
+        return map::Reading(lock);
     }
-    /// Groups the rows by shard. Calls the policy only if there are several shards and it is not
-    /// the built-in hash.
+    map::Writing writing() const {
+        require_devices();
+        return map::Writing(lock);
+    }
+    void require_devices() const {
+        for (Device const device : memory) {
+            if (!device.is_cpu()) {
+                require_usable(device, "table");
+            }
+        }
+    }
+    bool is_on_cpu() const noexcept { return memory[0].is_cpu(); }
+    /// Throws a DeviceError that names the call unless the table is on the CPU.
+    void require_cpu(char const* call) const;
+    /// The device that routes a call with these keys: their own if it has a shard, else the first.
+    Device device_for(Tensor const& keys) const noexcept;
+    sharded::Placement placement(map::CheckedBatch const& keys) const noexcept {
+        return {keys.tensor.device(), memory};
+    }
+    map::CheckedBatch check_keys(Tensor const& keys) const {
+        return map::check_batch(keys, key, "keys", device_for(keys));
+    }
+    map::KeysAndValues check(Tensor const& keys, std::vector<Tensor> const& columns) const {
+        return map::check_keys_and_values(keys, key, columns, values, device_for(keys));
+    }
+
+    /// int32 [N] on the CPU, where the policy runs.
+    Tensor shards_of(map::CheckedBatch const& keys) const;
+    /// Groups the rows by shard. On the CPU it calls the policy only if there are several shards
+    /// and it is not the built-in hash.
     std::unique_ptr<backend::Routed> route(map::CheckedBatch const& keys) const;
     std::unique_ptr<backend::Routed> route(map::CheckedBatch const& keys,
-                                           Tensor shard_of_row) const;
+                                           backend::Sharding sharding) const;
     /// Whether the memory lies in a shard's own buffers; see map::detach_from().
     bool overlaps(void const* data, std::size_t bytes) const noexcept;
     /// Copies the caller's keys if there are several shards: the policy and the shards must see the
@@ -80,7 +113,7 @@ struct ShardedHashMap::Impl {
     /// A shard's part of grouped keys.
     backend::KeyRows part(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                           std::size_t shard) const noexcept {
-        return {keys.from(routed.begin(shard)), routed.rows(shard),
+        return {keys.of(shard), routed.rows(shard),
                 tables.size() > 1 ? backend::KeySource::Private : backend::KeySource::Caller};
     }
     void check_shard(std::size_t shard) const;
@@ -111,9 +144,16 @@ struct ShardedHashMap::Impl {
     }
 
     /// Runs work(shard) for all shards at once, each on its own threads. After all have ended,
-    /// rethrows the exception of the lowest shard.
+    /// rethrows the exception of the lowest shard. Devices besides the CPU work at once because
+    /// their calls return early, so this thread makes the calls, on its streams.
     template <class Work>
     void each_shard(Work&& work) const {
+        if (!is_on_cpu()) {
+            for (std::size_t shard = 0; shard < tables.size(); ++shard) {
+                work(shard);
+            }
+            return;
+        }
         std::vector<std::exception_ptr> errors(tables.size());
         runtime::run_on_devices(pools, [&](std::size_t shard) {
             try {
@@ -132,6 +172,12 @@ struct ShardedHashMap::Impl {
     /// shards is finished on all.
     template <class Work>
     void finish_shards(Work&& work) const noexcept {
+        if (!is_on_cpu()) {
+            for (std::size_t shard = 0; shard < tables.size(); ++shard) {
+                work(shard);
+            }
+            return;
+        }
         runtime::run_on_devices(pools, [&](std::size_t shard) { work(shard); });
     }
 
@@ -170,10 +216,10 @@ struct ShardedHashMap::Impl {
     template <class GatherShard>
     Tensor gather_found(map::CheckedBatch const& keys, GatherShard&& gather) const {
         auto const routed = route(keys);
-        sharded::GroupedColumn const rows(*routed, keys, key.bytes());
+        sharded::GroupedColumn const rows(*routed, placement(keys), keys, key.bytes());
         sharded::RowOrder const order(*routed);
-        sharded::Grouped answers(*routed);
-        map::Reading guard(lock);
+        sharded::Grouped answers(*routed, placement(keys));
+        map::Reading guard = reading();
         each_shard([&](std::size_t shard) {
             backend::Answers const found = answers.of(shard);
             tables[shard]->find(part(rows, *routed, shard), found);
@@ -181,9 +227,13 @@ struct ShardedHashMap::Impl {
                    backend::Gather{found.indices, routed->rows(shard), {}, order.of(shard)});
         });
         guard.unlock();
-        return answers.mask();
+        return answers.mask(Device{});
     }
     ShardedLocated find(map::CheckedBatch const& keys) const;
+    // The same for shards on devices.
+    ShardedLocated find_on_devices(map::CheckedBatch const& keys) const;
+    ValuesAndMask get_on_devices(map::CheckedBatch const& keys,
+                                 std::vector<Tensor> const& defaults) const;
     void require_found(sharded::GroupedColumn const& keys, backend::Routed const& routed,
                        sharded::Grouped& answers) const;
     /// Makes the changes that change_of(keys, values, answers) returns for each shard's rows.
@@ -197,20 +247,19 @@ struct ShardedHashMap::Impl {
     template <class ChangeOf>
     ShardedLocated write(backend::Routed const& routed, map::KeysAndValues batch,
                          ChangeOf&& change_of) {
-        std::optional<sharded::RowOrder> order;
-        if (!batch.values.empty()) {
-            order.emplace(routed);
-        }
-        sharded::Grouped answers = sharded::Grouped::with_indices(routed);
-        map::Writing guard(lock);
-        std::vector<backend::Bytes> const columns = map::detach_from(*this, batch);
-        sharded::GroupedColumn const keys(routed, batch.keys, key.bytes());
+        sharded::Placement const at = placement(batch.keys);
+        sharded::GroupedValues columns(routed, at, batch.values.size());
+        sharded::Grouped answers = sharded::Grouped::with_indices(routed, at);
+        map::Writing guard = writing();
+        std::vector<backend::Bytes> addresses = map::detach_from(*this, batch);
+        sharded::GroupedColumn const keys(routed, at, batch.keys, key.bytes());
+        columns.take(batch.values, std::move(addresses), values);
         change([&](std::size_t shard) -> backend::Change {
-            backend::ValueRows const rows{columns, order ? order->of(shard) : nullptr};
-            return change_of(part(keys, routed, shard), rows, answers.of(shard));
+            return change_of(part(keys, routed, shard), columns.of(shard), answers.of(shard));
         });
         guard.unlock();
-        return answers.located();
+        map::mark_read(batch);
+        return answers.located(batch.keys.home);
     }
 };
 

@@ -12,35 +12,36 @@ using map::Reading;
 using map::Writing;
 
 Tensor sharded::joined(std::vector<Tensor> const& parts, Element const& element) {
+    Device const device = parts[0].device();
     std::size_t rows = 0;
     for (Tensor const& part : parts) {
         rows += static_cast<std::size_t>(part.shape()[0]);
     }
-    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype);
+    Tensor out = Tensor::empty(with_rows(rows, element.shape), element.dtype, device);
     auto* at = static_cast<unsigned char*>(out.data());
     for (Tensor const& part : parts) {
-        runtime::copy_bytes(at, part.data(), part.bytes());
+        part.copy_to(at, device);
         at += part.bytes();
     }
-    return out;
+    return map::deliver(std::move(out), device);
 }
 
 Tensor ShardedHashMap::active_buf_indices() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
-        Tensor const local = listed(*impl_->tables[shard]);
+        Tensor const local = listed(*impl_->tables[shard]).to(Device{});
         parts[shard] = Tensor::empty(local.shape(), Dtype::Int64);
         auto const global = parts[shard].as_mutable<std::int64_t>();
         for (std::size_t i = 0; i < global.size(); ++i) {
             global[i] = global_index(static_cast<std::int64_t>(shard), local.as<std::int32_t>()[i]);
         }
     });
-    return sharded::joined(parts, {Dtype::Int64, {}});
+    return sharded::joined(parts, {Dtype::Int64, {}}).to(impl_->memory[0]);
 }
 
 Tensor ShardedHashMap::keys() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
         parts[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys;
@@ -49,7 +50,7 @@ Tensor ShardedHashMap::keys() const {
 }
 
 Items ShardedHashMap::items() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::vector<Items> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
         parts[shard] = map::items_of(*impl_->tables[shard], impl_->key, impl_->values);
@@ -70,20 +71,20 @@ Items ShardedHashMap::items() const {
 
 Items ShardedHashMap::items(std::size_t shard) const {
     impl_->check_shard(shard);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return map::items_of(*impl_->tables[shard], impl_->key, impl_->values);
 }
 
 Tensor ShardedHashMap::key_tensor(std::size_t shard) const {
     impl_->check_shard(shard);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->tables[shard]->key_tensor();
 }
 
 Tensor ShardedHashMap::value_tensor(std::size_t shard, std::size_t column) const {
     impl_->check_shard(shard);
     map::check_column(column, impl_->values.size(), "value_buffer_id");
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->tables[shard]->value_tensor(column);
 }
 
@@ -97,7 +98,7 @@ void ShardedHashMap::reserve(Capacity capacity) {
         return;
     }
     std::uint64_t const rows = sharded::capacity_of_shard(capacity, shards(), "capacity");
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->change([&](std::size_t) -> backend::Change { return backend::Reserve{rows}; });
 }
 
@@ -105,23 +106,26 @@ void ShardedHashMap::shrink_to_fit() {
     if (impl_->is_bounded()) {
         return;
     }
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->change([](std::size_t) -> backend::Change { return backend::Shrink{}; });
 }
 
 void ShardedHashMap::clear() {
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->finish_shards([&](std::size_t shard) { impl_->tables[shard]->clear(); });
     impl_->forget_victims();
 }
 
 std::vector<Tensor> ShardedHashMap::compact() {
     std::vector<Tensor> moved(shards());
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->change([&](std::size_t shard) -> backend::Change {
         moved[shard] = map::make_old_to_new(*impl_->tables[shard]);
         return backend::Compact{static_cast<std::int32_t*>(moved[shard].data())};
     });
+    for (Tensor& one : moved) {
+        one = map::deliver(std::move(one), one.device());
+    }
     impl_->forget_victims();
     return moved;
 }
@@ -129,7 +133,7 @@ std::vector<Tensor> ShardedHashMap::compact() {
 ShardedHashMap ShardedHashMap::clone() const {
     sharded::Tables copies(shards());
     ShardPolicy policy = impl_->policy;  // outside the lock: the policy may be the caller's code
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     impl_->each_shard([&](std::size_t shard) { copies[shard] = impl_->tables[shard]->clone(); });
     std::vector<table::Ledger> ledgers;
     for (table::Ledger const& ledger : impl_->ledgers) {
@@ -141,7 +145,7 @@ ShardedHashMap ShardedHashMap::clone() const {
 }
 
 std::int64_t ShardedHashMap::size() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::uint64_t sum = 0;
     for (auto const& table : impl_->tables) {
         sum += table->sizes().entries;
@@ -151,12 +155,12 @@ std::int64_t ShardedHashMap::size() const {
 
 std::int64_t ShardedHashMap::size(std::size_t shard) const {
     impl_->check_shard(shard);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return static_cast<std::int64_t>(impl_->tables[shard]->sizes().entries);
 }
 
 std::int64_t ShardedHashMap::capacity() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::uint64_t sum = 0;
     for (auto const& table : impl_->tables) {
         sum += table->sizes().capacity;
@@ -166,7 +170,7 @@ std::int64_t ShardedHashMap::capacity() const {
 
 std::int64_t ShardedHashMap::capacity(std::size_t shard) const {
     impl_->check_shard(shard);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return static_cast<std::int64_t>(impl_->tables[shard]->sizes().capacity);
 }
 
@@ -190,7 +194,7 @@ std::size_t ShardedHashMap::shard_on(Device device) const {
 }
 
 MemoryUsage ShardedHashMap::memory_usage() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     MemoryUsage sum;
     for (std::size_t shard = 0; shard < shards(); ++shard) {
         MemoryUsage const one = impl_->is_bounded() ? table::memory_of(impl_->bounded(shard))
@@ -206,7 +210,7 @@ MemoryUsage ShardedHashMap::memory_usage() const {
 void ShardedHashMap::validate() const {
     std::vector<Tensor> keys(shards());
     {
-        Reading const guard(impl_->lock);
+        Reading const guard = impl_->reading();
         for (table::Ledger const& ledger : impl_->ledgers) {
             if (ledger.clock != impl_->ledgers[0].clock || ledger.uses != impl_->ledgers[0].uses) {
                 throw CorruptTable("table: its shards have seen different batches");
@@ -217,12 +221,13 @@ void ShardedHashMap::validate() const {
             if (impl_->is_bounded()) {
                 table::validate_uses(impl_->bounded(shard));
             }
-            keys[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys;
+            keys[shard] = map::items_of(*impl_->tables[shard], impl_->key, {}).keys.to(Device{});
         });
     }
     // Outside the lock: the policy may be the caller's code.
     for (std::size_t shard = 0; shard < shards(); ++shard) {
-        Tensor const owner = shard_of(keys[shard]);
+        auto const rows = static_cast<std::size_t>(keys[shard].shape()[0]);
+        Tensor const owner = impl_->shards_of({keys[shard], rows});
         for (std::int32_t const at : owner.as<std::int32_t>()) {
             if (at != static_cast<std::int32_t>(shard)) {
                 throw CorruptTable("table: shard " + std::to_string(shard) +

@@ -61,9 +61,14 @@ std::int32_t hash_shard(void const* key, std::size_t bytes, std::size_t float_by
     return cpu::shard_of_key(key, bytes, float_bytes, shards);
 }
 
-bool sharded::is_hash_policy(ShardPolicy const& policy) noexcept {
+backend::ShardRule sharded::rule_of(ShardPolicy const& policy) noexcept {
     auto* const* const route = policy.route.target<decltype(&route_by_hash)>();
-    return route != nullptr && *route == &route_by_hash;
+    if (route == nullptr) {
+        return backend::ShardRule::Given;
+    }
+    return *route == &route_by_hash  ? backend::ShardRule::Hash
+           : *route == &route_by_mod ? backend::ShardRule::Mod
+                                     : backend::ShardRule::Given;
 }
 
 void for_row_ranges(std::size_t rows,

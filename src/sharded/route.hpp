@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "backend/routed.hpp"
 #include "map/arguments.hpp"
 #include "tensorhash/sharded/policy.hpp"
 
@@ -13,7 +14,7 @@ namespace tensorhash::sharded {
 Tensor shards_of(map::CheckedBatch const& keys, Element const& element, ShardPolicy const& policy,
                  std::size_t shards);
 
-/// Whether this is hash_policy().
-bool is_hash_policy(ShardPolicy const& policy) noexcept;
+/// Given, unless this is hash_policy() or mod_policy().
+backend::ShardRule rule_of(ShardPolicy const& policy) noexcept;
 
 }  // namespace tensorhash::sharded

@@ -34,8 +34,12 @@ void sharded::check_devices(std::vector<Device> const& devices) {
     }
     std::set<int> seen;
     for (Device const device : devices) {
+        if (device.type != devices[0].type) {
+            throw ValueError("devices: expected devices of one type, got \"" +
+                             to_string(devices[0]) + "\" and \"" + to_string(device) + "\"");
+        }
         if (!device.is_cpu()) {
-            require_cpu(device, "devices", "sharded tables");
+            require_usable(device, "devices");
         }
         if (device.id < 0 || device.id >= static_cast<int>(runtime::kMaxDevices)) {
             throw ValueError(
@@ -63,6 +67,11 @@ std::uint64_t sharded::capacity_of_shard(Capacity capacity, std::size_t shards,
 
 namespace {
 
+/// What a policy has chosen.
+backend::Sharding given(Tensor shard_of_row, std::size_t shards) {
+    return {shards, backend::ShardRule::Given, std::move(shard_of_row)};
+}
+
 /// Truncates the name to what a file can hold, without splitting a character.
 ShardPolicy with_short_name(ShardPolicy policy) {
     std::string& name = policy.name;
@@ -85,6 +94,7 @@ ShardedHashMap::Impl::Impl(Element key_element, std::vector<Element> value_eleme
       policy(with_short_name(std::move(rule))), tables(std::move(shards)),
       ledgers(std::move(shard_ledgers)) {
     for (Device const device : devices) {
+        memory.push_back(device.is_cpu() ? Device{} : device);
         pools.push_back(device.id);
     }
 }
@@ -97,24 +107,53 @@ void ShardedHashMap::Impl::check_shard(std::size_t shard) const {
 }
 
 void sharded::check_elements(Element const& key, std::vector<Element> const& values,
-                             ShardPolicy const& policy, std::size_t shards) {
+                             ShardPolicy const& policy, std::vector<Device> const& devices) {
     map::check_elements(key, values);
     if (!policy.route) {
         throw ValueError("policy: expected a function, got none");
     }
+    check_policy(policy, devices);
     // A policy that rejects such keys should fail now, not at the first batch.
-    shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, shards);
+    shards_of({Tensor::zeros(with_rows(1, key.shape), key.dtype), 1}, key, policy, devices.size());
+}
+
+void sharded::check_policy(ShardPolicy const& policy, std::vector<Device> const& devices) {
+    if (!devices[0].is_cpu() && rule_of(policy) == backend::ShardRule::Given) {
+        throw DeviceError("policy: shards on \"" + to_string(devices[0]) +
+                          "\" take \"hash\" or \"mod\", got \"" + policy.name +
+                          "\"; use one of them, or a table on the CPU, such as that of .cpu()");
+    }
 }
 
 std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys) const {
-    bool const calls_policy = tables.size() > 1 && !sharded::is_hash_policy(policy);
-    return route(keys, calls_policy ? shards_of(keys) : Tensor());
+    backend::ShardRule const rule = sharded::rule_of(policy);
+    bool const calls_policy = is_on_cpu() && tables.size() > 1 && rule != backend::ShardRule::Hash;
+    return route(keys, calls_policy ? given(shards_of(keys), tables.size())
+                                    : backend::Sharding{tables.size(), rule, {}});
 }
 
 std::unique_ptr<Routed> ShardedHashMap::Impl::route(CheckedBatch const& keys,
-                                                    Tensor shard_of_row) const {
-    return backend::backend_for(devices[0], "devices")
-        .route(map::key_rows(keys), key, tables.size(), std::move(shard_of_row), Device{});
+                                                    backend::Sharding sharding) const {
+    Device const at = keys.tensor.device();
+    return backend::backend_for(at, "devices")
+        .route(map::key_rows(keys), key, std::move(sharding), at);
+}
+
+Tensor ShardedHashMap::Impl::shards_of(CheckedBatch const& keys) const {
+    CheckedBatch const here{keys.tensor.to(Device{}), keys.rows};
+    return sharded::shards_of(here, key, policy, tables.size());
+}
+
+Device ShardedHashMap::Impl::device_for(Tensor const& keys) const noexcept {
+    bool const has_shard = std::find(memory.begin(), memory.end(), keys.device()) != memory.end();
+    return has_shard ? keys.device() : memory[0];
+}
+
+void ShardedHashMap::Impl::require_cpu(char const* call) const {
+    if (!is_on_cpu()) {
+        throw DeviceError(std::string(call) + ": expected a table on the CPU, this one is on \"" +
+                          to_string(memory[0]) + "\"; copy it with .cpu()");
+    }
 }
 
 bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {
@@ -125,7 +164,8 @@ bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const n
 CheckedBatch ShardedHashMap::Impl::own(CheckedBatch batch) const {
     if (tables.size() > 1) {
         batch.tensor = batch.tensor.clone();
-        if (key.dtype == Dtype::Bool) {  // they may have changed since they were checked
+        // They may have changed since they were checked.
+        if (key.dtype == Dtype::Bool && is_on_cpu()) {
             canonicalize_bools(static_cast<unsigned char*>(batch.tensor.data()),
                                batch.tensor.bytes());
         }
@@ -146,7 +186,7 @@ ShardedHashMap::ShardedHashMap(Capacity init_capacity, Element key, std::vector<
                                std::vector<Device> devices, ShardPolicy policy,
                                std::optional<std::uint64_t> seed) {
     sharded::check_devices(devices);
-    sharded::check_elements(key, values, policy, devices.size());
+    sharded::check_elements(key, values, policy, devices);
     std::uint64_t const capacity =
         sharded::capacity_of_shard(init_capacity, devices.size(), "init_capacity");
     sharded::Tables tables;
@@ -175,7 +215,7 @@ ShardedHashMap ShardedHashMap::from_items(Tensor const& keys, std::vector<Tensor
 
 ShardedLocated ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert");
-    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+    return impl_->write(impl_->check(keys, values),
                         [](KeyRows rows, ValueRows columns, Answers out) {
                             return backend::Insert{rows, columns, out};
                         });
@@ -184,7 +224,7 @@ ShardedLocated ShardedHashMap::insert(Tensor const& keys, std::vector<Tensor> co
 ShardedLocated ShardedHashMap::insert_or_assign(Tensor const& keys,
                                                 std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_or_assign");
-    return impl_->write(map::check_keys_and_values(keys, impl_->key, values, impl_->values),
+    return impl_->write(impl_->check(keys, values),
                         [](KeyRows rows, ValueRows columns, Answers out) {
                             return backend::InsertOrAssign{rows, columns, out};
                         });
@@ -193,7 +233,7 @@ ShardedLocated ShardedHashMap::insert_or_assign(Tensor const& keys,
 ShardedLocated ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor> const& values,
                                           std::vector<Reduce> const& reduce) {
     impl_->require_unbounded("accumulate");
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    KeysAndValues batch = impl_->check(keys, values);
     std::vector<Reduce> const plain = map::resolve_reduce(reduce, impl_->values, batch);
     return impl_->write(std::move(batch), [&](KeyRows rows, ValueRows columns, Answers out) {
         return backend::Accumulate{rows, columns, plain, out};
@@ -202,17 +242,29 @@ ShardedLocated ShardedHashMap::accumulate(Tensor const& keys, std::vector<Tensor
 
 ShardedLocated ShardedHashMap::activate(Tensor const& keys) {
     impl_->require_unbounded("activate");
-    return impl_->write(
-        {map::check_batch(keys, impl_->key, "keys"), {}},
-        [](KeyRows rows, ValueRows, Answers out) { return backend::Activate{rows, out}; });
+    return impl_->write({impl_->check_keys(keys), {}}, [](KeyRows rows, ValueRows, Answers out) {
+        return backend::Activate{rows, out};
+    });
 }
 
 ShardedLocated ShardedHashMap::insert_into(std::size_t shard, Tensor const& keys,
                                            std::vector<Tensor> const& values) {
     impl_->require_unbounded("insert_into");
     impl_->check_shard(shard);
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    KeysAndValues batch = impl_->check(keys, values);
     batch.keys = impl_->own(std::move(batch.keys));
+    auto const insert_rows = [&](Routed const& routed) {
+        return impl_->write(routed, std::move(batch),
+                            [](KeyRows rows, ValueRows columns, Answers out) {
+                                return backend::Insert{rows, columns, out};
+                            });
+    };
+    if (!impl_->is_on_cpu()) {
+        auto const routed = impl_->route(batch.keys);
+        if (routed->rows(shard) == batch.keys.rows) {
+            return insert_rows(*routed);
+        }
+    }
     Tensor const owner = impl_->shards_of(batch.keys);
     for (std::size_t row = 0; row < batch.keys.rows; ++row) {
         auto const at = static_cast<std::size_t>(owner.as<std::int32_t>()[row]);
@@ -223,35 +275,34 @@ ShardedLocated ShardedHashMap::insert_into(std::size_t shard, Tensor const& keys
                              "; use insert(), which sends each row to its shard");
         }
     }
-    auto const routed = impl_->route(batch.keys, owner);
-    return impl_->write(*routed, std::move(batch),
-                        [](KeyRows rows, ValueRows columns, Answers out) {
-                            return backend::Insert{rows, columns, out};
-                        });
+    return insert_rows(*impl_->route(batch.keys, given(owner, shards())));
 }
 
 Tensor ShardedHashMap::shard_of(Tensor const& keys) const {
-    return impl_->shards_of(map::check_batch(keys, impl_->key, "keys"));
+    CheckedBatch const batch = impl_->check_keys(keys);
+    return impl_->shards_of(batch).to(batch.home);
 }
 
 ShardedLocated ShardedHashMap::find(Tensor const& keys) const {
-    return impl_->find(map::check_batch(keys, impl_->key, "keys"));
+    CheckedBatch const batch = impl_->check_keys(keys);
+    return impl_->is_on_cpu() ? impl_->find(batch) : impl_->find_on_devices(batch);
 }
 
 Tensor ShardedHashMap::contains(Tensor const& keys) const { return find(keys).mask; }
 
 Tensor ShardedHashMap::erase(Tensor const& keys) {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = impl_->check_keys(keys);
     auto const routed = impl_->route(batch);
-    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
-    Grouped answers(*routed);
-    Writing guard(impl_->lock);
+    GroupedColumn const rows(*routed, impl_->placement(batch), batch, impl_->key.bytes());
+    Grouped answers(*routed, impl_->placement(batch));
+    Writing guard = impl_->writing();
     impl_->change([&](std::size_t shard) -> backend::Change {
         return backend::Erase{impl_->part(rows, *routed, shard), answers.of(shard).mask};
     });
     impl_->end_batch(0);  // counts as a batch without uses
     guard.unlock();
-    return answers.mask();
+    map::mark_read(batch);
+    return answers.mask(batch.home);
 }
 
 std::vector<Tensor> ShardedHashMap::get(Tensor const& keys,
@@ -261,7 +312,10 @@ std::vector<Tensor> ShardedHashMap::get(Tensor const& keys,
 
 ShardedHashMap::ValuesAndMask ShardedHashMap::get_with_mask(
     Tensor const& keys, std::vector<Tensor> const& defaults) const {
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch const batch = impl_->check_keys(keys);
+    if (!impl_->is_on_cpu()) {
+        return impl_->get_on_devices(batch, defaults);
+    }
     map::Values values(impl_->values, defaults, batch.rows);
     Tensor mask =
         impl_->gather_found(batch, [&](backend::TableBackend const& shard, backend::Gather rows) {
@@ -272,19 +326,22 @@ ShardedHashMap::ValuesAndMask ShardedHashMap::get_with_mask(
 
 Tensor ShardedHashMap::assign(Tensor const& keys, std::vector<Tensor> const& values) {
     impl_->require_unbounded("assign");
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, values, impl_->values);
+    KeysAndValues batch = impl_->check(keys, values);
     auto const routed = impl_->route(batch.keys);
-    sharded::RowOrder const order(*routed);
-    Grouped answers(*routed);
-    Writing guard(impl_->lock);
-    std::vector<backend::Bytes> const columns = map::detach_from(*impl_, batch);
-    GroupedColumn const rows(*routed, batch.keys, impl_->key.bytes());
-    impl_->finish_shards([&](std::size_t shard) {
-        impl_->tables[shard]->assign(impl_->part(rows, *routed, shard), {columns, order.of(shard)},
-                                     answers.of(shard));
+    sharded::Placement const at = impl_->placement(batch.keys);
+    sharded::GroupedValues columns(*routed, at, batch.values.size());
+    Grouped answers(*routed, at);
+    Writing guard = impl_->writing();
+    std::vector<backend::Bytes> addresses = map::detach_from(*impl_, batch);
+    GroupedColumn const rows(*routed, at, batch.keys, impl_->key.bytes());
+    columns.take(batch.values, std::move(addresses), impl_->values);
+    impl_->change([&](std::size_t shard) -> backend::Change {
+        return backend::Assign{impl_->part(rows, *routed, shard), columns.of(shard),
+                               answers.of(shard)};
     });
     guard.unlock();
-    return answers.mask();
+    map::mark_read(batch);
+    return answers.mask(batch.keys.home);
 }
 
 }  // namespace tensorhash

@@ -30,37 +30,32 @@ backend::Lookup lookup_for(Missing missing) {
 
 /// The keys, gradients and initial weights of a batch, grouped by shard.
 struct GroupedUpdate {
-    GroupedUpdate(Routed const& routed, Element const& key, CheckedBatch const& key_rows,
-                  Element const& weight, CheckedBatch const& gradient_rows,
+    GroupedUpdate(Routed const& routed, sharded::Placement const& at, Element const& key,
+                  CheckedBatch const& key_rows, Element const& weight,
+                  CheckedBatch const& gradient_rows,
                   std::optional<map::FillRows> const& initial_rows)
-        : weights(weight), keys(routed, key_rows, key.bytes()),
-          gradients(routed, gradient_rows, weight.bytes()) {
-        if (!initial_rows) {
-            return;
-        }
-        shared = initial_rows->rows();
-        if (shared.step != 0) {
-            initial.emplace(routed, initial_rows->batch, weight.bytes());
+        : weights(weight), keys(routed, at, key_rows, key.bytes()),
+          gradients(routed, at, gradient_rows, weight.bytes()) {
+        if (initial_rows) {
+            initial.emplace(routed, at, *initial_rows, weight.bytes());
         }
     }
-    /// One shard's part, which begins at grouped row `first`.
-    backend::Update change(backend::KeyRows part, std::size_t first, Optimizer const& optimizer,
+    backend::Update change(backend::KeyRows part, std::size_t shard, Optimizer const& optimizer,
                            UpdateOptions const& options, Answers out) const {
         return {part,
                 &weights,
-                gradients.from(first),
+                gradients.of(shard),
                 &optimizer,
                 options.duplicates,
                 lookup_for(options.missing),
-                initial ? backend::DefaultRows{initial->from(first), shared.step} : shared,
+                initial ? initial->of(shard) : backend::DefaultRows{},
                 out};
     }
 
     Element const& weights;
     GroupedColumn keys;
     GroupedColumn gradients;
-    std::optional<GroupedColumn> initial;
-    backend::DefaultRows shared;  // one row for all, unless `initial` has one per key
+    std::optional<sharded::GroupedFill> initial;
 };
 
 }  // namespace
@@ -73,16 +68,19 @@ ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradient
         map::fail_insert_in_update();
     }
     Element const& weights = impl_->values[0];
-    CheckedBatch batch = map::check_batch(keys, impl_->key, "keys");
+    CheckedBatch batch = impl_->check_keys(keys);
+    Device const device = batch.tensor.device();
     if (inserts) {
         batch = impl_->own(std::move(batch));
     }
-    CheckedBatch gradient_batch = map::check_gradients(gradients, weights, batch.rows);
-    std::optional<map::FillRows> initial = map::check_initial(options, impl_->values, batch.rows);
+    CheckedBatch gradient_batch = map::check_gradients(gradients, weights, batch.rows, device);
+    std::optional<map::FillRows> initial =
+        map::check_initial(options, impl_->values, batch.rows, device);
     auto const routed = impl_->route(batch);
-    Grouped answers = Grouped::with_indices(*routed);
+    sharded::Placement const at = impl_->placement(batch);
+    Grouped answers = Grouped::with_indices(*routed, at);
 
-    Writing guard(impl_->lock);
+    Writing guard = impl_->writing();
     map::detach_from(*impl_, batch);
     map::detach_from(*impl_, gradient_batch);
     if (initial) {
@@ -94,14 +92,14 @@ ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradient
         order.emplace(*routed);
         used.emplace(impl_->ledgers[0], batch.rows, nullptr);
     }
-    GroupedUpdate const rows(*routed, impl_->key, batch, weights, gradient_batch, initial);
+    GroupedUpdate const rows(*routed, at, impl_->key, batch, weights, gradient_batch, initial);
     if (options.missing == Missing::Error) {
         impl_->require_found(rows.keys, *routed, answers);
     }
     impl_->change(
         [&](std::size_t shard) -> backend::Change {
             backend::KeyRows const part = impl_->part(rows.keys, *routed, shard);
-            return rows.change(part, routed->begin(shard), optimizer, options, answers.of(shard));
+            return rows.change(part, shard, optimizer, options, answers.of(shard));
         },
         [&](std::size_t shard) {
             if (used) {
@@ -111,7 +109,12 @@ ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradient
         });
     impl_->end_batch(batch.rows);
     guard.unlock();
-    return answers.located();
+    map::mark_read(batch);
+    map::mark_read(gradient_batch);
+    if (initial) {
+        map::mark_read(initial->batch);
+    }
+    return answers.located(batch.home);
 }
 
 /// Throws KeyError unless all keys are present. The message names the caller's row.
@@ -120,7 +123,7 @@ void ShardedHashMap::Impl::require_found(GroupedColumn const& keys, Routed const
     each_shard([&](std::size_t shard) {
         tables[shard]->find(part(keys, routed, shard), answers.of(shard));
     });
-    Tensor const mask = answers.mask();
+    Tensor const mask = answers.mask(Device{});
     map::require_found(static_cast<unsigned char const*>(mask.data()), routed.rows(),
                        is_bounded() ? "skip" : "skip or insert");
 }
@@ -128,16 +131,17 @@ void ShardedHashMap::Impl::require_found(GroupedColumn const& keys, Routed const
 /// The function reads and writes host memory, so all shards must be on the CPU.
 Tensor ShardedHashMap::update(Tensor const& keys, RowChange const& change) {
     impl_->require_unbounded("update by a function");
-    CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
+    impl_->require_cpu("update by a function");
+    CheckedBatch const batch = impl_->check_keys(keys);
     auto const routed = impl_->route(batch);
-    GroupedColumn const rows(*routed, batch, impl_->key.bytes());
+    GroupedColumn const rows(*routed, impl_->placement(batch), batch, impl_->key.bytes());
     sharded::RowOrder const order(*routed);
-    Grouped answers(*routed);
+    Grouped answers(*routed, impl_->placement(batch));
     std::vector<table::Remembered> before(shards());
     auto const table_of = [&](std::size_t shard) -> table::Table& {
         return table::on_cpu(*impl_->tables[shard]);
     };
-    Writing guard(impl_->lock);
+    Writing guard = impl_->writing();
     impl_->each_shard([&](std::size_t shard) {
         impl_->tables[shard]->find(impl_->part(rows, *routed, shard), answers.of(shard));
         before[shard] = table_of(shard).remember(answers.of(shard), routed->rows(shard));
@@ -156,7 +160,7 @@ Tensor ShardedHashMap::update(Tensor const& keys, RowChange const& change) {
         throw;
     }
     guard.unlock();
-    return answers.mask();
+    return answers.mask(Device{});
 }
 
 }  // namespace tensorhash

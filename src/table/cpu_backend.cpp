@@ -55,15 +55,15 @@ public:
     Unique unique(KeyRows rows, Element const& element, UniqueParts parts, Device) override {
         return unique_rows(rows, element, parts);
     }
-    std::unique_ptr<Routed> route(KeyRows keys, Element const& element, std::size_t shards,
-                                  Tensor shard_of_row, Device) override {
-        if (shards == 1) {
+    std::unique_ptr<Routed> route(KeyRows keys, Element const& element, backend::Sharding sharding,
+                                  Device) override {
+        if (sharding.shards == 1) {
             return std::make_unique<CpuRouted>(keys.rows);
         }
-        if (shard_of_row.dtype() != Dtype::Undefined) {
-            return std::make_unique<CpuRouted>(std::move(shard_of_row), shards);
+        if (sharding.rule == backend::ShardRule::Hash) {
+            return std::make_unique<CpuRouted>(keys, element, sharding.shards);
         }
-        return std::make_unique<CpuRouted>(keys, element, shards);
+        return std::make_unique<CpuRouted>(std::move(sharding.shard_of_row), sharding.shards);
     }
 };
 

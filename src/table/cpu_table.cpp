@@ -11,7 +11,8 @@ namespace {
 
 /// A change and the result of its first step.
 struct CpuPrepared final : backend::Prepared {
-    using State = std::variant<Insertion, Updating, Erasing, Growth, Compacted, Shrinkage>;
+    using State =
+        std::variant<std::monostate, Insertion, Updating, Erasing, Growth, Compacted, Shrinkage>;
 
     explicit CpuPrepared(backend::Change const& what) : change(what) {}
 
@@ -32,6 +33,7 @@ struct Prepare {
     State operator()(backend::InsertOrAssign const& batch) const {
         return insert(batch.keys, batch.out);
     }
+    State operator()(backend::Assign const&) const { return {}; }  // needs no memory
     State operator()(backend::Accumulate const& batch) const {
         return insert(batch.keys, batch.out);
     }
@@ -61,6 +63,9 @@ struct Finish {
     void operator()(backend::Activate const&) const { table.finish_activate(insertion()); }
     void operator()(backend::InsertOrAssign const& batch) const {
         table.finish_insert_or_assign(insertion(), batch.values);
+    }
+    void operator()(backend::Assign const& batch) const {
+        table.assign(batch.keys.data, batch.keys.rows, batch.values, batch.out);
     }
     void operator()(backend::Accumulate const& batch) const {
         table.finish_accumulate(insertion(), batch.values, batch.reduce);
@@ -112,10 +117,6 @@ void CpuTable::update(backend::Update const& batch) {
 
 void CpuTable::erase(backend::Erase const& batch) {
     table_.erase(batch.keys.data, batch.keys.rows, batch.mask);
-}
-
-void CpuTable::assign(backend::KeyRows keys, backend::ValueRows values, Answers out) {
-    table_.assign(keys.data, keys.rows, values, out);
 }
 
 std::unique_ptr<backend::Prepared> CpuTable::prepare(backend::Change const& change) {

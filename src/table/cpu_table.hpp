@@ -21,7 +21,6 @@ public:
     void accumulate(backend::Accumulate const& batch) override;
     void update(backend::Update const& batch) override;
     void erase(backend::Erase const& batch) override;
-    void assign(backend::KeyRows keys, backend::ValueRows values, Answers out) override;
 
     std::unique_ptr<backend::Prepared> prepare(backend::Change const& change) override;
     void finish(std::unique_ptr<backend::Prepared> prepared) noexcept override;

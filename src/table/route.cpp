@@ -106,4 +106,13 @@ void CpuRouted::ungroup(backend::Answers const& grouped, std::int64_t* indices,
     }
 }
 
+void CpuRouted::ungroup_rows(backend::Bytes grouped, std::size_t row_bytes,
+                             unsigned char* to) const {
+    with_width(row_bytes, [&](auto width) {
+        for_rows([&](std::size_t row, std::size_t, std::size_t place) {
+            std::memcpy(to + row * width.bytes(), grouped + place * width.bytes(), width.bytes());
+        });
+    });
+}
+
 }  // namespace tensorhash::table

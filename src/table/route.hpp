@@ -27,6 +27,8 @@ public:
     void list_rows(std::uint32_t* to) const override;
     void ungroup(backend::Answers const& grouped, std::int64_t* indices,
                  unsigned char* mask) const noexcept override;
+    void ungroup_rows(backend::Bytes grouped, std::size_t row_bytes,
+                      unsigned char* to) const override;
 
 private:
     using Places = std::array<std::uint32_t, runtime::kMaxDevices>;

@@ -138,38 +138,25 @@ Tensor Tensor::to(Device device) const {
     if (device.type != device_.type && !device.is_cpu() && !device_.is_cpu()) {
         return to(Device{}).to(device);
     }
-    Tensor const from = contiguous();
     Tensor copy = empty(shape_, dtype_, device);
-    // The copy runs on a stream of the device besides the CPU; of two, on the target's.
-    Device const runs_on = device.is_cpu() ? device_ : device;
-    Stream const stream = current_stream(runs_on);
-    from.wait_on(stream);
-    memory_of(runs_on, "device").copy_between(copy.data(), device, from.data_, device_, bytes());
-    from.read_by(stream);
+    copy_to(copy.data(), device);
     copy.written_by(current_stream(device));
     return copy;
 }
 
-void Tensor::written_by(Stream stream) {
-    if (!device_.is_cpu()) {
-        Event event = memory_of(device_, "device").record(stream);
-        work_ = std::make_shared<Work const>(stream, std::move(event));
+void Tensor::copy_to(void* to, Device device) const {
+    Tensor const from = contiguous();
+    // The copy runs on a stream of the device besides the CPU; of two, on the target's.
+    Device const runs_on = device.is_cpu() ? device_ : device;
+    Stream const stream = current_stream(runs_on);
+    Allocator& memory = memory_of(runs_on, "device");
+    from.wait_on(stream);
+    if (device == device_) {
+        memory.copy(to, from.data_, bytes(), device);
+    } else {
+        memory.copy_between(to, device, from.data_, device_, bytes());
     }
-}
-
-void Tensor::wait_on(Stream stream) const {
-    // Every thread calls its own stream kPerThreadStream, so equal handles may be two streams.
-    bool const is_same = work_ != nullptr && work_->stream == stream;
-    if (work_ != nullptr && (!is_same || stream.handle == kPerThreadStream)) {
-        memory_of(device_, "device").wait(stream, work_->event);
-    }
-}
-
-void Tensor::read_by(Stream stream) const {
-    if (work_ != nullptr && work_->stream != stream) {
-        Allocator& memory = memory_of(device_, "device");
-        memory.wait(work_->stream, memory.record(stream));
-    }
+    from.read_by(stream);
 }
 
 Tensor Tensor::reshape(Shape shape) const {

@@ -241,7 +241,8 @@ TEST(DeviceTable, assign_overwrites_present_keys_and_the_last_row_wins) {
     Rows const given = twin.keys();
     auto const columns = twin.values(given.count);
     Twin::Batch const batch(twin.queue, given, columns);
-    twin.table->assign(batch.key_rows(), batch.value_rows(), batch.out());
+    twin.table->finish(twin.table->prepare(
+        tensorhash::backend::Assign{batch.key_rows(), batch.value_rows(), batch.out()}));
     twin.expect_same(batch, twin.oracle.find(given), "assign");
     // The oracle has no assign: only present rows are given to insert_or_assign.
     Rows present{given.width, 0, ""};

@@ -26,6 +26,7 @@ public:
     /// Lets the host's processor in, for the device's own work.
     void open();
     void close();
+    bool is_open() const noexcept { return open_; }
 
     bool contains(void const* data) const noexcept;
     std::size_t live() const noexcept { return live_.size(); }

@@ -81,9 +81,17 @@ void EmulatedBackend::copy_between(void* to, Device to_device, void const* from,
         });
         return;
     }
-    copy(to, from, bytes, to_device.is_cpu() ? from_device : to_device);
     if (to_device.is_cpu()) {
+        copy(to, from, bytes, from_device);
         synchronize(current_stream(from_device));
+    } else if (has_peers_) {
+        devices_.put_copy(current(to_device), from_device.id,
+                          [=] { std::memcpy(to, from, bytes); });
+    } else {
+        std::vector<unsigned char> staged(bytes);
+        synchronize(current_stream(to_device));  // it waits for what has written `from`
+        copy_between(staged.data(), Device{}, from, from_device, bytes);
+        copy_between(to, to_device, staged.data(), Device{}, bytes);
     }
 }
 

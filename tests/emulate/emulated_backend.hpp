@@ -17,7 +17,9 @@ inline constexpr std::uintptr_t kFirstHandle = 16;
 /// Has no tables; those of EmulatedTables are in emulated_tables.cpp.
 class EmulatedBackend : public RefusingBackend {
 public:
-    explicit EmulatedBackend(LazyDevices& devices) : devices_(devices) {}
+    /// Without peers, copies between devices go through the host.
+    explicit EmulatedBackend(LazyDevices& devices, bool has_peers = true)
+        : devices_(devices), has_peers_(has_peers) {}
     virtual ~EmulatedBackend() = default;
 
     Allocation allocate(std::size_t bytes, Device device) override;
@@ -47,6 +49,7 @@ private:
     StreamId id_of(Stream stream);
 
     LazyDevices& devices_;
+    bool has_peers_;
     std::mutex mutex_;
     std::map<std::pair<std::thread::id, int>, StreamId> own_streams_;  // by thread and device
 };

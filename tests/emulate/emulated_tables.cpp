@@ -1,5 +1,6 @@
 // The steps take their device form here, so the device layer comes first.
 #include "device/coords.hpp"
+#include "device/routed.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
 
@@ -20,7 +21,7 @@ Options in_order() {
 
 class EmulatedTables final : public EmulatedBackend {
 public:
-    explicit EmulatedTables(LazyDevices& devices) : EmulatedBackend(devices) {
+    EmulatedTables(LazyDevices& devices, bool has_peers) : EmulatedBackend(devices, has_peers) {
         for (int id = 0; id < devices.count(); ++id) {
             Device const device{type(), id};
             coords_.emplace_back(queues_.emplace_back(*this, device, in_order()), device);
@@ -42,6 +43,11 @@ public:
         return device::unique_rows(queue(device), rows, element, parts, device);
     }
 
+    std::unique_ptr<backend::Routed> route(backend::KeyRows keys, Element const& element,
+                                           backend::Sharding sharding, Device device) override {
+        return std::make_unique<device::Routed<LazyQueue>>(queue(device), keys, element, sharding);
+    }
+
 private:
     LazyQueue& queue(Device device) { return queues_.at(static_cast<std::size_t>(device.id)); }
 
@@ -52,8 +58,8 @@ private:
 }  // namespace
 
 // Never freed: views of a table may outlive every other global variable.
-EmulatedBackend& make_emulated_backend(LazyDevices& devices) {
-    return *new EmulatedTables(devices);
+EmulatedBackend& make_emulated_backend(LazyDevices& devices, bool has_peers) {
+    return *new EmulatedTables(devices, has_peers);
 }
 
 }  // namespace tensorhash::emulate

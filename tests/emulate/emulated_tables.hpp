@@ -6,6 +6,6 @@
 namespace tensorhash::emulate {
 
 /// Lives as long as the process. Without Boost.Context it has no tables.
-EmulatedBackend& make_emulated_backend(LazyDevices& devices);
+EmulatedBackend& make_emulated_backend(LazyDevices& devices, bool has_peers);
 
 }  // namespace tensorhash::emulate

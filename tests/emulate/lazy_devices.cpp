@@ -52,6 +52,11 @@ void LazyDevices::put(StreamId stream, std::function<void()> work) {
     lanes_.at(stream).steps.push_back({std::move(work)});
 }
 
+void LazyDevices::put_copy(StreamId stream, int peer, std::function<void()> work) {
+    Guard const guard(mutex_);
+    lanes_.at(stream).steps.push_back({std::move(work), nullptr, false, peer});
+}
+
 // Events happen and memory is freed also after a failure, so that nothing waits forever.
 void LazyDevices::put_always(StreamId stream, std::function<void()> work, LazyEventPtr after) {
     lanes_.at(stream).steps.push_back({std::move(work), std::move(after), true});
@@ -87,6 +92,9 @@ void LazyDevices::run_step(Lane& lane) {
     if (!failure.empty() && !step.always) {
         return;
     }
+    if (!step.always) {
+        open_only(lane.device, step.peer);
+    }
     try {
         step.work();
     } catch (std::exception const& error) {
@@ -110,9 +118,12 @@ void LazyDevices::run_one(StreamId wanted) {
     run_step(lanes_[ready[(random_ >> 33) % ready.size()]]);
 }
 
-void LazyDevices::set_open(bool open) {
-    for (auto const& memory : memories_) {
-        open ? memory->open() : memory->close();
+void LazyDevices::open_only(int device, int peer) {
+    for (int id = 0; id < count(); ++id) {
+        DeviceMemory& memory = *memories_[static_cast<std::size_t>(id)];
+        if (bool const wanted = id == device || id == peer; wanted != memory.is_open()) {
+            wanted ? memory.open() : memory.close();
+        }
     }
 }
 
@@ -120,16 +131,15 @@ void LazyDevices::synchronize(StreamId stream) {
     Guard const guard(mutex_);
     ++waits_[static_cast<std::size_t>(lanes_.at(stream).device)];
     if (!lanes_.at(stream).steps.empty()) {
-        set_open(true);
         try {
             while (!lanes_[stream].steps.empty()) {
                 run_one(stream);
             }
         } catch (...) {
-            set_open(false);
+            open_only(-1, -1);
             throw;
         }
-        set_open(false);
+        open_only(-1, -1);
     }
     check(lanes_[stream].device);
 }

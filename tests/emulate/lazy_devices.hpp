@@ -43,8 +43,11 @@ public:
     void* allocate(int device, std::size_t bytes);
     /// Memory is freed when the stream gets there.
     void release(StreamId stream, void* data);
-    /// Queues work. Its first exception fails the device: later work of it is dropped.
+    /// Queues work, which may use the memory of its device only. Its first exception fails the
+    /// device: later work of it is dropped.
     void put(StreamId stream, std::function<void()> work);
+    /// Queues a copy, which may also use the memory of device `peer`.
+    void put_copy(StreamId stream, int peer, std::function<void()> work);
 
     LazyEventPtr record(StreamId stream);
     /// Nothing to do for an event of the stream itself.
@@ -69,6 +72,7 @@ private:
         std::function<void()> work;
         LazyEventPtr after = nullptr;  // null: any time
         bool always = false;           // also after a failure
+        int peer = -1;                 // may use the memory of this device too
     };
     struct Lane {
         int device;
@@ -78,7 +82,8 @@ private:
     void run_one(StreamId wanted);
     void run_step(Lane& lane);
     void put_always(StreamId stream, std::function<void()> work, LazyEventPtr after = nullptr);
-    void set_open(bool open);
+    /// Opens the memories of these devices and closes the others. -1 is no device.
+    void open_only(int device, int peer);
 
     mutable std::recursive_mutex mutex_;
     std::vector<std::unique_ptr<DeviceMemory>> memories_;

@@ -3,8 +3,8 @@
 
 namespace tensorhash::emulate {
 
-EmulatedBackend& make_emulated_backend(LazyDevices& devices) {
-    return *new EmulatedBackend(devices);
+EmulatedBackend& make_emulated_backend(LazyDevices& devices, bool has_peers) {
+    return *new EmulatedBackend(devices, has_peers);
 }
 
 }  // namespace tensorhash::emulate

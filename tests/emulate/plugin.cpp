@@ -1,5 +1,6 @@
-// libtensorhash_emulated.so: two emulated devices for tests, "emu:0" and "emu:1". It is never part
-// of a package.
+// libtensorhash_emulated.so: emulated devices for tests, "emu:0" and "emu:1". It is never part of a
+// package. TENSORHASH_EMULATED_DEVICES is another number of devices. With
+// TENSORHASH_EMULATED_PEERS=0 they cannot read each other's memory.
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -11,17 +12,23 @@
 namespace tensorhash::emulate {
 namespace {
 
+std::uint64_t setting(char const* name, std::uint64_t otherwise) {
+    char const* const text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
 // Never freed: tensors may outlive every other global variable.
 LazyDevices& the_devices() {
     // Another seed is another order of streams.
-    char const* const seed = std::getenv("TENSORHASH_EMULATED_SEED");
     static LazyDevices& devices =
-        *new LazyDevices(2, seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+        *new LazyDevices(static_cast<int>(setting("TENSORHASH_EMULATED_DEVICES", 2)),
+                         setting("TENSORHASH_EMULATED_SEED", 1));
     return devices;
 }
 
 EmulatedBackend& the_backend() {
-    static EmulatedBackend& backend = make_emulated_backend(the_devices());
+    static EmulatedBackend& backend =
+        make_emulated_backend(the_devices(), setting("TENSORHASH_EMULATED_PEERS", 1) != 0);
     return backend;
 }
 

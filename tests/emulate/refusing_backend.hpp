@@ -22,7 +22,7 @@ public:
     Unique unique(backend::KeyRows, Element const&, UniqueParts, Device) override {
         refuse("unique");
     }
-    std::unique_ptr<backend::Routed> route(backend::KeyRows, Element const&, std::size_t, Tensor,
+    std::unique_ptr<backend::Routed> route(backend::KeyRows, Element const&, backend::Sharding,
                                            Device) override {
         refuse("routing");
     }

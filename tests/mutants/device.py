@@ -23,6 +23,7 @@ FLAT = "src/device/flat.hpp"
 JOINS = "src/device/reduce.hpp"
 MAPS = "src/device/kernel_map.hpp"
 REBUILD = "src/device/rebuild.hpp"
+ROUTE = "src/device/route.hpp"
 ROW_INDEX = "src/device/row_index.hpp"
 SEGMENTS = "src/device/segments.hpp"
 STATE_TESTS = "*TableLives*:HostPart*"
@@ -743,6 +744,49 @@ DEVICE_MUTANTS = [
         EXPAND,
         "sorted != nullptr ? rank_of(batch) : batch",
         "batch",
+    ),
+    # Routing.
+    device(
+        "unsigned keys are routed as signed ones",
+        "DeviceRouting*",
+        ROUTE,
+        "by == ShardBy::Signed, shards);",
+        "true, shards);",
+    ),
+    device(
+        "the sort by shard does not know the rows",
+        "DeviceRouting*",
+        ROUTE,
+        "order[row] = static_cast<std::uint32_t>(row);",
+        "order[row] = 0;",
+    ),
+    device(
+        "empty shards have no begin",
+        "DeviceRouting*",
+        ROUTE,
+        "row == 0 ? 0 : shard[row - 1] + 1;",
+        "row == rows || row == 0 ? 0 : shard[row];",
+    ),
+    device(
+        "indices of all shards look like those of shard 0",
+        "DeviceRouting*",
+        ROUTE,
+        "static_cast<std::int64_t>(high << 32 | indices[i]);",
+        "static_cast<std::int64_t>(indices[i]);",
+    ),
+    device(
+        "masks stay in the order of the shards",
+        "DeviceRouting*",
+        ROUTE,
+        "out_mask[row] = mask[i];",
+        "out_mask[i] = mask[i];",
+    ),
+    device(
+        "rows are sorted by too few bits of their shard",
+        "DeviceRouting*",
+        "src/device/routed.hpp",
+        "static_cast<int>(std::bit_width(shards - 1))",
+        "static_cast<int>(std::bit_width(shards - 1)) - 1",
     ),
     # Shrinking and products.
     body(

@@ -46,7 +46,7 @@ def test_without_the_package_the_error_and_show_config_name_it(run_program):
     )
     assert (
         "devices      cpu:0\ncuda         CUDA needs the package tensorhash-cu13, which is not installed\n"
-        in said
+        "integer ids  i is cpu:i\n" in said
     )
     assert said.endswith("False\n")
 
@@ -101,6 +101,7 @@ def test_with_a_driver_the_error_names_the_devices_that_are_there(run_program):
     )
     assert said.endswith("True [0, 1]\n")
     assert 'devices      cpu:0, cuda:0, cuda:1\ncuda         "cuda:0" to "cuda:1"\n' in said
+    assert "integer ids  i is cuda:i\n" in said
 
 
 @needs_plugins
@@ -187,8 +188,8 @@ def test_emulated_devices_have_names(run_emulated):
             tensorhash.HashSet(1, "int64", (), device="emu:2")
         with pytest.raises(RuntimeError, match="bounded tables are on the CPU only, got"):
             tensorhash.BoundedHashMap(1, "int64", (), "int64", (), device="emu:0")
-        with pytest.raises(RuntimeError, match="sharded tables are on the CPU only"):
-            tensorhash.ShardedHashMap(1, "int64", (), "int64", (), devices=["emu:0"])
+        with pytest.raises(RuntimeError, match="bounded tables are on the CPU only, got"):
+            tensorhash.ShardedBoundedHashMap(1, "int64", (), "int64", (), devices=["emu:0"])
     """)
 
 

@@ -1,6 +1,7 @@
 """ShardedHashMap against one HashMap and against one oracle per shard."""
 
 import copy
+import os
 import pickle
 import threading
 
@@ -11,7 +12,11 @@ from oracle import Oracle, canonical, same, same_pair
 import tensorhash as th
 from tensorhash import HashMap, ShardedHashMap
 
-DEVICES = ["cpu:0", "cpu:1", "cpu:2"]
+# tools/test-device runs this file on emulated devices.
+TYPE = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0").partition(":")[0]
+ON_CPU = TYPE == "cpu"
+DEVICES = [f"{TYPE}:{shard}" for shard in range(3)]
+cpu_only = pytest.mark.skipif(not ON_CPU, reason="for tables on the CPU")
 
 
 def by_tens(keys, shards):
@@ -19,7 +24,7 @@ def by_tens(keys, shards):
     return np.abs(keys.reshape(len(keys), -1)[:, 0].astype(np.int64)) // 10 % shards
 
 
-POLICIES = ["hash", "mod", by_tens]
+POLICIES = ["hash", "mod", *([by_tens] if ON_CPU else [])]
 
 
 def make(policy="hash", devices=DEVICES, key=("int64", ()), value=("float64", ())):
@@ -118,18 +123,19 @@ def test_the_operations_of_a_multi_device_table():
     assert table.get_size() == 4
     assert [table.get_size(device) for device in DEVICES] == [1, 1, 2]
     assert table.get_size(2) == 2  # a device by its number
-    keys, values = table.dump_to_cpu("cpu:2")
+    keys, values = table.dump_to_cpu(DEVICES[2])
     same(keys, np.array([5, -1]))
     same(values, np.array([2.5, 3.5]))
-    same(table.dump_to_gpu()[0], table.keys())
+    on_device = table.dump_to_gpu()[0]
+    same(on_device if ON_CPU else np.asarray(on_device.cpu()), table.keys())
     same(table.remove([5, 77]), np.array([True, False]))
     same(table.shard_of([-1, -2, -3]), np.array([2, 1, 0], np.int32))
 
-    indices, added = table.insert_from_cpu("cpu:1", [7, 10, 7], [1.0, 2.0, 3.0])
+    indices, added = table.insert_from_cpu(DEVICES[1], [7, 10, 7], [1.0, 2.0, 3.0])
     same(added, np.array([True, True, False]))
     assert (indices >> 32 == 1).all()
-    with pytest.raises(ValueError, match=r"keys: row 1 belongs to cpu:2, not to cpu:1"):
-        table.insert_from_cpu("cpu:1", [13, 8], [1.0, 2.0])
+    with pytest.raises(ValueError, match=f"keys: row 1 belongs to {TYPE}:2, not to {TYPE}:1"):
+        table.insert_from_cpu(DEVICES[1], [13, 8], [1.0, 2.0])
     assert 13 not in table
     table.insert_from_cpu(None, [13, 8], [1.0, 2.0])
     assert 13 in table and 8 in table
@@ -143,6 +149,7 @@ def test_the_operations_of_a_multi_device_table():
     assert table.get_size() == 0
 
 
+@cpu_only
 def test_buffers_are_one_per_device():
     table = make("mod")
     indices, _ = table.insert([3, 4], [0.5, 1.5])
@@ -164,6 +171,7 @@ def test_buffers_are_one_per_device():
     assert [len(m) for m in moved] == [len(table.key_tensor(d)) for d in table.devices]
 
 
+@cpu_only
 def test_equal_float_keys_have_one_shard_under_any_policy():
     def by_bits(keys, shards):
         return keys.view(np.int64) % shards
@@ -194,12 +202,12 @@ def test_files_load_onto_any_number_of_shards(tmp_path, policy):
     table.erase(keys[::7])
     table.save(tmp_path / "t")
     again = None if isinstance(policy, str) else policy
-    same_table = ShardedHashMap.load(tmp_path / "t", policy=again)
+    same_table = ShardedHashMap.load(tmp_path / "t", None if ON_CPU else DEVICES, again)
     same_pair(same_table.find(keys), table.find(keys))
     assert same_table.devices == table.devices
     for count in (1, 2, 5):
         for other in POLICIES:
-            devices = [f"cpu:{i}" for i in range(count)]
+            devices = [f"{TYPE}:{i}" for i in range(count)]
             moved = ShardedHashMap.load(tmp_path / "t.thash", devices, other)
             moved.validate()
             assert moved.devices == tuple(devices)
@@ -241,6 +249,13 @@ def test_copies_and_pickles():
     assert "cpu:1, cpu:3" in repr(there)
 
 
+@cpu_only
+def test_an_integer_names_a_shard_on_the_cpu_where_there_is_no_gpu():
+    table = make(devices=[2, np.int64(0)])
+    assert table.devices == ("cpu:2", "cpu:0") and "cpu:2, cpu:0" in repr(table)
+    assert table.to([1]).devices == ("cpu:1",)
+
+
 def test_from_items_and_several_columns():
     keys = np.array([[1, 2], [3, 4], [1, 2]], np.int16)
     columns = (np.array([1, 2, 3], np.uint8), np.ones((3, 2), np.float32))
@@ -273,6 +288,7 @@ def test_strided_swapped_and_empty_batches():
     assert make().items()[0].shape == (0,)
 
 
+@cpu_only
 def test_torch_in_torch_out():
     torch = pytest.importorskip("torch")
     table = ShardedHashMap(0, torch.int64, (), torch.float32, (2,), devices=DEVICES)
@@ -308,6 +324,7 @@ def test_a_concurrent_reader_sees_whole_batches():
     assert torn and not any(torn)
 
 
+@cpu_only
 def test_a_policy_runs_from_many_threads_and_may_use_the_table():
     table = None
 
@@ -333,6 +350,7 @@ def bad_policy(keys, shards):
     raise RuntimeError("no idea")
 
 
+@cpu_only
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
@@ -341,7 +359,8 @@ def bad_policy(keys, shards):
         (lambda: make(devices=["cpu:1", "cpu:1"]), ValueError, 'devices: .*"cpu:1" twice'),
         (lambda: make(devices=["cpu:64"]), ValueError, 'devices: .*"cpu:64"'),
         (lambda: make(devices=["cuda:0"]), RuntimeError, "devices: CUDA needs"),
-        (lambda: make(devices=[3]), TypeError, "devices: expected a name"),
+        (lambda: make(devices=[3.5]), TypeError, "devices: expected a name"),
+        (lambda: make(devices=[True]), TypeError, "devices: expected a name"),
         (lambda: make(devices=["tpu:0"]), ValueError, "devices: .*'tpu:0'"),
         (lambda: make(devices=["cpu:-1"]), ValueError, "devices: .*got -1"),
         (lambda: make(devices=["cpu:4294967296"]), ValueError, "devices: .*got 4294967296"),
@@ -366,6 +385,7 @@ def test_errors_say_what_was_expected(call, error, says):
         call()
 
 
+@cpu_only
 def test_a_batch_that_raises_changes_no_shard():
     seen = []
 
@@ -384,6 +404,7 @@ def test_a_batch_that_raises_changes_no_shard():
     assert len(table) == 11
 
 
+@cpu_only
 def test_a_forked_worker_uses_its_own_pools(run_program):
     run_program(
         """

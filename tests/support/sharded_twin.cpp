@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "support/device.hpp"
+
 namespace th_test {
 namespace {
 
@@ -11,18 +13,21 @@ std::vector<Rows> one_row(std::vector<Rows> const& columns, std::size_t row) {
     return out;
 }
 
-}  // namespace
-
-std::vector<Device> cpus(int count) {
+std::vector<Device> devices_of(Device::Type type, int count) {
     std::vector<Device> devices;
-    for (int i = 0; i < count; ++i) devices.push_back({Device::Type::Cpu, i});
+    for (int i = 0; i < count; ++i) devices.push_back({type, i});
     return devices;
 }
+
+}  // namespace
+
+std::vector<Device> devices_under_test(int count) { return devices_of(test_device().type, count); }
+std::vector<Device> cpus(int count) { return devices_of(Device::Type::Cpu, count); }
 
 Rows one_row(Rows const& rows, std::size_t row) { return {rows.width, 1, std::string(rows[row])}; }
 
 ShardedTwin::ShardedTwin(int shards, Element key, std::vector<Element> values, ShardPolicy policy)
-    : table(tensorhash::Capacity{0}, key, values, cpus(shards), std::move(policy)),
+    : table(tensorhash::Capacity{0}, key, values, devices_under_test(shards), std::move(policy)),
       oracles(static_cast<std::size_t>(shards), Oracle(0, key, values)), key_(key),
       values_(values) {}
 

@@ -16,6 +16,9 @@ using tensorhash::ShardedHashMap;
 using tensorhash::ShardedLocated;
 using tensorhash::ShardPolicy;
 
+/// Devices of the type under test, with the ids from 0 on.
+std::vector<Device> devices_under_test(int count);
+/// The same on the CPU.
 std::vector<Device> cpus(int count);
 Rows one_row(Rows const& rows, std::size_t row);
 

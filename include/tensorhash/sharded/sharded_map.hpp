@@ -43,9 +43,11 @@ struct ShardedRoom {
 };
 
 /// One table in several shards. Each shard is a table on its own device, "cpu:0", "cpu:1" …, with
-/// its own threads. The policy decides which shard a key belongs to. HashMap's contract holds for
-/// the whole table: batches apply in row order, a call that throws changes no shard, readers run
-/// together, a writer alone. Indices are int64: see global_index().
+/// its own threads, or "cuda:0", "cuda:1" …. The policy decides which shard a key belongs to; on
+/// GPUs hash_policy() or mod_policy(). HashMap's contract holds for the whole table: batches apply
+/// in row order, a call that throws changes no shard, readers run together, a writer alone. Keys
+/// are on the CPU or on one of the devices, other arrays on the CPU or beside the keys, and results
+/// are where the keys came from. Indices are int64: see global_index().
 class TH_API ShardedHashMap {
 public:
     /// Each shard gets its part of the capacity and a margin, so that `init_capacity` evenly spread
@@ -104,7 +106,8 @@ public:
     };
     ValuesAndMask get_with_mask(Tensor const& keys, std::vector<Tensor> const& defaults = {}) const;
 
-    // As in HashMap.
+    // As in HashMap. With shards on devices besides the CPU, get_into() writes to memory where the
+    // keys are, and export_from() to memory of the CPU.
     void get_into(Tensor const& keys, std::vector<Tensor> const& defaults,
                   std::vector<void*> const& out, bool* found) const;
     void replace(Tensor const& keys, std::vector<Tensor> const& values);

@@ -26,6 +26,9 @@ class Exchange:
         group = usable_group(process_group)
         # A weak reference: a table must not keep the group alive after `destroy_process_group`.
         self._group = weakref.ref(group)
+        given = dist.group.WORLD if process_group is None else process_group
+        self._given = weakref.ref(given)  # may send from devices
+        self._device = torch.device("cpu")  # of the memory that rows() sends
         self.rank: int = dist.get_rank(group)
         self.ranks: int = dist.get_world_size(group)
         self._broken = ""
@@ -33,6 +36,19 @@ class Exchange:
             raise ValueError(
                 f"process_group: expected at most {MOST_RANKS} ranks, got {self.ranks}"
             )
+
+    def sends_from(self, device: str) -> str:
+        """Sends rows from a CUDA device if the caller's group has nccl for it.
+
+        Returns words for the message of `agree`: all ranks must do the same.
+        """
+        given = self._given()
+        if given is None or not device.startswith("cuda"):
+            return ""
+        if "cuda:nccl" not in dist.get_backend_config(given).split(","):
+            return ""
+        self._device = torch.device(device)
+        return ", over nccl"
 
     @property
     def group(self) -> Any:
@@ -95,24 +111,25 @@ class Exchange:
 
         def transfer(group: Any) -> None:
             # Allocate inside the collective: a rank without memory counts as one that failed.
-            results.extend(np.empty((sum(sizes[1]), c.shape[1]), np.uint8) for c in columns)
+            sent = [torch.from_numpy(np.ascontiguousarray(c)).to(self._device) for c in columns]
+            received = [part.new_empty((sum(sizes[1]), part.shape[1])) for part in sent]
             works = [
                 dist.all_to_all_single(
-                    torch.from_numpy(result),
-                    torch.from_numpy(np.ascontiguousarray(column)),
-                    sizes[1],
-                    sizes[0],
-                    group=group,
-                    async_op=True,
+                    *pair, sizes[1], sizes[0], group=self._sender(group), async_op=True
                 )
-                for result, column in zip(results, columns, strict=True)
-                if column.shape[1] > 0
+                for pair in zip(received, sent, strict=True)
+                if pair[0].shape[1] > 0
             ]
             for work in works:
                 work.wait()
+            results.extend(part.cpu().numpy() for part in received)
 
         self._collective(step, transfer)
         return results
+
+    def _sender(self, group: Any) -> Any:
+        """The group that can send from the device."""
+        return group if self._device.type == "cpu" else self._given()
 
     def _collective(self, step: str, run: Callable[[Any], Any]) -> None:
         if self._broken:

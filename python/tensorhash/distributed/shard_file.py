@@ -45,10 +45,10 @@ def describe(table: HashMap) -> dict[str, Any]:
 
 def write(path: str, table: HashMap, facts: dict[str, Any]) -> dict[str, Any]:
     """Writes a rank's entries and syncs the file. Returns its header, which includes `facts`."""
-    active = np.asarray(table._table.active_buf_indices())
-    parts = [(np.asarray(table._table.key_tensor()), table._key)]
+    active = np.asarray(table._table.active_buf_indices().cpu())
+    parts = [(np.asarray(table._table.key_tensor().cpu()), table._key)]
     for column, element in enumerate(table._values):
-        parts.append((np.asarray(table._table.value_tensor(column)), element))
+        parts.append((np.asarray(table._table.value_tensor(column).cpu()), element))
     header = {**describe(table), **facts, "count": len(active), "crc32": [0] * len(parts)}
     with open(path, "xb") as file:
         # The checksums are known only at the end: first write a header of the same length.

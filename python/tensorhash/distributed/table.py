@@ -20,6 +20,7 @@ from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 from tensorhash.distributed import checkpoint
 from tensorhash.distributed.batch import Batch, Routed
 from tensorhash.distributed.calls import Calls, attempt
+from tensorhash.distributed.devices import Give, on_host, on_host_with
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.routing import owners
 from tensorhash.distributed.rows import to_bytes, to_result
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tensorhash.optim import Optimizer
-
-Give = Callable[[_core.Tensor], Array]
 
 
 class DistributedHashMap:
@@ -70,7 +69,8 @@ class DistributedHashMap:
         """Collective. A `process_group` of None means all processes.
 
         `init_capacity` is the total over all ranks. For a group that cannot send CPU memory, such
-        as nccl's, a gloo group with the same ranks is made.
+        as nccl's, a gloo group with the same ranks is made. If all tables are on CUDA devices and
+        the group has nccl, rows go over nccl, and gloo sends only their numbers.
         """
 
         def make() -> HashMap:
@@ -88,7 +88,8 @@ class DistributedHashMap:
         exchange = Exchange(process_group)
         local, error = attempt(make)
         elements = "" if local is None else _signature(local)
-        exchange.agree(f"DistributedHashMap({elements})", error)
+        place = "" if local is None else exchange.sends_from(local.device)
+        exchange.agree(f"DistributedHashMap({elements}{place})", error)
         assert local is not None
         self._exchange = exchange
         self._local: HashMap = local
@@ -206,10 +207,11 @@ class DistributedHashMap:
         """The values of each key; zeros or `default` if missing, as HashMap.get. Collective."""
 
         def prepare() -> tuple[Batch, Give, list[Any]]:
-            rows, give = self._local._take(keys, self._key, "keys")
+            rows, give = self._rows(keys)
             batch = Batch(self._key, (), self._exchange.ranks, rows)
             empty = _core.HashMap(0, self._key, self._values, "cpu:0")
-            return batch, give, empty.get(rows, self._local._take_defaults(default))
+            defaults = [on_host(one) for one in self._local._take_defaults(default)]
+            return batch, give, empty.get(rows, defaults)
 
         (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
         columns = self._calls.fetch("get", batch, arrived, filled)
@@ -247,7 +249,7 @@ class DistributedHashMap:
 
         def check() -> None:
             self._local.validate()
-            keys = np.asarray(self._local._table.keys())
+            keys = np.asarray(self._local._table.keys().cpu())
             owner = owners(to_bytes(keys, self._key), self._key[0], self._exchange.ranks)
             misplaced = np.flatnonzero(owner != self._exchange.rank)
             if len(misplaced):
@@ -275,7 +277,7 @@ class DistributedHashMap:
 
     def owner(self, keys: ArrayLike) -> Array:
         """int64 [N]: the rank that owns each key, also for missing keys; not collective."""
-        rows, give = self._local._take(keys, self._key, "keys")
+        rows, give = self._rows(keys)
         batch = Batch(self._key, (), 1, rows)
         distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
         return give(to_result(distinct[batch.at].astype(np.int64)))
@@ -348,8 +350,11 @@ class DistributedHashMap:
             f"local_size={self.local_size()}, {_signature(self._local)})"
         )
 
+    def _rows(self, keys: ArrayLike) -> tuple[Any, Give]:
+        return on_host_with(*self._local._take(keys, self._key, "keys"))
+
     def _keys_only(self, keys: ArrayLike) -> tuple[Batch, Give]:
-        rows, give = self._local._take(keys, self._key, "keys")
+        rows, give = self._rows(keys)
         return Batch(self._key, (), self._exchange.ranks, rows), give
 
     def _keys_of(self, keys: ArrayLike) -> tuple[Any, BaseException | None]:
@@ -362,8 +367,8 @@ class DistributedHashMap:
 
         def prepare() -> tuple[Batch, Give]:
             reductions.extend(str(one) for one in words(reduce))
-            rows, give = self._local._take(keys, self._key, "keys")
-            columns = self._local._take_values(*values, rows)
+            rows, give = self._rows(keys)
+            columns = [on_host(one) for one in self._local._take_values(*values, rows)]
             ranks = self._exchange.ranks
             return Batch(self._key, self._values, ranks, rows, columns, reductions), give
 

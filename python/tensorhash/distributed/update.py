@@ -9,6 +9,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._types import ArrayLike, Element
 from tensorhash.distributed.batch import every_row
+from tensorhash.distributed.devices import on_host, on_host_with
 from tensorhash.distributed.rows import to_bytes
 from tensorhash.hash_map import HashMap
 
@@ -30,6 +31,8 @@ class Update:
         how = missing, duplicates, initial
         taken, self.give = local._take_update(keys, gradients, optimizer, *how)
         rows, steps, self._optimizer, self.missing, self._duplicates, start = taken
+        rows, self.give = on_host_with(rows, self.give)
+        steps, start = on_host(steps), on_host(start)
         # An empty table with the same columns raises the errors that the owners would raise. All
         # keys are missing there, so "error" must become "skip".
         scratch = _core.HashMap(0, local._key, local._values, "cpu:0")

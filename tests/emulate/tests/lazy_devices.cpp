@@ -101,12 +101,23 @@ TEST(LazyDevices, devices_have_their_own_memory_and_copy_to_each_other) {
         int* const there = new_int(devices, 1);
         devices.put(0, [=] { *here = 5; });
         devices.wait(1, devices.record(0));
-        devices.put(1, [=] { *there = *here; });
+        devices.put_copy(1, 0, [=] { *there = *here; });
         EXPECT_EQ(read(devices, 1, there), 5);
         EXPECT_EQ(devices.live(0), 1u);
         EXPECT_EQ(devices.live(1), 1u);
         EXPECT_EQ(devices.device_of(devices.make_stream(1)), 1);
     }
+}
+
+TEST(LazyDevicesDeathTest, work_cannot_touch_the_memory_of_another_device) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "sanitizers report the fault themselves";
+#endif
+    LazyDevices devices(2);
+    int* const here = new_int(devices, 0);
+    int* const there = new_int(devices, 1);
+    devices.put(1, [=] { *there = *here; });
+    EXPECT_DEATH(devices.synchronize(1), "");
 }
 
 TEST(LazyDevices, the_same_seed_gives_the_same_order) {

@@ -6,7 +6,7 @@
 #include "support/fixtures.hpp"
 #include "tensorhash/bounded_map.hpp"
 #include "tensorhash/coords/packed_hash_table.hpp"
-#include "tensorhash/sharded/sharded_map.hpp"
+#include "tensorhash/sharded/multi_device_hash_table.hpp"
 
 namespace th_test {
 namespace {
@@ -64,9 +64,10 @@ TEST(Loader, what_a_device_does_not_have_is_refused) {
               "device: bounded tables are on the CPU only, got \"emu:0\"; use \"cpu\", and copy a "
               "table there with .cpu()");
     EXPECT_EQ(message_of<tensorhash::DeviceError>([] {
-                  tensorhash::ShardedHashMap(Capacity{1}, {Dtype::Int64, {}}, {}, {emu(0)});
+                  tensorhash::ShardedHashMap(tensorhash::Bound{Capacity{1}}, {Dtype::Int64, {}}, {},
+                                             {emu(0)});
               }),
-              "devices: sharded tables are on the CPU only, got \"emu:0\"; use \"cpu\", and copy a "
+              "devices: bounded tables are on the CPU only, got \"emu:0\"; use \"cpu\", and copy a "
               "table there with .cpu()");
 }
 
@@ -77,6 +78,14 @@ struct AsCuda {
     }
     ~AsCuda() { backend::register_backend(Device::Type::Cuda, nullptr); }
 };
+
+TEST(Loader, an_integer_id_is_a_gpu_if_there_is_one) {
+    int const ids[] = {0};
+    using Table = tensorhash::MultiGpuHashTable<std::int64_t, float>;
+    EXPECT_EQ(Table(4, ids, 1).map().devices()[0], (Device{Device::Type::Cpu, 0}));
+    AsCuda const pretended;
+    EXPECT_EQ(Table(4, ids, 1).map().devices()[0], (Device{Device::Type::Cuda, 0}));
+}
 
 TEST(Loader, a_registered_back_end_serves_its_devices_until_it_is_removed) {
     Device const device{Device::Type::Cuda, 0};

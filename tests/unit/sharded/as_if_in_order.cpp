@@ -94,7 +94,8 @@ TEST_P(ShardedOrder, random_programs_agree_with_an_oracle_for_each_shard) {
 TEST_P(ShardedOrder, a_custom_update_sees_the_rows_of_a_key_in_order) {
     Element const& key = test().key;
     ShardedHashMap map(Capacity{0}, key, {{Dtype::Int64, {}}, {Dtype::Int64, {}}},
-                       cpus(test().shards), tensorhash::policy_from_name(test().policy));
+                       devices_under_test(test().shards),
+                       tensorhash::policy_from_name(test().policy));
     std::size_t const rows = 30000;
     Tensor const keys = make_keys(key, random_ids(rows, 5000, 1));
     map.activate(make_keys(key, sequence(3000)));
@@ -123,7 +124,8 @@ TEST_P(ShardedOrder, a_custom_update_sees_the_rows_of_a_key_in_order) {
 }
 
 TEST(ShardedShapes, empty_batches_and_strided_keys_are_ordinary) {
-    ShardedHashMap map(Capacity{10}, {Dtype::Int32, {2}}, {{Dtype::Float32, {2}}}, cpus(3));
+    ShardedHashMap map(Capacity{10}, {Dtype::Int32, {2}}, {{Dtype::Float32, {2}}},
+                       devices_under_test(3));
     auto const none =
         map.insert(Tensor::empty({0, 2}, Dtype::Int32), {Tensor::empty({0, 2}, Dtype::Float32)});
     EXPECT_EQ(none.indices.shape(), Shape{0});

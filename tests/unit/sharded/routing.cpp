@@ -40,7 +40,7 @@ TEST(ShardedRouting, the_routing_rule_named_in_files_never_changes) {
 TEST(ShardedRouting, keys_of_every_width_go_where_they_always_went) {
     auto const check = [](Element const& key, std::uint32_t float_bytes) {
         Tensor const keys = make_keys(key, random_ids(5000, 4000, key.bytes()));
-        ShardedHashMap map(Capacity{0}, key, {}, cpus(5));
+        ShardedHashMap map(Capacity{0}, key, {}, devices_under_test(5));
         auto const shard = to_vector<std::int32_t>(map.shard_of(keys));
         auto const where = to_vector<std::int64_t>(map.activate(keys).indices);
         Rows const rows = rows_of(keys, key);
@@ -101,14 +101,15 @@ TEST(RankRouting, the_rank_hash_is_independent_of_the_table_hash) {
 TEST(ShardedRouting, values_from_the_tables_own_buffers_are_read_before_they_change) {
     for (int shards : {1, 3}) {
         Element const element{Dtype::Int64, {}};
-        ShardedHashMap map(Capacity{4000}, element, {element}, cpus(shards));
+        ShardedHashMap map(Capacity{4000}, element, {element}, devices_under_test(shards));
         std::vector<std::int64_t> ids(1000);
         for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int64_t>(i);
         Tensor const keys = Tensor::from(ids);
         map.insert(keys, {keys});
         // Write the first shard's buffer, shifted by one row, back into the table.
         Tensor const buffer = map.value_tensor(0);
-        Tensor const own = Tensor::borrow(buffer.data(), {map.size(0)}, Dtype::Int64);
+        Tensor const own =
+            Tensor::borrow(buffer.data(), {map.size(0)}, Dtype::Int64, {}, buffer.device());
         auto const before = to_vector<std::int64_t>(own);
         std::vector<std::int64_t> shifted(before.begin() + 1, before.end());
         shifted.push_back(before.front());

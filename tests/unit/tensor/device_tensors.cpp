@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <numeric>
+#include <thread>
 
 #include "support/emulated.hpp"
 #include "support/fixtures.hpp"
@@ -120,6 +121,41 @@ TEST(DeviceTensor, work_on_another_stream_waits_for_the_tensor) {
         Tensor const copy = made.clone();
         made = Tensor();  // freed on the first stream, but not before the second has read it
         EXPECT_EQ(numbers_of(copy), numbers_of(counting(4, 4)));
+    }
+}
+
+// Each thread has a default stream of its own, and all of them have the same handle.
+TEST(DeviceTensor, work_of_another_thread_holds_the_memory) {
+    Device const device = emu(0);
+    auto& memory = tensorhash::memory_of(device, "device");
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        Tensor copy;
+        std::thread([&] { copy = made.clone(); }).join();
+        std::size_t const held = emulated_devices().live(0);
+        made = Tensor();
+        memory.synchronize(current_stream(device));  // the memory is free: the copy has been made
+        EXPECT_LT(emulated_devices().live(0), held);
+        Tensor const next = Tensor::zeros({4, 4}, Dtype::Int32, device);
+        EXPECT_EQ(numbers_of(next), std::vector<std::int32_t>(16, 0));
+        EXPECT_EQ(numbers_of(copy), numbers_of(counting(4, 4))) << "seed " << seed;
+    }
+}
+
+TEST(DeviceTensor, another_thread_may_drop_a_tensor_that_both_threads_read) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        Tensor const first = made.clone();
+        Tensor second;
+        std::thread([&] {
+            second = made.clone();
+            made = Tensor();
+        }).join();
+        EXPECT_EQ(numbers_of(first), numbers_of(counting(4, 4))) << "seed " << seed;
+        EXPECT_EQ(numbers_of(second), numbers_of(counting(4, 4))) << "seed " << seed;
     }
 }
 
