@@ -59,7 +59,9 @@ def test_public_methods_have_a_docstring(module):
         for value in classes
         if inspect.isclass(value)
         for name, member in inspect.getmembers(value, inspect.isfunction)
-        if not name.startswith("_") and not inspect.getdoc(member)
+        if not name.startswith("_")
+        and member.__module__.startswith("tensorhash")
+        and not inspect.getdoc(member)
     ]
     assert without == []
 
