@@ -460,13 +460,6 @@ DEVICE_MUTANTS = [
         "if (index != step::kNotFound) {",
     ),
     device(
-        "row-wise Adagrad takes the rows of the first entry twice",
-        "DeviceUpdate*",
-        "src/device/row_wise.hpp",
-        "|| (first > 0 && given.indices[first - 1] == index)) {",
-        "|| (first > 1 && given.indices[first - 1] == index)) {",
-    ),
-    device(
         "update reports what it added",
         "DeviceUpdate*",
         VALUES,
