@@ -392,17 +392,6 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "row-wise Adagrad adds the sum of squares, not their mean",
-        "*Update*",
-        [
-            Edit(
-                "src/tensor/powers.hpp",
-                "((a + b) + (c + d)) / static_cast<T>(count)",
-                "((a + b) + (c + d))",
-            )
-        ],
-    ),
-    Mutant(
         "of equal coordinates the first thread wins",
         "*PackedTable*:*CoordIndex*:FlatIndexSlots*",
         [

@@ -77,15 +77,6 @@ def test_training_breaks_the_graph_and_trains():
     torch.testing.assert_close(layer.eval()(IDS), rows)  # (1 - 2)^2 = 1
 
 
-def test_importing_the_layers_does_not_import_the_compiler(run_program):
-    run_program(
-        """
-        import sys, tensorhash.torch
-        assert "torch._dynamo" not in sys.modules
-        """
-    )
-
-
 def test_operators_pass_torch_s_own_check():
     layer = trained(HashEmbedding(3, seed=1), IDS)
     number = layer._rows.handle

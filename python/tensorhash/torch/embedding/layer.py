@@ -173,9 +173,8 @@ class HashLayer(torch.nn.Module):
         """The rows of ids [N], or [N, words]."""
         if not self.training:
             return Looked(self._evaluate(keys), None, None)
-        if torch.compiler.is_compiling():
-            torch._dynamo.graph_break()  # only here: importing torch._dynamo takes seconds
-        return self._train(keys, scores)
+        looked: Looked = self._train(keys, scores)
+        return looked
 
     def _is_padding(self, keys: torch.Tensor) -> torch.Tensor | None:
         """bool [N], or None without padding_idx."""
@@ -199,6 +198,7 @@ class HashLayer(torch.nn.Module):
         rows: torch.Tensor = out
         return rows
 
+    @torch.compiler.disable
     def _train(self, keys: torch.Tensor, scores: torch.Tensor | None) -> Looked:
         padding = self._is_padding(keys)
         keep = None if padding is None or not bool(padding.any()) else ~padding
