@@ -557,28 +557,6 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "the head of a string holds bytes behind its end",
-        "*String*",
-        [
-            Edit(
-                "src/strings/string_hash.hpp",
-                "head.words[i] &= keep.words[i];",
-                "static_cast<void>(keep);",
-            )
-        ],
-    ),
-    Mutant(
-        "the next thread's new strings keep their own numbers",
-        "*String*",
-        [
-            Edit(
-                "src/strings/string_index.cpp",
-                "numbers[static_cast<std::size_t>(~rows[row])]",
-                "~rows[row]",
-            )
-        ],
-    ),
-    Mutant(
         "memory is freed while another thread's work reads it",
         "DeviceTensor*",
         [
