@@ -37,6 +37,7 @@ PARTS = {
     "HostPart*": "host_part",
     "*DeviceTable*": "table_backend",
     "*DeviceKernelMap*": "kernel_maps",
+    "DeviceRouting*": "routing",
 }
 
 
@@ -746,42 +747,42 @@ DEVICE_MUTANTS = [
         "batch",
     ),
     # Routing.
-    device(
+    body(
         "unsigned keys are routed as signed ones",
         "DeviceRouting*",
         ROUTE,
         "by == ShardBy::Signed, shards);",
         "true, shards);",
     ),
-    device(
+    body(
         "the sort by shard does not know the rows",
         "DeviceRouting*",
         ROUTE,
         "order[row] = static_cast<std::uint32_t>(row);",
         "order[row] = 0;",
     ),
-    device(
+    body(
         "empty shards have no begin",
         "DeviceRouting*",
         ROUTE,
         "row == 0 ? 0 : shard[row - 1] + 1;",
         "row == rows || row == 0 ? 0 : shard[row];",
     ),
-    device(
+    body(
         "indices of all shards look like those of shard 0",
         "DeviceRouting*",
         ROUTE,
         "static_cast<std::int64_t>(high << 32 | indices[i]);",
         "static_cast<std::int64_t>(indices[i]);",
     ),
-    device(
+    body(
         "masks stay in the order of the shards",
         "DeviceRouting*",
         ROUTE,
         "out_mask[row] = mask[i];",
         "out_mask[i] = mask[i];",
     ),
-    device(
+    host(
         "rows are sorted by too few bits of their shard",
         "DeviceRouting*",
         "src/device/routed.hpp",

@@ -1,8 +1,8 @@
-"""Planted bugs in the bodies of voxels, neighbours and vectors (step `test-device`)."""
+"""Planted bugs in the bodies of voxels, neighbours and vectors (on interpreted PTX)."""
 
 from __future__ import annotations
 
-from device import device
+from device import body
 
 NEIGHBOURS = "src/device/neighbours.hpp"
 PICKS = "src/device/picks.hpp"
@@ -11,98 +11,98 @@ VECTORS = "src/device/vectors.hpp"
 VOXELS = "src/device/voxels.hpp"
 
 COORD_MUTANTS = [
-    device(
+    body(
         "infinite points are not noticed",
         "DeviceVoxels*",
         POINTS,
         "if (is_nan || is_infinite || is_inexact) {",
         "if (is_nan || is_inexact) {",
     ),
-    device(
+    body(
         "batches of uint64 wrap",
         "DeviceVoxels*:DeviceRadius*",
         POINTS,
         "if (dtype == Dtype::UInt64 && to[row] < 0 && row < first) {",
         "if (false) {",
     ),
-    device(
+    body(
         "voxels round towards zero",
         "DeviceVoxels*",
         POINTS,
         "double const voxel = round_down((points[at] - origin[axis]) / size[axis]);",
         "double const voxel = (points[at] - origin[axis]) / size[axis];",
     ),
-    device(
+    body(
         "any coordinate outside is named as the first",
         "DeviceVoxels*",
         POINTS,
         "first = !fits && at < first ? at : first;",
         "first = !fits ? at : first;",
     ),
-    device(
+    body(
         "a voxel number that is too large is not reported",
         "DeviceVoxels*",
         VOXELS,
         "} else { first = row < first ? row : first; }",
         "}",
     ),
-    device(
+    body(
         "empty voxels are not reported",
         "DeviceVoxels*",
         VOXELS,
         "first = starts[voxel] == starts[voxel + 1] && voxel < first ? voxel : first;",
         "",
     ),
-    device(
+    body(
         "a mean is the sum over the count",
         "DeviceVoxels*",
         VOXELS,
         "if (mean - mean == 0) {",
         "if (false) {",
     ),
-    device(
+    body(
         "sums of integers lose their carry",
         "DeviceVoxels*",
         "src/device/wide_sum.hpp",
         "high += sign + (low < bits ? 1 : 0);",
         "high += sign;",
     ),
-    device(
+    body(
         "the last row of a voxel is its second",
         "DeviceVoxels*",
         VOXELS,
         "grouped.order[last ? end - 1 : begin];",
         "grouped.order[last && begin + 1 < end ? begin + 1 : begin];",
     ),
-    device(
+    body(
         "a voxel has its centre at its lower end",
         "DeviceVoxels*",
         PICKS,
         "(voxel + 0.5) * size[axis] + origin[axis];",
         "voxel * size[axis] + origin[axis];",
     ),
-    device(
+    body(
         "the last of equally near rows is picked",
         "DeviceVoxels*",
         PICKS,
         "if (found < 0 || squared < best) {",
         "if (found < 0 || squared <= best) {",
     ),
-    device(
+    body(
         "labels are sorted by their lower half",
         "DeviceVoxels*",
         PICKS,
         "static_cast<std::uint32_t>(bits >> shift);",
         "static_cast<std::uint32_t>(bits);",
     ),
-    device(
+    body(
         "the last of equally frequent labels wins",
         "DeviceVoxels*",
         PICKS,
         "(votes == most && votes != 0 && row < found)",
         "(votes == most && votes != 0 && row > found)",
     ),
-    device(
+    body(
         "queries of a batch without points find batch 0",
         "DeviceRadius*",
         NEIGHBOURS,
@@ -110,56 +110,56 @@ COORD_MUTANTS = [
         "cells[i] = batch != nullptr && batch[row] < 100"
         " ? static_cast<std::int32_t>(batch[row]) : 0;",
     ),
-    device(
+    body(
         "queries keep their own scale",
         "DeviceRadius*",
         "src/device/radius.hpp",
         "for (ReadCloud<Queue> const* const cloud : {&points_, &queries_}) {",
         "for (ReadCloud<Queue> const* const cloud : {&points_}) {",
     ),
-    device(
+    body(
         "only the query's own column of cells is searched",
         "DeviceRadius*",
         NEIGHBOURS,
         "around *= axis < axes ? 3 : 1;",
         "around *= axis < axes && axis < 2 ? 3 : 1;",
     ),
-    device(
+    body(
         "points on the radius are left out",
         "DeviceRadius*",
         NEIGHBOURS,
         "square_root(squared) <= radius) {",
         "square_root(squared) < radius) {",
     ),
-    device(
+    body(
         "more neighbours are counted than wanted",
         "DeviceRadius*",
         NEIGHBOURS,
         "counts[query] = count < most ? count : most;",
         "counts[query] = count;",
     ),
-    device(
+    body(
         "neighbours at one distance come in any order",
         "DeviceRadius*",
         NEIGHBOURS,
         "(squared == squares[other] && row < rows[other]);",
         "(squared == squares[other] && row > rows[other]);",
     ),
-    device(
+    body(
         "the longest probe of vectors is not recorded",
         "DeviceVectors*",
         VECTORS,
         "if (longest != 0) {",
         "if (longest > 1000) {",
     ),
-    device(
+    body(
         "a full table keeps the vectors of a failed batch",
         "DeviceVectors*",
         VECTORS,
         "table.slots[at] = step::kEmptyVectorSlot;",
         "",
     ),
-    device(
+    body(
         "vectors outside int32 are cut",
         "DeviceVectors*",
         VECTORS,
