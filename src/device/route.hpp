@@ -52,9 +52,11 @@ struct FindBegins {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
+        // A copy: else clang chooses between two addresses, and one is that of a kernel parameter.
+        std::uint32_t const end = shards;
         for_rows(std::uint64_t{rows} + 1, [&](std::uint64_t row) {
             std::uint32_t const first = row == 0 ? 0 : shard[row - 1] + 1;
-            std::uint32_t const last = row == rows ? shards : shard[row];
+            std::uint32_t const last = row == rows ? end : shard[row];
             for (std::uint32_t s = first; s <= last; ++s) {
                 begins[s] = static_cast<std::uint32_t>(row);
             }

@@ -7,6 +7,9 @@
 
 #include "device/update.hpp"
 
+// A kernel body calls no functions, and these lambdas are too long for clang to inline them.
+#define TH_INLINED __attribute__((always_inline))
+
 namespace tensorhash::device {
 
 /// The gradients of a batch, with its rows sorted by entry.
@@ -41,17 +44,17 @@ struct RowWiseInOrder {
           eps(static_cast<T>(adagrad.eps)) {}
 
     TH_STEP void operator()(NoShared&) const {
-        for_rows(given.rows, [&](std::uint64_t first) {
+        for_rows(given.rows, [this](std::uint64_t first) TH_INLINED {
             std::uint32_t const index = given.indices[first];
             if (index == step::kNotFound || (first > 0 && given.indices[first - 1] == index)) {
                 return;  // no entry, or one that an earlier thread has
             }
             if (given.sums) {
-                take_step(index, [&](std::uint64_t i) { return summed(first, i); });
+                take_step(index, [&](std::uint64_t i) TH_INLINED { return summed(first, i); });
                 return;
             }
             for (std::uint64_t j = first; j < given.rows && given.indices[j] == index; ++j) {
-                take_step(index, [&](std::uint64_t i) { return gradient(j, i); });
+                take_step(index, [&](std::uint64_t i) TH_INLINED { return gradient(j, i); });
             }
         });
     }
@@ -61,7 +64,7 @@ private:
     template <class Raw>
     TH_STEP void take_step(std::uint32_t index, Raw const& raw) const {
         Stored* const w = weights + std::uint64_t{index} * given.elements;
-        auto const decayed_gradient = [&](std::uint64_t i) {
+        auto const decayed_gradient = [&](std::uint64_t i) TH_INLINED {
             return decayed(T(Type::load(raw(i))), T(Type::load(w[i])), decay);
         };
         T const sum = sums[index] + mean_square<T>(given.elements, decayed_gradient);
@@ -86,3 +89,5 @@ private:
 };
 
 }  // namespace tensorhash::device
+
+#undef TH_INLINED

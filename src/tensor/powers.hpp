@@ -20,13 +20,14 @@ constexpr double integer_power(double base, std::int64_t exponent) {
 }
 
 /// The mean of the squares of number(0) to number(count - 1); 0 if there are none. Four sums side
-/// by side: one sum alone would wait for each addition.
+/// by side: one sum alone would wait for each addition. Inlined, because kernel bodies call no
+/// functions.
 template <class T, class Number>
-constexpr T mean_square(std::uint64_t count, Number const& number) {
+__attribute__((always_inline)) constexpr T mean_square(std::uint64_t count, Number const& number) {
     if (count == 0) {
         return T(0);
     }
-    auto const square = [&](std::uint64_t i) {
+    auto const square = [&](std::uint64_t i) __attribute__((always_inline)) {
         T const x = number(i);
         return x * x;
     };

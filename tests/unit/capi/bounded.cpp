@@ -82,7 +82,12 @@ protected:
         EXPECT_EQ(th_bounded_items(same, size - 1, nullptr, nullptr, nullptr, &listed),
                   TH_VALUE_ERROR);
         ASSERT_EQ(th_bounded_memory(same, &bytes), TH_OK);
-        EXPECT_EQ(bytes, static_cast<std::int64_t>(twin.memory_usage().total()));
+        auto const expected = static_cast<std::int64_t>(twin.memory_usage().total());
+        if (same == map) {
+            EXPECT_EQ(bytes, expected);
+        } else {
+            EXPECT_LE(bytes, expected);  // a map made of bytes has no room to spare
+        }
     }
 
     Element key{Dtype::Int64, {}};
@@ -185,8 +190,9 @@ TEST_P(BoundedCalls, careless_callers_get_a_status_and_change_nothing) {
               TH_VALUE_ERROR);
     EXPECT_EQ(th_bounded_find(map, nullptr, 1, nullptr, nullptr), TH_VALUE_ERROR);
     EXPECT_EQ(th_bounded_create(0, {5, 0, nullptr}, nullptr, 0, TH_LRU, &map), TH_VALUE_ERROR);
-    EXPECT_EQ(th_bounded_create(1, {5, 0, nullptr}, nullptr, 0, static_cast<th_eviction>(9), &map),
-              TH_VALUE_ERROR);
+    int volatile nine = 9;  // a C caller may pass any number; volatile hides it from the compiler
+    auto const unknown = static_cast<th_eviction>(nine);
+    EXPECT_EQ(th_bounded_create(1, {5, 0, nullptr}, nullptr, 0, unknown, &map), TH_VALUE_ERROR);
     EXPECT_EQ(th_evicted_copy(nullptr, nullptr, nullptr, nullptr), TH_VALUE_ERROR);
     EXPECT_EQ(th_evicted_rows(nullptr), 0);
     check(map);
