@@ -29,6 +29,14 @@
 
 #include "tensorhash/export.hpp"
 
+/* A caller may pass any number for a choice; the call then returns TH_VALUE_ERROR. In C++ that
+ * needs an enum with a fixed type. */
+#ifdef __cplusplus
+#define TH_INT : int
+#else
+#define TH_INT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -44,7 +52,7 @@ extern "C" {
 #define TH_ABI_VERSION 5
 
 /* The result of a call. th_last_error() has the message. */
-typedef enum th_status {
+typedef enum th_status TH_INT {
     TH_OK = 0,
     TH_TYPE_ERROR = 1,
     TH_VALUE_ERROR = 2,
@@ -67,7 +75,7 @@ typedef struct th_element {
 } th_element;
 
 /* As in tensorhash/reduce.hpp. */
-typedef enum th_reduce {
+typedef enum th_reduce TH_INT {
     TH_FIRST = 0,
     TH_LAST = 1,
     TH_SUM = 2,
@@ -160,7 +168,7 @@ TH_API th_status th_map_find(th_map const* map, void const* keys, int64_t rows, 
 TH_API th_status th_map_erase(th_map* map, void const* keys, int64_t rows, uint8_t* mask);
 
 /* As in tensorhash/optimizer.hpp. */
-typedef enum th_optimizer_kind {
+typedef enum th_optimizer_kind TH_INT {
     TH_SGD = 0,
     TH_ADAGRAD = 1,
     TH_ADAM = 2,
@@ -180,9 +188,9 @@ typedef struct th_optimizer {
     int32_t decoupled_weight_decay;   /* Adam, 0 or 1 */
 } th_optimizer;
 /* What an update does with a missing key. */
-typedef enum th_missing { TH_SKIP = 0, TH_INSERT = 1, TH_ERROR = 2 } th_missing;
+typedef enum th_missing TH_INT { TH_SKIP = 0, TH_INSERT = 1, TH_ERROR = 2 } th_missing;
 /* What an update does with rows of equal keys. */
-typedef enum th_duplicates { TH_IN_ORDER = 0, TH_ADD_UP = 1 } th_duplicates;
+typedef enum th_duplicates TH_INT { TH_IN_ORDER = 0, TH_ADD_UP = 1 } th_duplicates;
 /* Applies one optimizer step per row to the values of its key. Gradients have the dtype and element
  * shape of column 0. With TH_INSERT new keys start with zeros; with TH_ERROR a missing key is
  * TH_KEY_ERROR. mask: whether the key was in the table when its row was applied. */
@@ -324,7 +332,7 @@ TH_API th_status th_sharded_load(char const* file_name, char const* const* devic
 typedef struct th_bounded th_bounded;
 
 /* Which entry leaves a full map: the least recently used, or the one with the lowest score. */
-typedef enum th_eviction { TH_LRU = 0, TH_SCORE = 1 } th_eviction;
+typedef enum th_eviction TH_INT { TH_LRU = 0, TH_SCORE = 1 } th_eviction;
 
 /* Evicted entries, in the order in which they left. */
 typedef struct th_evicted th_evicted;

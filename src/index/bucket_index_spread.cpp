@@ -101,7 +101,7 @@ public:
          std::uint64_t begin, std::uint64_t end, Deferred& deferred)
         : from_(from), to_(to), first_(to.first_after(from, begin)),
           last_(to.first_after(from, end)), base_(first_), deferred_(deferred) {
-        std::memset(window_.data(), 0, sizeof(window_));
+        std::memset(window_, 0, kWindowBytes);
         std::uint64_t const whole = to.count / from.count;
         std::uint64_t const part = to.count % from.count;
         // The words of old bucket i go to new bucket i * to.count / from.count or later.
@@ -127,6 +127,11 @@ public:
     }
 
 private:
+    static NarrowBucket* aligned(unsigned char* bytes) noexcept {
+        std::size_t const beyond = reinterpret_cast<std::uintptr_t>(bytes) % alignof(NarrowBucket);
+        return reinterpret_cast<NarrowBucket*>(bytes +
+                                               (beyond == 0 ? 0 : alignof(NarrowBucket) - beyond));
+    }
     static bool is_key(std::uint64_t word) noexcept { return word > NarrowBucket::kErased; }
     /// Is this new bucket in the window? A bucket before base_ gives a large difference.
     bool is_near(std::uint64_t bucket) const noexcept { return bucket - base_ < kWindow; }
@@ -235,7 +240,10 @@ private:
     std::uint64_t last_;
     std::uint64_t base_;  // new buckets before this are written
     // Bucket i is at i % kWindow until it is written. The last one takes what goes elsewhere.
-    std::array<NarrowBucket, kWindow + 1> window_;
+    // Aligned by hand: under AddressSanitizer, GCC 12 does not align such objects on the stack.
+    static constexpr std::size_t kWindowBytes = (kWindow + 1) * sizeof(NarrowBucket);
+    std::array<unsigned char, kWindowBytes + alignof(NarrowBucket) - 1> memory_;
+    NarrowBucket* const window_ = aligned(memory_.data());
     std::array<std::uint8_t, kWindow + 1> counts_{};  // entries of the buckets in the window
     Deferred& deferred_;
     std::array<Entry, 64> late_;

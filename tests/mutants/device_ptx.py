@@ -148,13 +148,6 @@ PTX_MUTANTS = [
         "device::TileWords<N, Access, NarrowBucket::kLanes> words_;",
         "device::TileWords<N, Access, 8> words_;",
     ),
-    ptx(
-        "two threads write the begin of a shard",
-        "DeviceRouting*",
-        "src/device/route.hpp",
-        "row == 0 ? 0 : shard[row - 1] + 1;",
-        "row == 0 ? 0 : shard[row - 1];",
-    ),
     # Memory.
     ptx(
         "the scan reads counts that were never written",

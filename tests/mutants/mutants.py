@@ -451,8 +451,8 @@ MUTANTS = [
         "*Sharded*",
         [
             Edit(
-                "src/sharded/impl.hpp",
-                "order ? order->of(shard) : nullptr};",
+                "src/sharded/grouped.cpp",
+                "order_ ? order_->of(shard) : nullptr};",
                 "nullptr};",
             )
         ],
@@ -553,50 +553,6 @@ MUTANTS = [
                 "src/table/insert.cpp",
                 "if (end != chunks.begin(chunk)) {",
                 "if (false) {",
-            )
-        ],
-    ),
-    Mutant(
-        "memory is freed while another thread's work reads it",
-        "DeviceTensor*",
-        [
-            Edit(
-                "src/tensor/work.cpp",
-                "return stream_.handle != kPerThreadStream || thread_ == runtime::thread_number();",
-                "return true;",
-            )
-        ],
-    ),
-    Mutant(
-        "answers of shards on other devices are not brought back",
-        "ShardedOnDevices*",
-        [
-            Edit(
-                "src/sharded/grouped.cpp",
-                "if (several) { mask_->collect(); }",
-                "",
-            )
-        ],
-    ),
-    Mutant(
-        "a shard on another device reads its keys too early",
-        "ShardedOnDevices*",
-        [
-            Edit(
-                "src/tensor/tensor.cpp",
-                'Allocator& memory = memory_of(runs_on, "device"); from.wait_on(stream);',
-                'Allocator& memory = memory_of(runs_on, "device");',
-            )
-        ],
-    ),
-    Mutant(
-        "prepared shards on devices are not cancelled",
-        "ShardedOnDevices*",
-        [
-            Edit(
-                "src/sharded/sharded_map.cpp",
-                "tables[shard]->cancel(std::move(prepared[shard]));",
-                "",
             )
         ],
     ),

@@ -23,8 +23,16 @@ from mutants import MUTANTS, PROGRAMS, REBUILT, STEPS, Mutant
 
 from device import DEVICE_MUTANTS
 from index import INDEX_MUTANTS
+from sharded import SHARDED_MUTANTS
 
-ALL_MUTANTS = [*MUTANTS, *INDEX_MUTANTS, *DEVICE_MUTANTS, *COORD_MUTANTS, *PTX_MUTANTS]
+ALL_MUTANTS = [
+    *MUTANTS,
+    *INDEX_MUTANTS,
+    *SHARDED_MUTANTS,
+    *DEVICE_MUTANTS,
+    *COORD_MUTANTS,
+    *PTX_MUTANTS,
+]
 TIMEOUT_SECONDS = 120  # a bug may also cause an endless probe
 MEMORY_BYTES = 4 << 30
 COPIED = (

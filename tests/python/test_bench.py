@@ -298,7 +298,8 @@ def test_the_command_lists_its_cases_and_reports_if_none_match():
 
 def test_convolutions_are_judged_by_rate_by_spconv_and_beside_a_busy_process():
     def sample(who, part, operation, seconds, products=0):
-        labels = {"part": part, "channels": 16, "operation": operation}
+        kind = {"kind": "uniform"} if part == "spconv" else {}
+        labels = {"part": part, "channels": 16, "operation": operation, **kind}
         return Sample(who, labels, [seconds], {"products": products} if products else {})
 
     samples = [

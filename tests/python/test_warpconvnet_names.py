@@ -105,6 +105,7 @@ def test_help_shows_our_signature():
         "stride",
         "order",
         "num_batches",
+        "device",
     ]
     assert "batch offsets" in inspect.getdoc(thc.stride_coords)
 

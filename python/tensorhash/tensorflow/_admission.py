@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tensorhash.tensorflow._stage import ScratchTable
+from tensorhash.tensorflow.bounded import Evicted
 from tensorhash.tensorflow.table import HashTable
 
 EVICTIONS = ("lru", "lfu")
@@ -79,6 +80,7 @@ class Admission(tf.Module):
         scores = self._scores(new)
         evicted = self.table.accumulate(new, rows, reduce="first", scores=scores)
         if self.dropped is not None:
+            assert isinstance(evicted, Evicted)  # the table is bounded
             gone = evicted.keys
             self.dropped.accumulate(gone, tf.zeros(tf.shape(gone), tf.bool), reduce="first")
         return True

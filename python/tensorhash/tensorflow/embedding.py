@@ -96,7 +96,7 @@ class Embedding(keras.layers.Layer):
         self.step_anchor = StepAnchor(self._stage, "step_anchor", self.variable_dtype)
         self.built = True
 
-    def call(self, inputs: Any, weights: Any = None, training: bool = False) -> Any:
+    def call(self, inputs: Any, weights: Any = None, training: bool = False) -> tf.Tensor:
         if not isinstance(inputs, tf.RaggedTensor | tf.SparseTensor):
             inputs = tf.convert_to_tensor(inputs)
         ids = self._exact(flat(inputs))
@@ -162,7 +162,7 @@ class Embedding(keras.layers.Layer):
         # table's default. So pass zeros.
         return self.table.lookup(ids, tf.zeros(self.output_dim, self.variable_dtype))
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> tf.Tensor | None:
         if not self.mask_zero or self.combiner is not None:
             return None
         if isinstance(inputs, tf.RaggedTensor):

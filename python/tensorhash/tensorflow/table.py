@@ -319,7 +319,7 @@ class HashTable(BoundedVerbs, ChunkedFiles, DeviceVerbs, Table):
         name: str | None = None,
         *,
         scores: Any = None,
-    ) -> Any:
+    ) -> tf.Operation | Evicted | None:
         """Adds new keys and combines other rows with the stored values, in row order.
 
         `reduce` is "sum", "min", "max", "first" (keeps the old value) or "last" (replaces it). A

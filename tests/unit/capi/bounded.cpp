@@ -190,8 +190,7 @@ TEST_P(BoundedCalls, careless_callers_get_a_status_and_change_nothing) {
               TH_VALUE_ERROR);
     EXPECT_EQ(th_bounded_find(map, nullptr, 1, nullptr, nullptr), TH_VALUE_ERROR);
     EXPECT_EQ(th_bounded_create(0, {5, 0, nullptr}, nullptr, 0, TH_LRU, &map), TH_VALUE_ERROR);
-    int volatile nine = 9;  // a C caller may pass any number; volatile hides it from the compiler
-    auto const unknown = static_cast<th_eviction>(nine);
+    auto const unknown = static_cast<th_eviction>(9);
     EXPECT_EQ(th_bounded_create(1, {5, 0, nullptr}, nullptr, 0, unknown, &map), TH_VALUE_ERROR);
     EXPECT_EQ(th_evicted_copy(nullptr, nullptr, nullptr, nullptr), TH_VALUE_ERROR);
     EXPECT_EQ(th_evicted_rows(nullptr), 0);

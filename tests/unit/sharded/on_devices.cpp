@@ -1,5 +1,6 @@
 // ShardedHashMap over two emulated devices with memories of their own: the same results as on the
 // CPU, bit for bit, where the keys came from.
+#include <algorithm>
 #include <thread>
 
 #include "support/emulated.hpp"

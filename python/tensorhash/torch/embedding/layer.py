@@ -250,7 +250,7 @@ class HashLayer(torch.nn.Module):
 
     # torch.nn.Module.
 
-    def get_extra_state(self) -> dict[str, Any]:
+    def get_extra_state(self) -> dict[str, object]:
         """The table, for state_dict."""
         return self._rows.state()
 

@@ -65,7 +65,7 @@ class TableOptimizer(torch.optim.Optimizer):
         for group, one in zip(self.param_groups, rows, strict=True):
             group["params"] = one.leaves
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Makes one step of each id that has a gradient. Over ranks, collective."""
         loss = None
         if closure is not None:
@@ -108,7 +108,7 @@ class TableOptimizer(torch.optim.Optimizer):
         scale = min(1.0, self._clip_norm / (math.sqrt(squares) + 1e-6))
         return [(ids, rows * scale) for ids, rows in given]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """The settings of each layer's group. The optimizer's state is in the layers' tables."""
         groups = [
             {name: value for name, value in group.items() if name != "params"}

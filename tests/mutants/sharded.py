@@ -1,0 +1,64 @@
+"""Bugs in sharding over devices. report.md has no rows for them until they run."""
+
+from __future__ import annotations
+
+from mutants import Edit, Mutant
+
+SHARDED_MUTANTS = [
+    Mutant(
+        "memory is freed while another thread's work reads it",
+        "DeviceTensor*",
+        [
+            Edit(
+                "src/tensor/work.cpp",
+                "return stream_.handle != kPerThreadStream || thread_ == runtime::thread_number();",
+                "return true;",
+            )
+        ],
+    ),
+    Mutant(
+        "answers of shards on other devices are not brought back",
+        "ShardedOnDevices*",
+        [
+            Edit(
+                "src/sharded/grouped.cpp",
+                "if (several) { mask_->collect(); }",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "a shard on another device reads its keys too early",
+        "ShardedOnDevices*",
+        [
+            Edit(
+                "src/tensor/tensor.cpp",
+                'Allocator& memory = memory_of(runs_on, "device"); from.wait_on(stream);',
+                'Allocator& memory = memory_of(runs_on, "device");',
+            )
+        ],
+    ),
+    Mutant(
+        "prepared shards on devices are not cancelled",
+        "ShardedOnDevices*",
+        [
+            Edit(
+                "src/sharded/sharded_map.cpp",
+                "tables[shard]->cancel(std::move(prepared[shard]));",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "body: two threads write the begin of a shard",
+        "DeviceRouting*",
+        [
+            Edit(
+                "src/device/route.hpp",
+                "row == 0 ? 0 : shard[row - 1] + 1;",
+                "row == 0 ? 0 : shard[row - 1];",
+            )
+        ],
+        "test-ptx",
+    ),
+]
