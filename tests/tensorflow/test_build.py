@@ -291,9 +291,9 @@ def test_a_prebuilt_library_is_taken_only_if_it_matches(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert _build.library() == made  # it does not say which sources it was made of
     (folder / "sources.txt").write_text(_build.fingerprint_of_sources() + "\n")
-    monkeypatch.setenv("CXX", "/nonexistent")
-    assert _build.library() == ready
-    monkeypatch.delenv("CXX")
+    with monkeypatch.context() as no_compiler:
+        no_compiler.setenv("CXX", "/nonexistent")
+        assert _build.library() == ready
     (folder / "sources.txt").write_text("0123456789abcdef\n")
     assert _build.library() == made
     (folder / "sources.txt").write_text(_build.fingerprint_of_sources() + "\n")
