@@ -20,15 +20,15 @@ from typing import NamedTuple
 from device_coords import COORD_MUTANTS
 from device_ptx import PTX_MUTANTS
 from mutants import MUTANTS, PROGRAMS, REBUILT, STEPS, Mutant
+from recent import RECENT_MUTANTS
 
 from device import DEVICE_MUTANTS
 from index import INDEX_MUTANTS
-from sharded import SHARDED_MUTANTS
 
 ALL_MUTANTS = [
     *MUTANTS,
     *INDEX_MUTANTS,
-    *SHARDED_MUTANTS,
+    *RECENT_MUTANTS,
     *DEVICE_MUTANTS,
     *COORD_MUTANTS,
     *PTX_MUTANTS,

@@ -1,10 +1,10 @@
-"""Bugs in sharding over devices. report.md has no rows for them until they run."""
+"""Bugs in recent code: sharding over devices, strings, optimizers. report.md has no rows for them until they run."""
 
 from __future__ import annotations
 
 from mutants import Edit, Mutant
 
-SHARDED_MUTANTS = [
+RECENT_MUTANTS = [
     Mutant(
         "memory is freed while another thread's work reads it",
         "DeviceTensor*",
@@ -60,5 +60,38 @@ SHARDED_MUTANTS = [
             )
         ],
         "test-ptx",
+    ),
+    Mutant(
+        "row-wise Adagrad adds the sum of squares, not their mean",
+        "*Update*",
+        [
+            Edit(
+                "src/tensor/powers.hpp",
+                "((a + b) + (c + d)) / static_cast<T>(count)",
+                "((a + b) + (c + d))",
+            )
+        ],
+    ),
+    Mutant(
+        "the head of a string holds bytes behind its end",
+        "*String*",
+        [
+            Edit(
+                "src/strings/string_hash.hpp",
+                "head.words[i] &= keep.words[i];",
+                "static_cast<void>(keep);",
+            )
+        ],
+    ),
+    Mutant(
+        "the next thread's new strings keep their own numbers",
+        "*String*",
+        [
+            Edit(
+                "src/strings/string_index.cpp",
+                "numbers[static_cast<std::size_t>(~rows[row])]",
+                "~rows[row]",
+            )
+        ],
     ),
 ]
