@@ -151,7 +151,7 @@ public:
     /// NumPy stores None as null in a new array.
     PyObject* operator[](std::size_t row) const noexcept {
         PyObject* object;
-        std::memcpy(&object, data_ + static_cast<std::ptrdiff_t>(row) * step_, sizeof(object));
+        std::memcpy(&object, data_ + static_cast<std::ptrdiff_t>(row) * step_, sizeof(PyObject*));
         return object != nullptr ? object : Py_None;
     }
 
