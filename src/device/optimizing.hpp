@@ -63,8 +63,8 @@ void make_steps(Queue& queue, std::vector<Column<Queue>> const& columns, std::ui
         make_steps<Type>(queue, columns, elements, given, AdagradStep<T>(*adagrad));
     } else if (auto const* const row_wise = std::get_if<RowWiseAdagrad>(&optimizer)) {
         make_steps<Type>(queue, columns, elements, given, *row_wise);
-    } else {
-        make_steps<Type>(queue, columns, elements, given, AdamStep<T>(std::get<Adam>(optimizer)));
+    } else if (auto const* const adam = std::get_if<Adam>(&optimizer)) {
+        make_steps<Type>(queue, columns, elements, given, AdamStep<T>(*adam));
     }
 }
 
