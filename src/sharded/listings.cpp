@@ -124,7 +124,8 @@ std::vector<Tensor> ShardedHashMap::compact() {
         return backend::Compact{static_cast<std::int32_t*>(moved[shard].data())};
     });
     for (Tensor& one : moved) {
-        one = map::deliver(std::move(one), one.device());
+        Device const where = one.device();
+        one = map::deliver(std::move(one), where);
     }
     impl_->forget_victims();
     return moved;

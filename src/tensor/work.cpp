@@ -21,7 +21,7 @@ public:
     ~Work() {
         try {
             wait_for_reads();
-        } catch (std::exception const&) {
+        } catch (std::exception const&) {  // NOLINT(bugprone-empty-catch)
             // The device failed, or belongs to the parent of a forked child: nothing is freed.
         }
     }
