@@ -16,6 +16,7 @@
 
 #include "data_arrow.hpp"
 #include "table_in.hpp"
+#include "table_methods.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/step/platform.hpp"
 
@@ -271,33 +272,6 @@ nb::typed<nb::list, nb::object> to_list(StringRows const& rows, bool as_bytes) {
     return out;
 }
 
-void bind_string_files(nb::class_<StringIndex>& index) {
-    index
-        .def(
-            "save",
-            [](StringIndex const& self, nb::bytes const& file_name) {
-                std::string const path = path_of(file_name);
-                without_gil([&] { self.save(path); });
-            },
-            nb::arg("file_name"))
-        .def_static(
-            "load",
-            [](nb::bytes const& file_name, std::optional<std::uint64_t> max_bytes) {
-                std::string const path = path_of(file_name);
-                return without_gil([&] { return StringIndex::load(path, max_bytes); });
-            },
-            nb::arg("file_name"), nb::arg("max_bytes").none())
-        .def("to_bytes",
-             [](StringIndex const& self) { return without_gil([&] { return self.to_bytes(); }); })
-        .def_static(
-            "from_bytes",
-            [](nb::handle bytes) {
-                Tensor const file = to_tensor(bytes, "bytes");
-                return without_gil([&] { return StringIndex::from_bytes(file, kNoLimit); });
-            },
-            nb::arg("bytes"));
-}
-
 }  // namespace
 
 void bind_strings(nb::module_& m) {
@@ -325,7 +299,7 @@ void bind_strings(nb::module_& m) {
         .def("memory", &StringIndex::memory)
         .def("clone",
              [](StringIndex const& self) { return without_gil([&] { return self.clone(); }); });
-    bind_string_files(index);
+    bind_files(index);
 }
 
 }  // namespace tensorhash::bindings

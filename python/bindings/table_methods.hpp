@@ -88,14 +88,13 @@ void bind_listings(nb::class_<Map>& table) {
         .def("validate", [](Map const& self) { without_gil([&] { self.validate(); }); });
 }
 
-template <class Map>
-void bind_storage(nb::class_<Map>& table) {
-    table.def("clear", [](Map& self) { without_gil([&] { self.clear(); }); })
-        .def("compact", [](Map& self) { return without_gil([&] { return self.compact(); }); })
-        .def("clone", [](Map const& self) { return without_gil([&] { return self.clone(); }); })
+/// Files and images, for every class that has them.
+template <class Saved>
+void bind_files(nb::class_<Saved>& saved) {
+    saved
         .def(
             "save",
-            [](Map const& self, nb::bytes const& file_name) {
+            [](Saved const& self, nb::bytes const& file_name) {
                 std::string const path = path_of(file_name);
                 without_gil([&] { self.save(path); });
             },
@@ -104,18 +103,26 @@ void bind_storage(nb::class_<Map>& table) {
             "load",
             [](nb::bytes const& file_name, std::optional<std::uint64_t> max_bytes) {
                 std::string const path = path_of(file_name);
-                return without_gil([&] { return Map::load(path, max_bytes); });
+                return without_gil([&] { return Saved::load(path, max_bytes); });
             },
             nb::arg("file_name"), nb::arg("max_bytes").none())
         .def("to_bytes",
-             [](Map const& self) { return without_gil([&] { return self.to_bytes(); }); })
+             [](Saved const& self) { return without_gil([&] { return self.to_bytes(); }); })
         .def_static(
             "from_bytes",
             [](nb::handle bytes) {
                 Tensor const image = to_tensor(bytes, "bytes");
-                return without_gil([&] { return Map::from_bytes(image, kNoLimit); });
+                return without_gil([&] { return Saved::from_bytes(image, kNoLimit); });
             },
             nb::arg("bytes"));
+}
+
+template <class Map>
+void bind_storage(nb::class_<Map>& table) {
+    table.def("clear", [](Map& self) { without_gil([&] { self.clear(); }); })
+        .def("compact", [](Map& self) { return without_gil([&] { return self.compact(); }); })
+        .def("clone", [](Map const& self) { return without_gil([&] { return self.clone(); }); });
+    bind_files(table);
 }
 
 }  // namespace tensorhash::bindings

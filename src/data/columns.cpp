@@ -5,18 +5,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tensor/numbers.hpp"
 #include "tensor/stored.hpp"
 
 namespace tensorhash::data {
 namespace {
-
-/// A bool array may hold any byte; every nonzero byte is true.
-struct Truth {
-    using Stored = unsigned char;
-    using Computed = std::int64_t;
-    static std::int64_t load(unsigned char byte) { return byte != 0 ? 1 : 0; }
-    static unsigned char store(std::int64_t value) { return value != 0 ? 1 : 0; }
-};
 
 /// The 8-byte type of a computed one.
 template <class Computed>
@@ -40,43 +33,12 @@ void narrow_rows(std::uint64_t const* words, std::size_t step, std::size_t count
                  std::size_t width) {
     auto* const to = static_cast<typename Type::Stored*>(out);
     for (std::size_t i = 0; i < count; ++i) {
-        auto const value = std::bit_cast<Widened<typename Type::Computed>>(words[i * step]);
-        to[i * width] = Type::store(static_cast<typename Type::Computed>(value));
-    }
-}
-
-/// Calls body with the type that stores `dtype`.
-template <class Body>
-void with_type(Dtype dtype, Body&& body) {
-    switch (dtype) {
-        case Dtype::Bool:
-            return body(Truth{});
-        case Dtype::Int8:
-            return body(Plain<std::int8_t>{});
-        case Dtype::Int16:
-            return body(Plain<std::int16_t>{});
-        case Dtype::Int32:
-            return body(Plain<std::int32_t>{});
-        case Dtype::Int64:
-            return body(Plain<std::int64_t>{});
-        case Dtype::UInt8:
-            return body(Plain<std::uint8_t>{});
-        case Dtype::UInt16:
-            return body(Plain<std::uint16_t>{});
-        case Dtype::UInt32:
-            return body(Plain<std::uint32_t>{});
-        case Dtype::UInt64:
-            return body(Plain<std::uint64_t>{});
-        case Dtype::Float16:
-            return body(Half{});
-        case Dtype::BFloat16:
-            return body(BrainHalf{});
-        case Dtype::Float32:
-            return body(Plain<float>{});
-        case Dtype::Float64:
-            return body(Plain<double>{});
-        case Dtype::Undefined:
-            return;
+        if constexpr (std::is_same_v<Type, Truth>) {
+            to[i * width] = words[i * step] != 0 ? 1 : 0;
+        } else {
+            auto const value = std::bit_cast<Widened<typename Type::Computed>>(words[i * step]);
+            to[i * width] = Type::store(static_cast<typename Type::Computed>(value));
+        }
     }
 }
 
@@ -103,15 +65,15 @@ std::uint64_t const* widen(Column const& column, std::size_t begin, std::size_t 
     if (is_word && reinterpret_cast<std::uintptr_t>(column.data) % 8 == 0) {
         return reinterpret_cast<std::uint64_t const*>(column.data) + begin;
     }
-    with_type(column.dtype,
-              [&](auto type) { widen_rows<decltype(type)>(column, begin, count, room); });
+    visit_number(column.dtype, "values",
+                 [&](auto form) { widen_rows<decltype(form)>(column, begin, count, room); });
     return room;
 }
 
 void narrow(std::uint64_t const* words, std::size_t step, std::size_t count, Dtype dtype, void* out,
             std::size_t width) {
-    with_type(dtype,
-              [&](auto type) { narrow_rows<decltype(type)>(words, step, count, out, width); });
+    visit_number(dtype, "values",
+                 [&](auto form) { narrow_rows<decltype(form)>(words, step, count, out, width); });
 }
 
 }  // namespace tensorhash::data
