@@ -63,7 +63,9 @@ set(_core_sources
     src/cpu/group_dispatch.cpp
     src/cpu/tree_dispatch.cpp
     src/cpu/partition.cpp
+    src/cpu/part_order.cpp
     src/cpu/shard_hash.cpp
+    src/cpu/word_numbers.cpp
     src/data/columns.cpp
     src/data/folds.cpp
     src/data/group_by.cpp
@@ -76,7 +78,6 @@ set(_core_sources
     src/data/reduce_parts.cpp
     src/data/row_lists.cpp
     src/data/values.cpp
-    src/data/word_numbers.cpp
     src/geometry/blocks.cpp
     src/geometry/camera.cpp
     src/geometry/depth_range_map.cpp
@@ -124,6 +125,7 @@ set(_core_sources
     src/sharded/sharded_map.cpp
     src/sharded/update.cpp
     src/strings/offset_source.cpp
+    src/strings/string_dispatch.cpp
     src/strings/string_files.cpp
     src/strings/string_index.cpp
     src/strings/string_table.cpp
@@ -226,7 +228,8 @@ set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
     _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
-        src/cpu/group_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp)
+        src/cpu/group_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp
+        src/strings/string_loops.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

@@ -155,6 +155,7 @@ struct alignas(64) Combined<0> {
 static_assert(sizeof(Combined<0>) == combine_bytes(0));
 static_assert(sizeof(Combined<1>) == combine_bytes(1));
 static_assert(sizeof(Combined<2>) == combine_bytes(2));
+static_assert(sizeof(Combined<3>) == combine_bytes(3));
 
 /// The places of the next records in a block.
 template <std::size_t Carried>
@@ -260,7 +261,8 @@ template <std::size_t Carried>
 constexpr GroupLoops::Scatter kScatter{ScatterRows<Carried>::begin, ScatterRows<Carried>::add,
                                        ScatterRows<Carried>::end};
 
-GroupLoops const kTable{mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>}};
+GroupLoops const kTable{
+    mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>, kScatter<3>}};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

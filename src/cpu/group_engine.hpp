@@ -36,7 +36,7 @@ inline constexpr std::size_t kBlockRows = 256;
 inline constexpr std::size_t kPartBits = 7;
 inline constexpr std::size_t kParts = std::size_t{1} << kPartBits;
 /// The most value columns that a partition carries beside the words.
-inline constexpr std::size_t kMaxCarried = 2;
+inline constexpr std::size_t kMaxCarried = 3;
 
 constexpr std::size_t block_bytes(std::size_t carried) {
     return kBlockRows * (8 + 8 * carried + 4);

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "cpu/group_engine.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/parallel.hpp"
+#include "tensorhash/threads.hpp"
 
 namespace tensorhash::cpu {
 
@@ -56,6 +59,21 @@ public:
                 block = next;
             }
         }
+    }
+
+    /// Calls make() on each thread and its result, reduce(part), for the parts with rows. Threads
+    /// take part after part, because parts differ in size.
+    template <class Make>
+    void for_parts(Make&& make) const {
+        std::atomic<std::size_t> next{0};
+        runtime::run_tasks(static_cast<std::size_t>(num_threads()), [&](std::size_t) {
+            auto reduce = make();
+            // Relaxed: the number only picks a part; the tasks' join publishes the results.
+            for (std::size_t part = next.fetch_add(1, std::memory_order_relaxed); part < kParts;
+                 part = next.fetch_add(1, std::memory_order_relaxed)) {
+                if (rows(part) > 0) reduce(part);
+            }
+        });
     }
 
 private:

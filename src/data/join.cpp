@@ -35,9 +35,10 @@ Tensor new_rows(std::size_t count) { return Tensor::empty(with_rows(count, {}), 
 std::int64_t* rows_in(Tensor& tensor) { return static_cast<std::int64_t*>(tensor.data()); }
 
 /// The number of each left row's key, or kNoKey.
-class Found {
+class LeftKeys {
 public:
-    explicit Found(std::size_t rows) : memory_(rows * (sizeof(std::uint32_t) + 1)), rows_(rows) {}
+    explicit LeftKeys(std::size_t rows)
+        : memory_(rows * (sizeof(std::uint32_t) + 1)), rows_(rows) {}
 
     std::uint32_t* numbers() { return reinterpret_cast<std::uint32_t*>(memory_.data()); }
     unsigned char* mask() { return memory_.data() + rows_ * sizeof(std::uint32_t); }
@@ -68,15 +69,15 @@ struct JoinIndex::Impl {
     RowLists lists;
 
     Impl(KeyRows const& keys, Element key) : element(std::move(key)), table(element, {}, 0) {
-        Found found(keys.rows);
+        LeftKeys found(keys.rows);
         table.activate(static_cast<table::Bytes>(keys.tensor.data()), keys.rows,
                        {found.numbers(), found.mask()});
         lists = RowLists(found.numbers(), keys.rows, table.size());
     }
 
-    Found find(Tensor const& left) const {
+    LeftKeys find(Tensor const& left) const {
         KeyRows const keys = check_keys(left, element, "left");
-        Found found(keys.rows);
+        LeftKeys found(keys.rows);
         table.find(static_cast<table::Bytes>(keys.tensor.data()), keys.rows,
                    {found.numbers(), found.mask()});
         return found;
@@ -104,11 +105,11 @@ struct JoinIndex::Impl {
     }
 
     /// Right rows without a left partner, ascending.
-    std::vector<std::uint32_t> right_only(Found const& found) const;
-    JoinedRows join(Found const& found, How how) const;
+    std::vector<std::uint32_t> right_only(LeftKeys const& found) const;
+    JoinedRows join(LeftKeys const& found, How how) const;
 };
 
-std::vector<std::uint32_t> JoinIndex::Impl::right_only(Found const& found) const {
+std::vector<std::uint32_t> JoinIndex::Impl::right_only(LeftKeys const& found) const {
     std::vector<bool> is_met(table.size());
     for (std::size_t row = 0; row < found.rows(); ++row) {
         if (found[row] != kNoKey) is_met[found[row]] = true;
@@ -122,7 +123,7 @@ std::vector<std::uint32_t> JoinIndex::Impl::right_only(Found const& found) const
     return rows;
 }
 
-JoinedRows JoinIndex::Impl::join(Found const& found, How how) const {
+JoinedRows JoinIndex::Impl::join(LeftKeys const& found, How how) const {
     std::vector<std::uint32_t> const rest =
         how == How::Full ? right_only(found) : std::vector<std::uint32_t>();
     JoinedRows out;
@@ -165,7 +166,7 @@ JoinIndex& JoinIndex::operator=(JoinIndex&&) noexcept = default;
 JoinIndex::~JoinIndex() = default;
 
 Tensor JoinIndex::count(Tensor const& left) const {
-    Found const found = impl_->find(left);
+    LeftKeys const found = impl_->find(left);
     Tensor out = new_rows(found.rows());
     runtime::for_ranges(found.rows(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
@@ -180,7 +181,7 @@ JoinedRows JoinIndex::join(Tensor const& left, How how) const {
 }
 
 Tensor JoinIndex::first(Tensor const& left) const {
-    Found const found = impl_->find(left);
+    LeftKeys const found = impl_->find(left);
     Tensor out = new_rows(found.rows());
     runtime::for_ranges(found.rows(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) {
@@ -192,7 +193,7 @@ Tensor JoinIndex::first(Tensor const& left) const {
 }
 
 Matches JoinIndex::matches(Tensor const& left) const {
-    Found const found = impl_->find(left);
+    LeftKeys const found = impl_->find(left);
     Matches out{new_rows(found.rows() + 1), {}};
     std::int64_t* const offsets = rows_in(out.offsets);
     auto const count = [&](std::size_t begin, std::size_t end) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cpu/partition.hpp"
-#include "data/word_numbers.hpp"
+#include "cpu/word_numbers.hpp"
 #include "map/arguments.hpp"
 #include "runtime/parallel.hpp"
 #include "table/table.hpp"
@@ -31,7 +31,7 @@ std::uint32_t* numbers_in(Block& block) { return reinterpret_cast<std::uint32_t*
 struct Piece {
     std::size_t begin = 0;
     std::size_t end = 0;
-    WordNumbers table;
+    cpu::WordNumbers table;
 };
 
 /// False if the piece has more than `most` distinct keys.
@@ -55,10 +55,10 @@ bool number_piece(Piece& piece, KeyRows const& keys, step::HashSecret const& sec
 
 /// Numbers the words of the later pieces in the first one's table.
 std::vector<OwnNumbers> join_pieces(std::vector<Piece>& pieces) {
-    WordNumbers& all = pieces[0].table;
+    cpu::WordNumbers& all = pieces[0].table;
     std::vector<OwnNumbers> own;
     for (std::size_t i = 1; i < pieces.size(); ++i) {
-        WordNumbers const& table = pieces[i].table;
+        cpu::WordNumbers const& table = pieces[i].table;
         own.push_back({pieces[i].begin, pieces[i].end, {}});
         own.back().map.resize(table.count());
         all.number(table.words().data(), table.rows().data(), 0, table.count(),

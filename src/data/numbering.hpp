@@ -33,8 +33,8 @@ KeyRows check_keys(Tensor const& keys, Element const& element, std::string_view 
 /// The rows of [G], copied.
 Tensor gather_rows(KeyRows const& keys, Tensor const& rows);
 
-/// Consecutive rows whose numbers are still those of the thread that read them: row i has the
-/// number map[numbers[i]].
+/// Consecutive rows that still have the numbers of the thread that read them: row i has the number
+/// map[numbers[i]].
 struct OwnNumbers {
     std::size_t begin;
     std::size_t end;

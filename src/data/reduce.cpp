@@ -25,7 +25,7 @@ States new_states(Plan const& plan, std::size_t groups) {
 
 namespace {
 
-/// A batch whose rows are numbered.
+/// A batch with numbered rows.
 struct Batch {
     Plan const& plan;
     std::vector<Column> const& columns;

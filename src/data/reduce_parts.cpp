@@ -3,24 +3,22 @@
 // first rows of the groups then give the order of the result.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <bit>
-#include <cstring>
-#include <memory>
 #include <utility>
 
+#include "cpu/part_order.hpp"
 #include "cpu/partition.hpp"
+#include "cpu/word_numbers.hpp"
 #include "data/reduce.hpp"
-#include "data/word_numbers.hpp"
-#include "runtime/parallel.hpp"
 #include "tensor/shapes.hpp"
-#include "tensorhash/threads.hpp"
 
 namespace tensorhash::data {
 namespace {
 
 using cpu::kParts;
-using runtime::Block;
+
+/// Columns per partition: more would need larger records in cache.
+constexpr std::size_t kRoundColumns = 2;
+static_assert(kRoundColumns <= cpu::kMaxCarried);
 
 /// Some columns of a plan that are carried through one partition, and the folds over them.
 struct Round {
@@ -37,7 +35,7 @@ std::vector<Round> rounds_of(Plan const& plan) {
         bool const is_used = std::any_of(folds.begin(), folds.end(),
                                          [&](Fold const& fold) { return fold.column == column; });
         if (!is_used) continue;
-        if (rounds.back().columns.size() == cpu::kMaxCarried) rounds.emplace_back();
+        if (rounds.back().columns.size() == kRoundColumns) rounds.emplace_back();
         rounds.back().columns.push_back(column);
     }
     for (std::size_t which = 0; which < plan.folds().size(); ++which) {
@@ -120,104 +118,30 @@ private:
     double groups_per_part_;
     std::vector<FoldOps const*> ops_;
     std::vector<std::vector<std::uint64_t>> states_;
-    WordNumbers table_;
+    cpu::WordNumbers table_;
 };
 
 using AllParts = std::array<PartGroups, kParts>;
 
-/// Threads take part after part, because parts differ in size.
+cpu::FirstRows first_rows_of(AllParts const& parts) {
+    cpu::FirstRows out;
+    std::transform(parts.begin(), parts.end(), out.begin(),
+                   [](PartGroups const& part) { return std::span(part.first_rows); });
+    return out;
+}
+
 AllParts reduce_all(Plan const& plan, Round const& round, cpu::Partition const& partition,
                     double groups) {
     AllParts parts;
-    std::atomic<std::size_t> next{0};
-    runtime::run_tasks(static_cast<std::size_t>(num_threads()), [&](std::size_t) {
-        PartReducer reducer(plan, round, partition, groups);
-        // Relaxed: the number only picks a part; the tasks' join publishes the results.
-        for (std::size_t part = next.fetch_add(1, std::memory_order_relaxed); part < kParts;
-             part = next.fetch_add(1, std::memory_order_relaxed)) {
-            if (partition.rows(part) > 0) parts[part] = reducer.reduce(part);
-        }
+    partition.for_parts([&] {
+        return [&, reducer = PartReducer(plan, round, partition, groups)](
+                   std::size_t part) mutable { parts[part] = reducer.reduce(part); };
     });
     return parts;
 }
 
-/// Puts the groups of all parts in order of their first rows. Works on windows of rows: a bitmap of
-/// the first rows in a window gives each group its rank there.
-class Order {
-public:
-    static constexpr std::size_t kWindow = std::size_t{1} << 16;
-
-    Order(AllParts const& parts, std::size_t rows)
-        : parts_(parts), windows_(rows / kWindow + 1), starts_(windows_ * kParts),
-          bases_(windows_ + 1) {
-        runtime::run_tasks(kParts, [&](std::size_t part) {
-            std::vector<std::uint32_t> const& first_rows = parts_[part].first_rows;
-            auto at = first_rows.begin();
-            for (std::size_t window = 0; window < windows_; ++window) {
-                at = std::lower_bound(at, first_rows.end(), window * kWindow);
-                starts_[window * kParts + part] =
-                    static_cast<std::uint32_t>(at - first_rows.begin());
-            }
-        });
-        for (std::size_t window = 0; window < windows_; ++window) {
-            bases_[window + 1] = bases_[window];
-            for (std::size_t part = 0; part < kParts; ++part) {
-                bases_[window + 1] += end(window, part) - begin(window, part);
-            }
-        }
-    }
-
-    std::size_t groups() const { return bases_[windows_]; }
-
-    /// Calls body(part, group in the part, rank) for all groups, on all threads.
-    template <class Body>
-    void for_groups(Body&& body) const {
-        runtime::run_tasks(windows_, [&](std::size_t window) {
-            std::array<std::uint64_t, kWindow / 64> bits{};
-            std::array<std::uint32_t, kWindow / 64> ranks;
-            for_window(window, [&](std::size_t, std::size_t, std::size_t row) {
-                bits[row / 64] |= std::uint64_t{1} << (row % 64);
-            });
-            std::uint32_t rank = 0;
-            for (std::size_t i = 0; i < bits.size(); ++i) {
-                ranks[i] = rank;
-                rank += static_cast<std::uint32_t>(std::popcount(bits[i]));
-            }
-            for_window(window, [&](std::size_t part, std::size_t group, std::size_t row) {
-                std::uint64_t const below = bits[row / 64] & ((std::uint64_t{1} << (row % 64)) - 1);
-                body(part, group,
-                     bases_[window] + ranks[row / 64] +
-                         static_cast<std::size_t>(std::popcount(below)));
-            });
-        });
-    }
-
-private:
-    std::size_t begin(std::size_t window, std::size_t part) const {
-        return starts_[window * kParts + part];
-    }
-    std::size_t end(std::size_t window, std::size_t part) const {
-        return window + 1 < windows_ ? begin(window + 1, part) : parts_[part].first_rows.size();
-    }
-    /// Calls body(part, group, row in the window).
-    template <class Body>
-    void for_window(std::size_t window, Body&& body) const {
-        for (std::size_t part = 0; part < kParts; ++part) {
-            std::uint32_t const* const rows = parts_[part].first_rows.data();
-            for (std::size_t group = begin(window, part); group < end(window, part); ++group) {
-                body(part, group, rows[group] % kWindow);
-            }
-        }
-    }
-
-    AllParts const& parts_;
-    std::size_t windows_;
-    std::vector<std::uint32_t> starts_;  // [window, part]: the part's first group in the window
-    std::vector<std::size_t> bases_;     // [window]: groups in earlier windows
-};
-
-void write_round(Round const& round, Plan const& plan, AllParts const& parts, Order const& order,
-                 Reduced& out) {
+void write_round(Round const& round, Plan const& plan, AllParts const& parts,
+                 cpu::PartOrder const& order, Reduced& out) {
     auto* const first_rows = static_cast<std::int64_t*>(out.first_rows.data());
     struct Target {
         std::size_t words;
@@ -250,7 +174,7 @@ Reduced reduce_by_parts(Plan const& plan, std::vector<Column> const& columns, Ke
         Source const source(keys, secret, std::move(carried));
         cpu::Partition const partition(source, keys.rows, round.columns.size());
         AllParts const parts = reduce_all(plan, round, partition, groups);
-        Order const order(parts, keys.rows);
+        cpu::PartOrder const order(first_rows_of(parts), keys.rows);
         if (out.first_rows.dtype() == Dtype::Undefined) {
             out.first_rows = Tensor::empty(with_rows(order.groups(), {}), Dtype::Int64);
         }

@@ -1,4 +1,5 @@
-// The words of a string and its hash, with a secret.
+// The words of a string and its hash, with a secret. Plain functions, compiled once per
+// instruction-set level.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +15,41 @@ namespace tensorhash::strings {
 /// its size, so that strings that differ only in trailing zeros differ here.
 struct Head {
     std::uint64_t words[4] = {};
-
-    friend bool operator==(Head const& a, Head const& b) noexcept {
-        return ((a.words[0] ^ b.words[0]) | (a.words[1] ^ b.words[1]) | (a.words[2] ^ b.words[2]) |
-                (a.words[3] ^ b.words[3])) == 0;
-    }
 };
 
 inline constexpr std::size_t kHeadBytes = sizeof(Head);
 
+/// 32 bytes to keep, then 32 to clear: read from the middle, they cut a string at its end.
+inline constexpr struct Cut {
+    constexpr Cut() {
+        for (std::size_t i = 0; i < kHeadBytes; ++i) bytes[i] = 0xff;
+    }
+    alignas(64) unsigned char bytes[2 * kHeadBytes] = {};
+} kCut;
+
+inline namespace TH_STEP_NAMESPACE {
+
+TH_STEP bool equals(Head const& a, Head const& b) noexcept {
+#if defined(TH_SIMD_AVX2)
+    __m256i const different =
+        _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<__m256i const*>(a.words)),
+                         _mm256_loadu_si256(reinterpret_cast<__m256i const*>(b.words)));
+    return _mm256_testz_si256(different, different) != 0;
+#else
+    return ((a.words[0] ^ b.words[0]) | (a.words[1] ^ b.words[1]) | (a.words[2] ^ b.words[2]) |
+            (a.words[3] ^ b.words[3])) == 0;
+#endif
+}
+
 template <class Word>
-std::uint64_t load(char const* at) noexcept {
+TH_STEP std::uint64_t load(char const* at) noexcept {
     Word word;
     std::memcpy(&word, at, sizeof(word));
     return word;
 }
 
 /// 1 to 8 bytes. Two loads overlap instead of a loop over bytes.
-inline std::uint64_t load_up_to_8(char const* at, std::size_t size) noexcept {
+TH_STEP std::uint64_t load_up_to_8(char const* at, std::size_t size) noexcept {
     if (size == 8) return load<std::uint64_t>(at);
     if (size >= 4) {
         return load<std::uint32_t>(at) | load<std::uint32_t>(at + size - 4) << (8 * (size - 4));
@@ -43,11 +61,11 @@ inline std::uint64_t load_up_to_8(char const* at, std::size_t size) noexcept {
     return word;
 }
 
-inline std::uint64_t size_byte(std::size_t size) noexcept {
+TH_STEP std::uint64_t size_byte(std::size_t size) noexcept {
     return size < kHeadBytes ? std::uint64_t{size} << 56 : 0;
 }
 
-inline Head head_of(std::string_view string) noexcept {
+TH_STEP Head head_of(std::string_view string) noexcept {
     Head head;
     if (!string.empty()) {
         std::memcpy(&head, string.data(), string.size() < kHeadBytes ? string.size() : kHeadBytes);
@@ -56,17 +74,9 @@ inline Head head_of(std::string_view string) noexcept {
     return head;
 }
 
-/// 32 bytes to keep, then 32 to clear: read from the middle, they cut a string at its end.
-inline constexpr struct Cut {
-    constexpr Cut() {
-        for (std::size_t i = 0; i < kHeadBytes; ++i) bytes[i] = 0xff;
-    }
-    alignas(64) unsigned char bytes[2 * kHeadBytes] = {};
-} kCut;
-
 /// The same of a string behind which memory can be read, up to 32 bytes from `at`. No branch: sizes
 /// are hard to predict.
-inline Head head_of_readable(char const* at, std::size_t size) noexcept {
+TH_STEP Head head_of_readable(char const* at, std::size_t size) noexcept {
     Head head;
     Head keep;
     std::memcpy(&head, at, sizeof(head));
@@ -78,8 +88,8 @@ inline Head head_of_readable(char const* at, std::size_t size) noexcept {
 }
 
 /// The head has the size of a short string; that of a long one goes in first.
-inline std::uint64_t hash_of(std::string_view string, Head const& head,
-                             step::HashSecret const& secret) noexcept {
+TH_STEP std::uint64_t hash_of(std::string_view string, Head const& head,
+                              step::HashSecret const& secret) noexcept {
     using step::fold_in;
     std::uint64_t hash = secret.start;
     if (string.size() >= kHeadBytes) [[unlikely]]
@@ -94,4 +104,5 @@ inline std::uint64_t hash_of(std::string_view string, Head const& head,
     return step::end_with(hash, last, secret);
 }
 
+}  // namespace TH_STEP_NAMESPACE
 }  // namespace tensorhash::strings

@@ -16,6 +16,7 @@
 #include "runtime/seed.hpp"
 #include "strings/offset_source.hpp"
 #include "strings/string_index_impl.hpp"
+#include "strings/string_loops.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/threads.hpp"
@@ -31,58 +32,28 @@ constexpr std::size_t kRead = StringSource::kMostRead;
 /// Below this many rows a second thread costs more than it gains.
 constexpr std::size_t kMinPiece = 8192;
 
-/// Strings of a batch, with the block of memory that holds most of them.
-class Reader {
-public:
-    explicit Reader(StringSource const& source) : source_(source) {}
-
-    void read(std::size_t begin, std::size_t count) {
-        room_.clear();
-        source_.read(begin, count, views_.data(), room_);
-        std::string_view const block = room_.empty() ? source_.memory(begin, count) : room_;
-        start_ = reinterpret_cast<std::uintptr_t>(block.data());
-        starts_ = block.size() < strings::kHeadBytes ? 0 : block.size() - strings::kHeadBytes + 1;
-        if (!block.empty()) return;
-        for (std::size_t i = 0; i < count; ++i) step::prefetch(views_[i].data());
-    }
-
-    /// A head is read without a branch if the block goes on behind it.
-    Query query(std::size_t i, StringTable const& table) const noexcept {
-        std::string_view const string = views_[i];
-        bool const readable = reinterpret_cast<std::uintptr_t>(string.data()) - start_ < starts_;
-        return table.query(string, readable
-                                       ? strings::head_of_readable(string.data(), string.size())
-                                       : strings::head_of(string));
-    }
-
-private:
-    StringSource const& source_;
-    std::array<std::string_view, kRead> views_;
-    std::string room_;
-    std::uintptr_t start_ = 0;
-    std::size_t starts_ = 0;  // how many addresses of the block have 32 bytes behind them
-};
-
-/// Calls body(row, query, guess) for rows [begin, end), with the table's memory on its way to the
-/// cache. The guess is for StringTable::find.
+/// Calls body(row, query, number) for rows [begin, end): the number in the table, or kNoString. The
+/// body may change the table.
 template <class Body>
 void for_queries(StringSource const& source, StringTable const& table, std::size_t begin,
                  std::size_t end, Body&& body) {
-    Reader reader(source);
+    strings::StringLoops const& loops = strings::string_loops();
+    std::array<std::string_view, kRead> views;
     std::array<Query, kRead> queries;
-    std::array<std::uint32_t, kRead> guesses;
+    std::array<std::uint32_t, kRead> numbers;
+    std::string room;
     for (std::size_t row = begin; row < end; row += kRead) {
         std::size_t const count = std::min(kRead, end - row);
-        reader.read(row, count);
-        for (std::size_t i = 0; i < count; ++i) {
-            queries[i] = reader.query(i, table);
-            table.prefetch_bucket(queries[i]);
-        }
-        constexpr std::size_t kAhead = 16;
-        for (std::size_t i = 0; i < count + kAhead; ++i) {
-            if (i < count) guesses[i] = table.prefetch_entry(queries[i]);
-            if (i >= kAhead) body(row + i - kAhead, queries[i - kAhead], guesses[i - kAhead]);
-        }
+        room.clear();
+        source.read(row, count, views.data(), room);
+        std::string_view const block = room.empty() ? source.memory(row, count) : room;
+        std::size_t const readable =
+            block.size() < strings::kHeadBytes ? 0 : block.size() - strings::kHeadBytes + 1;
+        for (std::size_t i = 0; block.empty() && i < count; ++i) step::prefetch(views[i].data());
+        loops.find(table.view(), table.secret(),
+                   {views.data(), count, reinterpret_cast<std::uintptr_t>(block.data()), readable},
+                   queries.data(), numbers.data());
+        for (std::size_t i = 0; i < count; ++i) body(row + i, queries[i], numbers[i]);
     }
 }
 
@@ -107,8 +78,7 @@ std::vector<Piece> cut_pieces(std::size_t rows, step::HashSecret const& secret) 
 void number_piece(Piece& piece, StringTable const& table, StringSource const& source,
                   std::int64_t* out) {
     for_queries(source, table, piece.begin, piece.end,
-                [&](std::size_t row, Query const& query, std::uint32_t guess) {
-                    std::uint32_t const found = table.find(query, guess);
+                [&](std::size_t row, Query const& query, std::uint32_t found) {
                     out[row] = found != kNoString ? std::int64_t{found}
                                                   : ~std::int64_t{piece.added.insert(query)};
                 });
@@ -118,8 +88,10 @@ void number_piece(Piece& piece, StringTable const& table, StringSource const& so
 void number_first_pieces(Piece& piece, StringSource const& source, std::int64_t* out) {
     std::int64_t const inverted = piece.begin == 0 ? 0 : -1;
     for_queries(source, piece.added, piece.begin, piece.end,
-                [&](std::size_t row, Query const& query, std::uint32_t guess) {
-                    out[row] = std::int64_t{piece.added.insert(query, guess)} ^ inverted;
+                [&](std::size_t row, Query const& query, std::uint32_t found) {
+                    if (found == kNoString) [[unlikely]]
+                        found = piece.added.insert(query);
+                    out[row] = std::int64_t{found} ^ inverted;
                 });
 }
 
@@ -227,8 +199,7 @@ Tensor StringIndex::find(StringSource const& strings) const {
     StringTable const& table = impl_->table;
     runtime::for_ranges(strings.rows(), kMinPiece, [&](std::size_t begin, std::size_t end) {
         for_queries(strings, table, begin, end,
-                    [&](std::size_t row, Query const& query, std::uint32_t guess) {
-                        std::uint32_t const found = table.find(query, guess);
+                    [&](std::size_t row, Query const&, std::uint32_t found) {
                         numbers[row] = found == kNoString ? -1 : std::int64_t{found};
                     });
     });

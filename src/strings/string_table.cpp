@@ -18,7 +18,7 @@ std::uint64_t StringTable::memory() const noexcept {
 void StringTable::place(std::uint64_t hash, std::uint32_t number) noexcept {
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
         Bucket& bucket = buckets_[at];
-        if (std::uint32_t const empty = equal(bucket, 0); empty != 0) {
+        if (std::uint32_t const empty = slots_with(bucket, 0); empty != 0) {
             std::uint32_t const slot = step::lowest_bit(empty);
             bucket.tags[slot] = tag_of(hash);
             bucket.numbers[slot] = number;

@@ -1,4 +1,7 @@
-"""group_by: every aggregate against a loop over the rows, on several threads; streams; messages."""
+"""group_by: every aggregate against a loop over the rows, on several threads; streams; messages.
+
+Over 400 lines: all tests share the oracle of the aggregates.
+"""
 
 import math
 

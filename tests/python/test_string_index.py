@@ -226,6 +226,39 @@ def test_object_arrays_are_read_in_place_with_any_stride():
     assert len(index) == 5
 
 
+class Word(str):
+    """A str with another layout in memory."""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_objects_of_every_layout_are_read_on_any_number_of_threads(threads):
+    th.set_num_threads(threads)
+    pool = [
+        *WORDS,
+        "é",
+        "\u0436" * 40,
+        "\U0001f600" * 40,
+        "é" * 31,
+        b"a",
+        b"\xff\0",
+        Word("ab"),
+        Word("é"),
+    ]
+    pool += [np.str_("ab"), np.bytes_(b"b"), Word("東京")]
+    strings = [pool[i] for i in np.random.default_rng(5).integers(0, len(pool), 40_000)]
+    plain = [one if isinstance(one, bytes) else one.encode() for one in strings]
+    expected, _ = numbered(plain)
+    for rows in (strings, tuple(strings), np.array([*strings, None], object)[:-1]):
+        index = StringIndex()
+        same(index.insert(rows), expected)
+        same(index.find(rows), expected)
+    for at, wrong in ((39_999, 7), (20_000, None), (0, "a\ud800")):
+        index = StringIndex()
+        rows = [*strings[:at], wrong, *strings[at + 1 :]]
+        refused(lambda index=index, rows=rows: index.insert(rows), "strings", str(at))
+        assert len(index) == 0
+
+
 def test_references_to_objects_are_given_back():
     word = "".join(["a word", " of its own"])
     strings = np.array([word] * 1000, object)

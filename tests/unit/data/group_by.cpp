@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cpu/partition.hpp"
-#include "data/word_numbers.hpp"
+#include "cpu/word_numbers.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/error.hpp"
 
@@ -107,8 +107,7 @@ public:
     void read(std::size_t begin, std::size_t count, std::uint64_t* words, std::uint64_t* const*,
               std::uint64_t const** values) const override {
         std::copy_n(words_.data() + begin, count, words);
-        values[0] = words_.data() + begin;
-        values[1] = words_.data() + begin;
+        std::fill_n(values, cpu::kMaxCarried, words_.data() + begin);
     }
 
 private:
@@ -149,7 +148,7 @@ TEST_P(DataOverThreads, a_partition_keeps_all_rows_in_order) {
 TEST(WordNumbers, numbers_words_in_order_and_grows) {
     std::vector<std::uint64_t> words{7, 0, 7, 0, 9};  // 0 marks an empty slot
     for (std::uint64_t i = 0; i < 5000; ++i) words.push_back(i * i << 8);
-    data::WordNumbers table;
+    cpu::WordNumbers table;
     table.reset(1);
     std::vector<std::uint32_t> numbers(words.size());
     EXPECT_EQ(table.number(words.data(), nullptr, 100, words.size(), numbers.data()), words.size());
@@ -173,7 +172,7 @@ TEST(WordNumbers, numbers_words_in_order_and_grows) {
 TEST(WordNumbers, stops_before_it_has_more_than_it_may) {
     std::vector<std::uint64_t> const words{1, 2, 1, 3, 1};
     std::vector<std::uint32_t> numbers(5);
-    data::WordNumbers table;
+    cpu::WordNumbers table;
     table.reset(10);
     EXPECT_EQ(table.number(words.data(), nullptr, 0, 5, numbers.data(), 2), 3u);
     EXPECT_EQ(table.count(), 2u);

@@ -1,11 +1,11 @@
 // Memory and growth of a WordTable.
-#include "data/word_numbers.hpp"
+#include "cpu/word_numbers.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace tensorhash::data {
+namespace tensorhash::cpu {
 namespace {
 
 constexpr std::size_t kMinBuckets = 16;
@@ -29,14 +29,14 @@ void WordNumbers::size_table(std::size_t expected) {
               listed,
               reinterpret_cast<std::uint32_t*>(listed + limit),
               0,
-              static_cast<std::uint32_t>(std::min<std::size_t>(limit, cpu::kNoNumber - 1)),
-              cpu::kNoNumber};
+              static_cast<std::uint32_t>(std::min<std::size_t>(limit, kNoNumber - 1)),
+              kNoNumber};
 }
 
 void WordNumbers::reset(std::size_t expected) { size_table(expected); }
 
 void WordNumbers::grow() {
-    cpu::WordTable const old = table_;
+    WordTable const old = table_;
     runtime::Block const old_lists = std::move(lists_);
     lists_ = runtime::Block();
     size_table(std::size_t{old.limit} * 2);
@@ -69,4 +69,4 @@ void WordNumbers::look_up(std::uint64_t const* words, std::size_t count,
     loops_->look_up(table_, words, count, numbers);
 }
 
-}  // namespace tensorhash::data
+}  // namespace tensorhash::cpu

@@ -8,7 +8,7 @@
 #include "cpu/group_engine.hpp"
 #include "runtime/memory.hpp"
 
-namespace tensorhash::data {
+namespace tensorhash::cpu {
 
 class WordNumbers {
 public:
@@ -19,8 +19,8 @@ public:
     /// without `rows`. Stops at the first new word once there are `most`. Returns the rows done.
     std::size_t number(std::uint64_t const* words, std::uint32_t const* rows,
                        std::uint32_t first_row, std::size_t count, std::uint32_t* numbers,
-                       std::size_t most = cpu::kNoNumber);
-    /// numbers[i] = the number of words[i], or cpu::kNoNumber.
+                       std::size_t most = kNoNumber);
+    /// numbers[i] = the number of words[i], or kNoNumber.
     void look_up(std::uint64_t const* words, std::size_t count, std::uint32_t* numbers) const;
 
     std::size_t count() const noexcept { return table_.count; }
@@ -35,10 +35,10 @@ private:
     void size_table(std::size_t expected);
     void grow();
 
-    cpu::GroupLoops const* loops_ = &cpu::group_loops();
+    GroupLoops const* loops_ = &group_loops();
     runtime::Block slots_;
     runtime::Block lists_;
-    cpu::WordTable table_{};
+    WordTable table_{};
 };
 
-}  // namespace tensorhash::data
+}  // namespace tensorhash::cpu
