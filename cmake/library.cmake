@@ -46,7 +46,9 @@ set(_core_sources
     src/coords/neighbours/radius_search.cpp
     src/coords/neighbours/search_space.cpp
     src/coords/neighbours/tree_builder.cpp
+    src/coords/rows/cell_frame.cpp
     src/coords/rows/distinct_rows.cpp
+    src/coords/rows/expand_blocks.cpp
     src/coords/rows/expand_rows.cpp
     src/coords/rows/row_buffer.cpp
     src/coords/rows/row_groups.cpp
@@ -57,6 +59,7 @@ set(_core_sources
     src/coords/tables/cpu_vector_store.cpp
     src/coords/tables/new_rows.cpp
     src/coords/voxels/voxel_coords.cpp
+    src/coords/voxels/voxel_means.cpp
     src/coords/voxels/voxel_pick.cpp
     src/coords/voxels/voxel_reduce.cpp
     src/cpu/dispatch.cpp

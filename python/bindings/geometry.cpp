@@ -46,6 +46,12 @@ Tensor voxel_coords(nb::handle points, std::vector<double> const& voxel_size,
     });
 }
 
+Tensor voxel_means(nb::handle points, std::vector<double> const& voxel_size,
+                   std::vector<double> const& origin) {
+    Tensor const rows = to_tensor(points, "points");
+    return without_gil([&] { return coords::voxel_means(rows, voxel_size, origin); });
+}
+
 Tensor reduce_voxels(nb::handle values, nb::handle inverse, std::int64_t voxels,
                      std::string const& reduce) {
     Tensor const rows = to_tensor(values, "features");
@@ -117,6 +123,7 @@ Pair stride_coords(nb::handle coordinates, std::vector<std::int64_t> const& stri
 void bind_geometry(nb::module_& m) {
     m.def("voxel_coords", &voxel_coords, nb::arg("points"), nb::arg("voxel_size"),
           nb::arg("origin"), nb::arg("batch").none(), nb::arg("dtype"));
+    m.def("voxel_means", &voxel_means, nb::arg("points"), nb::arg("voxel_size"), nb::arg("origin"));
     m.def("reduce_voxels", &reduce_voxels, nb::arg("values"), nb::arg("inverse"), nb::arg("voxels"),
           nb::arg("reduce"));
     m.def("nearest_to_centers", &nearest_to_centers, nb::arg("points"), nb::arg("voxel_size"),

@@ -157,6 +157,9 @@ public:
 
     /// The voxel of each point: `request.dtype` [N, D], or [N, 1 + D] with a batch.
     virtual Tensor voxelize(VoxelizeRequest const& request) const = 0;
+    /// The mean of the points of each voxel, in order of first occurrence, in one pass. Nothing if
+    /// the back end has no such way for these points; then the caller uses the functions around.
+    virtual std::optional<Tensor> voxel_means(VoxelizeRequest const&) const { return {}; }
     /// Reduces the rows of `values` [N, ...] that share a voxel; `inverse` is int64 [N].
     virtual Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                                  coords::VoxelReduce reduce) const = 0;

@@ -49,6 +49,9 @@ public:
     Tensor voxelize(backend::VoxelizeRequest const& request) const override {
         return quantize_points(request);
     }
+    std::optional<Tensor> voxel_means(backend::VoxelizeRequest const& request) const override {
+        return mean_points(request);
+    }
     Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                          VoxelReduce reduce) const override {
         return reduce_rows(values, inverse, voxels, reduce);

@@ -1,5 +1,6 @@
 // Software prefetch pipeline: each row's bucket is prefetched long before its turn. Rows that need
 // a second bucket are finished later, together.
+// `pipeline` has over 50 lines: its loops share registers, and calls between them would cost time.
 #pragma once
 
 #include <cstddef>

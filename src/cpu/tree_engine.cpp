@@ -99,7 +99,8 @@ TH_STEP std::uint32_t measure(TreeView const& tree, std::uint32_t first, std::ui
     return near & ((1u << points) - 1);
 }
 
-/// The nearest candidates, sorted, in 4 * Vectors lanes. An insertion has no branch.
+/// The nearest candidates, sorted, in 4 * Vectors lanes; the last candidate is in the last vector.
+/// An insertion has no branch. Every vector has a fixed number, so that all stay in registers.
 template <std::size_t Vectors>
 class SortedLanes {
 public:
@@ -125,21 +126,30 @@ public:
     }
 
     /// The last of the candidates; infinitely far while there are too few.
-    double squared() const noexcept { return squares_[last_ / kTreeLanes][last_ % kTreeLanes]; }
-    double row() const noexcept { return rows_[last_ / kTreeLanes][last_ % kTreeLanes]; }
+    double squared() const noexcept { return last_of(squares_[Vectors - 1]); }
+    double row() const noexcept { return last_of(rows_[Vectors - 1]); }
 
     std::size_t finish(Candidate* best) const noexcept {
+        double squares[Vectors * kTreeLanes];
+        double rows[Vectors * kTreeLanes];
+        for (std::size_t i = 0; i < Vectors; ++i) {
+            store(squares + i * kTreeLanes, squares_[i]);
+            store(rows + i * kTreeLanes, rows_[i]);
+        }
         std::size_t found = 0;
-        for (; found <= last_; ++found) {
-            double const squared = squares_[found / kTreeLanes][found % kTreeLanes];
-            if (squared == kInfinity) break;  // of no point
-            best[found] = {
-                squared, static_cast<std::uint32_t>(rows_[found / kTreeLanes][found % kTreeLanes])};
+        for (; found <= last_ && squares[found] != kInfinity; ++found) {  // infinity: of no point
+            best[found] = {squares[found], static_cast<std::uint32_t>(rows[found])};
         }
         return found;
     }
 
 private:
+    double last_of(Lanes last_lanes) const noexcept {
+        double lanes[kTreeLanes];
+        store(lanes, last_lanes);
+        return lanes[last_ % kTreeLanes];
+    }
+
     Lanes squares_[Vectors];
     Lanes rows_[Vectors];  // as numbers; float64 holds all of them
     std::size_t last_;
@@ -207,7 +217,8 @@ TH_STEP void order(std::uint64_t& a, std::uint64_t& b) {
 }
 
 /// Appends the children in `near` to the pending nodes, the nearest last. Of equally near ones the
-/// first child is last: it has the lower rows where points coincide.
+/// first child is last: it has the lower rows where points coincide. How many are near cannot be
+/// predicted, so all four are written; the far ones to places beyond the last.
 TH_STEP PendingNode* add_children(TreeNode const& node, Lanes squares, std::uint32_t near,
                                   PendingNode* top) {
     std::uint64_t keys[kTreeLanes];  // bits of a positive float64 sort like the number
@@ -221,11 +232,13 @@ TH_STEP PendingNode* add_children(TreeNode const& node, Lanes squares, std::uint
     order(keys[0], keys[2]);
     order(keys[1], keys[3]);
     order(keys[1], keys[2]);
-    for (int i = __builtin_popcount(near); i-- > 0;) {
+    int const count = __builtin_popcount(near);
+    for (int i = 0; i < static_cast<int>(kTreeLanes); ++i) {
         std::size_t const lane = keys[i] & 3;
-        *top++ = {squares[lane], node.child[lane], node.points[lane], node.lowest_row[lane]};
+        top[i < count ? count - 1 - i : i] = {squares[lane], node.child[lane], node.points[lane],
+                                              node.lowest_row[lane]};
     }
-    return top;
+    return top + count;
 }
 
 template <std::size_t Axes, class Best>
@@ -270,6 +283,9 @@ std::size_t nearest(TreeView const& tree, std::uint32_t root, double const* quer
     }
     if (count <= 8) {
         return nearest_with<Axes, SortedLanes<2>>(tree, root, query, count, bound, best);
+    }
+    if (count <= 12) {
+        return nearest_with<Axes, SortedLanes<3>>(tree, root, query, count, bound, best);
     }
     if (count <= 16) {
         return nearest_with<Axes, SortedLanes<4>>(tree, root, query, count, bound, best);

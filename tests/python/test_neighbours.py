@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from oracle import ON_CPU
 
 import tensorhash
 from tensorhash.coords import TorchHashTable, knn_search, radius_search, unique_coords
@@ -174,6 +175,7 @@ def assert_not_slower(search, points, ordinary):
     assert cpu_seconds(search, points) < 5 * cpu_seconds(search, ordinary) + 0.5
 
 
+@pytest.mark.skipif(not ON_CPU, reason="a device searches far points slowly (docs/cuda.md)")
 @pytest.mark.parametrize("stray", [1e6, 1e12, 1e30, 1e149])
 def test_one_stray_point_does_not_make_the_search_quadratic(stray):
     ordinary = np.random.default_rng(3).random((40_000, 3))

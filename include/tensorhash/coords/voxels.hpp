@@ -18,6 +18,11 @@ TH_API Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxe
                            std::vector<double> const& origin, std::optional<Tensor> const& batch,
                            Dtype dtype);
 
+/// The mean of the points of each occupied voxel, in order of first occurrence: voxel_coords() in
+/// int64, unique() and reduce_voxels() in one call, with the same bits.
+TH_API Tensor voxel_means(Tensor const& points, std::vector<double> const& voxel_size,
+                          std::vector<double> const& origin);
+
 /// Throws a ValueError that lists the valid names.
 TH_API VoxelReduce voxel_reduce_from_name(std::string_view name);
 

@@ -8,6 +8,7 @@
 #include "coords/api/arguments.hpp"
 #include "map/results.hpp"
 #include "tensorhash/error.hpp"
+#include "tensorhash/unique.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -86,6 +87,21 @@ Tensor voxel_coords(Tensor const& points, std::vector<double> const& voxel_size,
     mark_read(own);
     if (of_rows) mark_read(*of_rows);
     return map::deliver(std::move(voxels), device);
+}
+
+Tensor voxel_means(Tensor const& points, std::vector<double> const& voxel_size,
+                   std::vector<double> const& origin) {
+    Device const device = device_of(points, "points");
+    Tensor const own = take_points(points, "points", device);
+    check_axis_numbers(voxel_size, points.shape()[1], "voxel_size", true);
+    check_axis_numbers(origin, points.shape()[1], "origin", false);
+    std::optional<Tensor> means =
+        coords_backend(device).voxel_means({own, voxel_size, origin, {}, Dtype::Int64});
+    mark_read(own);
+    if (means) return map::deliver(std::move(*means), device);
+    Unique const found = unique(voxel_coords(own, voxel_size, origin, {}, Dtype::Int64),
+                                {.index = false, .inverse = true, .counts = false});
+    return reduce_voxels(own, found.inverse, found.rows.shape()[0], VoxelReduce::Mean);
 }
 
 VoxelReduce voxel_reduce_from_name(std::string_view name) {

@@ -18,8 +18,6 @@ public:
     explicit PointTree(SearchCloud const& cloud);
 
     std::size_t axes() const noexcept { return source_.axes; }
-    /// The points in the order of their rows.
-    Points const& source() const noexcept { return source_; }
     cpu::TreeView view() const noexcept;
     /// The batch of each query; kNoGroup if it has no points.
     std::vector<std::uint32_t> batches_of(SearchCloud const& queries) const;

@@ -9,6 +9,7 @@
 #include "coords/neighbours/query_order.hpp"
 #include "coords/neighbours/search.hpp"
 #include "coords/neighbours/search_space.hpp"
+#include "runtime/block_vector.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/scan.hpp"
 
@@ -54,7 +55,7 @@ private:
         end = list_.data() + list_.size();
     }
 
-    std::vector<Candidate> list_;  // up to `at` in use
+    runtime::BlockVector<Candidate> list_;  // up to `at` in use
 };
 
 /// The neighbours of one chunk of queries, in the order in which they were taken.

@@ -2,6 +2,7 @@
 #include "coords/neighbours/search_space.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/parallel.hpp"
 
@@ -9,17 +10,24 @@ namespace tensorhash::coords {
 namespace {
 
 double largest_of(Points const& points, char const* argument) {
-    double most = 0;
-    std::size_t outside = 0;
-    for (std::size_t i = 0; i < points.rows * points.axes; ++i) {
-        double const size = std::abs(points.data()[i]);
-        most = std::max(most, size);
-        outside += size > backend::kLargestCoordinate;
+    auto const chunks = runtime::cut(points.rows * points.axes, std::size_t{1} << 15);
+    std::vector<double> most(std::max<std::size_t>(1, chunks.count), 0.0);
+    std::atomic<std::size_t> outside{0};
+    runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        double mine = 0;
+        std::size_t far = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+            double const size = std::abs(points.data()[i]);
+            mine = std::max(mine, size);
+            far += size > backend::kLargestCoordinate;
+        }
+        most[chunk] = mine;
+        outside.fetch_add(far, std::memory_order_relaxed);  // a count: read after the join
+    });
+    if (std::size_t const far = outside.load(std::memory_order_relaxed); far > 0) {
+        backend::fail_far(argument, far);
     }
-    if (outside > 0) {
-        backend::fail_far(argument, outside);
-    }
-    return most;
+    return *std::max_element(most.begin(), most.end());
 }
 
 }  // namespace

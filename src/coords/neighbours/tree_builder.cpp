@@ -61,6 +61,20 @@ public:
     }
 
     void find_box(RecordRange range, double* box) const noexcept {
+        if constexpr (Width != 0) {
+            // In local memory: the compiler then knows that no record changes it.
+            std::array<double, 2 * Width> local;
+            widen_box(range, local.data());
+            std::copy_n(local.data(), 2 * Width, box);
+        } else {
+            widen_box(range, box);
+        }
+    }
+
+    TreeNodes& out() noexcept { return out_; }
+
+private:
+    void widen_box(RecordRange range, double* box) const noexcept {
         double const* record = records_.data + range.begin * width();
         double* const high = box + width();
         std::copy_n(record, width(), box);
@@ -74,9 +88,6 @@ public:
         }
     }
 
-    TreeNodes& out() noexcept { return out_; }
-
-private:
     std::size_t width() const noexcept { return Width != 0 ? Width : records_.width; }
     std::size_t axes() const noexcept { return width() - 1; }
 

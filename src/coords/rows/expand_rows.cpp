@@ -7,6 +7,7 @@
 
 #include "backend/coord_errors.hpp"
 #include "coords/rows/distinct_rows.hpp"
+#include "coords/rows/expand_blocks.hpp"
 #include "runtime/parallel.hpp"
 
 namespace tensorhash::coords {
@@ -62,6 +63,7 @@ template <class Int>
 BatchedCoords expand(BatchedRows const& rows, std::span<std::int64_t const> offsets,
                      std::size_t chunk) {
     check_range<Int>(rows, offsets);
+    if (auto made = expand_by_blocks(rows, offsets)) return std::move(*made);
     DistinctRows distinct(dtype_of<Int>, rows.columns);
     distinct.add(rows.tensor.data(), rows.rows);
     std::size_t const count = rows.rows * (offsets.size() / (rows.columns - 1));

@@ -9,6 +9,7 @@
 #include "backend/coord_errors.hpp"
 #include "backend/coord_rows.hpp"
 #include "cpu/flat_engine.hpp"
+#include "tensorhash/step/int32.hpp"
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash::coords {
@@ -27,9 +28,7 @@ inline cpu::FlatRows flat_rows(CoordRows const& rows) noexcept {
 using backend::Limits;
 using backend::limits_of;
 
-constexpr bool fits_int32(std::int64_t value) noexcept {
-    return value == static_cast<std::int32_t>(value);
-}
+using step::fits_int32;
 
 /// One number of the rows.
 std::int64_t value_at(CoordRows const& rows, std::size_t row, std::uint32_t column) noexcept;

@@ -14,6 +14,10 @@ namespace tensorhash::coords {
 /// The voxel of each point.
 Tensor quantize_points(backend::VoxelizeRequest const& request);
 
+/// The mean of the points of each voxel, in order of first occurrence. Returns nothing for points
+/// that need the general way: few, of other dtypes, with a batch, far out or not finite.
+std::optional<Tensor> mean_points(backend::VoxelizeRequest const& request);
+
 /// Reduces the rows of `values` that share a voxel to one row.
 Tensor reduce_rows(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                    VoxelReduce reduce);
