@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 
 set(_core_sources
     src/backend/coord_errors.cpp
+    src/backend/elements.cpp
     src/backend/loader.cpp
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
@@ -104,6 +105,7 @@ set(_core_sources
     src/io/replacement.cpp
     src/map/arguments.cpp
     src/map/bounded_map.cpp
+    src/map/elements.cpp
     src/map/exchange.cpp
     src/map/from_parts.cpp
     src/map/hash_map.cpp
@@ -135,6 +137,7 @@ set(_core_sources
     src/table/bounded_batch.cpp
     src/table/cpu_backend.cpp
     src/table/cpu_table.cpp
+    src/table/elements.cpp
     src/table/entries.cpp
     src/table/erase.cpp
     src/table/evict.cpp

@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tensorhash/dtype.hpp"
@@ -18,8 +20,11 @@ Tensor to_tensor(nanobind::handle object, char const* argument, Dtype wanted = D
 /// Like to_tensor(), but reads elements of the same width as `dtype`: bfloat16 arrives as uint16.
 Tensor to_tensor_as(nanobind::handle object, char const* argument, Dtype dtype);
 
-/// Takes ownership from a DLPack capsule, legacy or versioned, or from `object.__dlpack__()`.
-Tensor tensor_from_dlpack(nanobind::handle object, char const* argument);
+/// Takes ownership from a DLPack capsule, legacy or versioned, or from `object.__dlpack__()`. On a
+/// device `owners_stream` is the stream on which the owner writes and frees the memory; it stands
+/// for the legacy default stream.
+Tensor tensor_from_dlpack(nanobind::handle object, char const* argument,
+                          std::optional<std::uintptr_t> owners_stream = {});
 
 /// The class name of an object, such as "ndarray", for messages.
 std::string class_name(nanobind::handle object);

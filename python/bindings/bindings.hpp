@@ -27,5 +27,6 @@ void bind_strings(nb::module_& m);
 void bind_threads(nb::module_& m);
 void bind_voxel_block_grid(nb::module_& m);
 void bind_devices(nb::module_& m);
+void bind_elements(nb::module_& m);
 
 }  // namespace tensorhash::bindings

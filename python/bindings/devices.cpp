@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "tensorhash/device_cache.hpp"
 #include "tensorhash/stream.hpp"
 
 namespace tensorhash::bindings {
@@ -38,6 +39,12 @@ void bind_devices(nb::module_& m) {
         "synchronize",
         [](std::string const& device) { without_gil([&] { synchronize(Device::parse(device)); }); },
         nb::arg("device"), "Waits for the work on the thread's stream of a device.");
+    m.def(
+        "release_cache",
+        [](std::string const& device) {
+            without_gil([&] { release_cache(Device::parse(device)); });
+        },
+        nb::arg("device"), "Frees the memory that a device keeps for later allocations.");
     m.def("add_plugin_folder", &add_plugin_folder, nb::arg("folder"),
           "Looks for plugins in this folder too.");
 }

@@ -127,8 +127,15 @@ Device device_of(nb::handle object, char const* argument) {
                       "; copy it to the CPU first");
 }
 
-// Calls __dlpack__. An owner of device memory gets our stream, and makes it wait for the array.
-nb::object export_capsule(nb::handle object, Device device, char const* argument) {
+// The stream that an owner of device memory gets. torch and others refuse the default stream of the
+// thread. So they make the legacy stream wait, and our work waits for that one.
+Stream stream_for_owner(Device device) {
+    Stream const stream = current_stream(device);
+    return stream.handle == kPerThreadStream ? Stream{device, kLegacyStream} : stream;
+}
+
+// Calls __dlpack__. An owner of device memory makes `stream` wait for the array.
+nb::object export_capsule(nb::handle object, Stream stream, char const* argument) {
     nb::object method = nb::getattr(object, "__dlpack__", nb::none());
     if (method.is_none()) {
         throw TypeError(std::string(argument) +
@@ -136,7 +143,7 @@ nb::object export_capsule(nb::handle object, Device device, char const* argument
                         class_name(object));
     }
     nb::dict wishes;
-    if (!device.is_cpu()) wishes["stream"] = nb::int_(current_stream(device).handle);
+    if (!stream.device.is_cpu()) wishes["stream"] = nb::int_(stream.handle);
     wishes["max_version"] = nb::make_tuple(1, 0);
     try {
         try {
@@ -154,7 +161,8 @@ nb::object export_capsule(nb::handle object, Device device, char const* argument
 
 }  // namespace
 
-Tensor tensor_from_dlpack(nb::handle object, char const* argument) {
+Tensor tensor_from_dlpack(nb::handle object, char const* argument,
+                          std::optional<std::uintptr_t> owners_stream) {
     if (PyCapsule_CheckExact(object.ptr())) {
         Tensor tensor = from_capsule(object, argument);
         // Its producer did not know our stream, so its work is on the legacy default stream.
@@ -162,12 +170,13 @@ Tensor tensor_from_dlpack(nb::handle object, char const* argument) {
         return tensor;
     }
     Device const device = device_of(object, argument);
-    nb::object capsule = export_capsule(object, device, argument);
+    Stream const stream = owners_stream ? Stream{device, *owners_stream} : stream_for_owner(device);
+    nb::object capsule = export_capsule(object, stream, argument);
     if (!PyCapsule_CheckExact(capsule.ptr())) {
         throw TypeError(std::string(argument) + ": its __dlpack__() did not return a capsule");
     }
     Tensor tensor = from_capsule(capsule, argument);
-    tensor.written_by(current_stream(tensor.device()));
+    tensor.written_by({tensor.device(), stream.handle});
     return tensor;
 }
 

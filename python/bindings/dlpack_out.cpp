@@ -2,6 +2,7 @@
 // that was not renamed frees the memory.
 #include "dlpack_out.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,10 @@ nb::object make_capsule(Managed* managed, char const* name, PyCapsule_Destructor
     return nb::steal(capsule);
 }
 
+nb::object legacy_capsule(Tensor const& tensor) {
+    return make_capsule(tensor.to_dlpack(), "dltensor", release_legacy);
+}
+
 /// The stream on which a consumer will read, or nothing if it does not want us to wait.
 std::optional<Stream> consumer_stream(nb::object const& stream, Device device) {
     std::int64_t const number = stream.is_none() ? 1 : nb::cast<std::int64_t>(nb::int_(stream));
@@ -55,6 +60,28 @@ bool names_cpu(nb::object const& dl_device) {
 bool names(Device device, nb::object const& dl_device) {
     return nb::cast<int>(nb::int_(dl_device[0])) == static_cast<int>(device.type) &&
            nb::cast<int>(nb::int_(dl_device[1])) == device.id;
+}
+
+/// The same memory. After its last user, it is freed only when the work that `consumer` has by then
+/// is done.
+Tensor until_read(Tensor const& tensor, Stream consumer) {
+    auto const release = [consumer](Tensor* held) {
+        try {
+            held->read_by(consumer);
+        } catch (std::exception const&) {  // NOLINT(bugprone-empty-catch)
+            // The device failed, or belongs to the parent of a forked child: nothing is freed.
+        }
+        delete held;
+    };
+    std::shared_ptr<Tensor> const owner(new Tensor(tensor), release);
+    return Tensor::borrow_strided(owner->data(), tensor.shape(), tensor.byte_strides(),
+                                  tensor.dtype(), tensor.read_only(), owner, tensor.device());
+}
+
+/// Makes the consumer's stream wait for the tensor; the memory waits for the consumer.
+Tensor shared_with(Tensor const& tensor, Stream consumer) {
+    without_gil([&] { tensor.wait_on(consumer); });
+    return until_read(tensor, consumer);
 }
 
 /// The tensor to export: a copy if the consumer wants one, or wants it on the CPU.
@@ -82,8 +109,9 @@ bool wants_versioned(nb::object const& max_version) {
 
 }  // namespace
 
-nb::object legacy_capsule(Tensor const& tensor) {
-    return make_capsule(tensor.to_dlpack(), "dltensor", release_legacy);
+nb::object bare_capsule(Tensor const& tensor) {
+    if (tensor.device().is_cpu()) return legacy_capsule(tensor);
+    return legacy_capsule(shared_with(tensor, {tensor.device(), kLegacyStream}));
 }
 
 nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object max_version,
@@ -91,10 +119,10 @@ nb::object standard_dlpack(Tensor const& tensor, nb::object stream, nb::object m
     if (tensor.device().is_cpu() && !stream.is_none()) {
         throw nb::buffer_error("stream: expected None for memory on the CPU");
     }
-    Tensor const shared = to_share(tensor, dl_device, copy);
+    Tensor shared = to_share(tensor, dl_device, copy);
     if (!shared.device().is_cpu()) {
         std::optional<Stream> const consumer = consumer_stream(stream, shared.device());
-        if (consumer) without_gil([&] { shared.wait_on(*consumer); });
+        if (consumer) shared = shared_with(shared, *consumer);
     }
     if (wants_versioned(max_version)) {
         return make_capsule(shared.to_dlpack_versioned(), "dltensor_versioned", release_versioned);

@@ -7,8 +7,9 @@
 
 namespace tensorhash::bindings {
 
-/// A "dltensor" capsule. It cannot mark memory as read-only: the caller must prevent writes.
-nanobind::object legacy_capsule(Tensor const& tensor);
+/// A "dltensor" capsule. It cannot mark memory as read-only: the caller must prevent writes. On a
+/// device the legacy default stream waits for the tensor, because a capsule names no stream.
+nanobind::object bare_capsule(Tensor const& tensor);
 
 /// `__dlpack__` of the array API standard. Raises BufferError if the export is not possible.
 nanobind::object standard_dlpack(Tensor const& tensor, nanobind::object stream,

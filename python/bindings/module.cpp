@@ -28,4 +28,5 @@ NB_MODULE(_core, m) {
     bind_neighbor_index(m);
     bind_voxel_block_grid(m);
     bind_devices(m);
+    bind_elements(m);
 }

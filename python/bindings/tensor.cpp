@@ -118,6 +118,13 @@ Tensor wrap(nb::handle array, std::string const& argument,
     return to_tensor_as(array, argument.c_str(), dtype_from_name(*dtype));
 }
 
+/// The tensor on the CPU: the same object if it is there already.
+nb::object on_cpu(nb::handle_t<Tensor> object) {
+    Tensor const& tensor = *nb::inst_ptr<Tensor>(object);
+    if (tensor.device().is_cpu()) return nb::borrow(object);
+    return nb::cast(without_gil([&] { return tensor.to(Device{}); }));
+}
+
 nb::object refuse_array(Tensor const& self, nb::object const&, nb::object const&) {
     throw DeviceError("array: NumPy needs memory of the CPU, got memory of \"" +
                       to_string(self.device()) + "\"; copy it with cpu()");
@@ -134,14 +141,17 @@ void bind_tensor(nb::module_& m) {
                     "A tensor over a Python array. `dtype` reinterprets elements of equal width.")
         .def_static(
             "from_dlpack",
-            [](nb::handle source, std::string const& argument) {
-                return tensor_from_dlpack(source, argument.c_str());
+            [](nb::handle source, std::string const& argument,
+               std::optional<std::uintptr_t> stream) {
+                return tensor_from_dlpack(source, argument.c_str(), stream);
             },
-            nb::arg("source").none(), nb::arg("argument") = "source")
+            nb::arg("source").none(), nb::arg("argument") = "source",
+            nb::arg("stream") = nb::none(),
+            "A tensor over an array's memory. `stream` is the owner's, on which it frees memory.")
         .def_prop_ro("shape", &shape_tuple)
         .def_prop_ro("dtype", [](Tensor const& self) { return std::string(name(self.dtype())); })
         .def_prop_ro("read_only", &Tensor::read_only)
-        .def("to_dlpack", &legacy_capsule)
+        .def("to_dlpack", &bare_capsule)
         .def("__dlpack__", &standard_dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
              nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
              nb::arg("copy") = nb::none())
@@ -156,8 +166,7 @@ void bind_tensor(nb::module_& m) {
                 return without_gil([&] { return self.to(Device::parse(device)); });
             },
             nb::arg("device"), "The tensor on a device; itself if it is there already.")
-        .def("cpu",
-             [](Tensor const& self) { return without_gil([&] { return self.to(Device{}); }); })
+        .def("cpu", &on_cpu, nb::sig("def cpu(self) -> Tensor"))
         .def("__array__", &refuse_array, nb::arg("dtype") = nb::none(),
              nb::arg("copy") = nb::none(),
              "Raises: NumPy calls this only for memory that is not on the CPU.");

@@ -111,7 +111,7 @@ class _Torch(Framework):
         dlpack: Any = importlib.import_module("torch.utils.dlpack")
         self._export: Callable[[Any], Any] = dlpack.to_dlpack
         self._import: Callable[[Any], Array] = dlpack.from_dlpack
-        self._strided: Any = importlib.import_module("torch").strided
+        self._torch: Any = importlib.import_module("torch")
 
     def take(self, array: Any, argument: str) -> Any:
         if array.is_nested:
@@ -124,21 +124,23 @@ class _Torch(Framework):
                 f"{argument}: expected a dense tensor, got a quantized one; "
                 f"pass {argument}.dequantize() or {argument}.int_repr()"
             )
-        if array.layout is not self._strided:
+        if array.layout is not self._torch.strided:
             raise TypeError(
                 f"{argument}: expected a dense tensor, got layout {array.layout}; "
                 f"pass {argument}.to_dense()"
-            )
-        if array.device.type != "cpu":
-            raise RuntimeError(
-                f"{argument}: expected a tensor on the CPU, got one on {array.device}; "
-                f"pass {argument}.cpu()"
             )
         if array.requires_grad:
             raise ValueError(
                 f"{argument}: this tensor requires grad, which a table does not track; "
                 f"pass {argument}.detach()"
             )
+        if array.device.type != "cpu":
+            if not _core.device_count(array.device.type):
+                raise RuntimeError(
+                    f"{argument}: expected a tensor on the CPU, got one on {array.device}; "
+                    f"pass {argument}.cpu()"
+                )
+            return self._share(array, argument)
         if array.is_conj() or array.is_neg():
             array = array.resolve_conj().resolve_neg()
         try:
@@ -149,8 +151,24 @@ class _Torch(Framework):
         return _core.Tensor.wrap(capsule, argument)
 
     def give(self, tensor: _core.Tensor) -> Array:
+        if not tensor.device.startswith("cpu"):
+            return self._import(tensor)  # torch says which stream is to wait for the tensor
         # A legacy capsule: neither it nor torch can mark memory as read-only.
         return self._import(tensor.to_dlpack())
+
+    def _share(self, array: Any, argument: str) -> _core.Tensor:
+        stream = self._stream(array.device)
+        if stream is None:
+            return _core.Tensor.from_dlpack(array, argument)
+        with self._torch.cuda.device(array.device):  # torch shares memory of this device only
+            return _core.Tensor.from_dlpack(array, argument, stream)
+
+    def _stream(self, device: Any) -> int | None:
+        """torch's current stream, on which it also frees memory; DLPack's 1 is CUDA's 0."""
+        if device.type != "cuda":
+            return None
+        stream: int = self._torch.cuda.current_stream(device).cuda_stream
+        return stream or 1
 
 
 def require_storage(array: Any, argument: str) -> None:
@@ -172,6 +190,7 @@ def require_storage(array: Any, argument: str) -> None:
 class _Jax(Framework):
     name = "jax"
     cast = '{0}.astype("{1}")'
+    on_devices = True
 
     def __init__(self) -> None:
         self._jax: Any = importlib.import_module("jax")
@@ -188,7 +207,7 @@ class _Jax(Framework):
         narrow = _NARROW.get(tensor.dtype)
         given: Array
         if narrow is not None and not self._jax.config.jax_enable_x64:
-            given = self._jax.numpy.asarray(_narrowed(to_numpy(tensor), narrow))
+            given = self._jax.numpy.asarray(_narrowed(copied_to_numpy(tensor), narrow))
         else:
             given = self._jax.dlpack.from_dlpack(tensor)
         return given
@@ -210,6 +229,25 @@ def _narrowed(array: NumPyArray, dtype: str) -> NumPyArray:
             f"some results do not fit JAX's {dtype}; call jax.config.update('jax_enable_x64', True)"
         )
     return narrow
+
+
+class _CuPy(Framework):
+    name = "cupy"
+    cast = '{0}.astype("{1}")'
+    on_devices = True
+
+    def __init__(self) -> None:
+        self._cupy: Any = importlib.import_module("cupy")
+
+    def take(self, array: Any, argument: str) -> Any:
+        stream: int = self._cupy.cuda.get_current_stream().ptr
+        return _core.Tensor.from_dlpack(array, argument, stream or 1)
+
+    def give(self, tensor: _core.Tensor) -> Array:
+        if tensor.device.startswith("cpu"):
+            return to_numpy(tensor)
+        given: Array = self._cupy.from_dlpack(tensor)
+        return given
 
 
 class _TensorFlow(Framework):
@@ -252,7 +290,12 @@ def framework(name: str) -> Framework:
         return frames[name]
     if name in (NUMPY.name, PLAIN.name):
         return NUMPY if name == NUMPY.name else PLAIN
-    made: dict[str, type[Framework]] = {"torch": _Torch, "jax": _Jax, "tensorflow": _TensorFlow}
+    made: dict[str, type[Framework]] = {
+        "torch": _Torch,
+        "jax": _Jax,
+        "cupy": _CuPy,
+        "tensorflow": _TensorFlow,
+    }
     return made[name]()
 
 
@@ -263,6 +306,7 @@ _ARRAY_CLASSES = {
     ("jax", "Array"): "jax",
     ("jax", "Tracer"): "jax",
     ("jaxlib", "ArrayImpl"): "jax",
+    ("cupy", "ndarray"): "cupy",
     ("tensorflow", "Tensor"): "tensorflow",
     ("tensorflow", "SymbolicTensor"): "tensorflow",
     ("tensorhash", "Tensor"): "core",

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "backend/batch.hpp"
+#include "backend/elements.hpp"
 #include "backend/routed.hpp"
 #include "tensor/allocators.hpp"
+#include "tensorhash/tensor.hpp"
 #include "tensorhash/unique.hpp"
 
 namespace tensorhash::backend {
@@ -45,6 +47,21 @@ public:
     /// takes the rules Hash and Given, other devices Hash and Mod.
     virtual std::unique_ptr<Routed> route(KeyRows keys, Element const& element, Sharding sharding,
                                           Device device) = 0;
+
+    // Elements of arrays on `device`. A call that throws changes nothing.
+
+    virtual void cast(Cast const& request, Device device) = 0;
+    /// The numbers of the rows with a nonzero byte, as int64. Waits for their count.
+    virtual Tensor true_rows(Bytes mask, std::uint64_t rows, Device device) = 0;
+    /// Copies the picked rows of `from` to contiguous `to`. Waits; fail_row_number() says what is
+    /// wrong.
+    virtual void take(PickedRows const& picked, Bytes from, unsigned char* to, Device device) = 0;
+    /// Copies contiguous rows to the picked rows of `to`; the last one of equal numbers wins.
+    virtual void put(PickedRows const& picked, Bytes from, unsigned char* to, Device device) = 0;
+    virtual void paste(Paste const& request, Device device) = 0;
+
+    /// Frees memory that is kept for later allocations.
+    virtual void release_cache(Device device) = 0;
 
 protected:
     ~DeviceBackend() = default;

@@ -1,6 +1,8 @@
 // The table of back ends by device type. Back ends register themselves, so it names none.
 #include "backend/loader.hpp"
 
+#include "tensorhash/device_cache.hpp"
+
 #include <array>
 #include <atomic>
 
@@ -31,3 +33,9 @@ void register_backend(Device::Type type, DeviceBackend* backend) noexcept {
 }
 
 }  // namespace tensorhash::backend
+
+namespace tensorhash {
+
+void release_cache(Device device) { backend::backend_for(device, "device").release_cache(device); }
+
+}  // namespace tensorhash

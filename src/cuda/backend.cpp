@@ -1,7 +1,7 @@
 // Memory, copies, streams and events of the back end, and what the driver says of its devices.
 // The steps take their device form here, so the device layer comes first.
 #include "cuda/queue.hpp"
-#include "device/values.hpp"
+#include "device/selecting.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -14,13 +14,13 @@ namespace tensorhash::cuda {
 namespace {
 
 /// The devices, or why there are none. Asked once: the driver's answer does not change.
-struct Found {
+struct DeviceCount {
     int count = 0;
     cudaError_t status = cudaSuccess;
 
-    static Found const& once() {
-        static Found const found = [] {
-            Found now;
+    static DeviceCount const& once() {
+        static DeviceCount const found = [] {
+            DeviceCount now;
             now.status = cudaGetDeviceCount(&now.count);
             if (now.status != cudaSuccess) {
                 cudaGetLastError();  // why_no_device() reports it
@@ -48,10 +48,10 @@ void free_later(Gpu& gpu, void* data, Stream stream, std::uint64_t thread) noexc
 
 }  // namespace
 
-int CudaBackend::device_count() noexcept { return Found::once().count; }
+int CudaBackend::device_count() noexcept { return DeviceCount::once().count; }
 
 std::string CudaBackend::why_no_device() {
-    Found const& found = Found::once();
+    DeviceCount const& found = DeviceCount::once();
     int version = 0;
     if (found.count > 0) {
         return {};
@@ -88,24 +88,8 @@ void CudaBackend::copy(void* to, void const* from, std::size_t bytes, Device dev
 void CudaBackend::copy_strided(void* to, void const* from, Shape const& shape,
                                Shape const& byte_strides, std::size_t element_bytes,
                                Device device) {
-    if (shape.size() > device::kMaxAxes) {
-        throw ValueError("array: expected at most " + std::to_string(device::kMaxAxes) +
-                         " dimensions on a device, got " + std::to_string(shape.size()));
-    }
-    device::CopyStrided body{};
-    body.from = static_cast<unsigned char const*>(from);
-    body.to = static_cast<unsigned char*>(to);
-    body.elements = 1;
-    body.element_bytes = static_cast<std::uint32_t>(element_bytes);
-    body.axes = static_cast<std::uint32_t>(shape.size());
-    std::uint64_t steps = element_bytes;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        body.shape[axis] = static_cast<std::uint64_t>(shape[axis]);
-        body.strides[axis] = byte_strides[axis];
-        body.elements *= body.shape[axis];
-        steps |= static_cast<std::uint64_t>(byte_strides[axis]);
-    }
-    body.piece = device::piece_of(steps, to, from);
+    device::CopyStrided const body =
+        device::strided_copy(to, from, shape, byte_strides, element_bytes);
     queue_of(device).launch(body.elements, body);
 }
 

@@ -38,6 +38,15 @@ public:
                   Device device) override;
     std::unique_ptr<backend::Routed> route(backend::KeyRows keys, Element const& element,
                                            backend::Sharding sharding, Device device) override;
+
+    void cast(backend::Cast const& request, Device device) override;
+    Tensor true_rows(backend::Bytes mask, std::uint64_t rows, Device device) override;
+    void take(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+              Device device) override;
+    void put(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+             Device device) override;
+    void paste(backend::Paste const& request, Device device) override;
+    void release_cache(Device device) override { Gpu::of(device.id).release_cache(); }
 };
 
 }  // namespace tensorhash::cuda

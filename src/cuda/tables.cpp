@@ -2,6 +2,7 @@
 // device form here, so the device layer comes first.
 #include "device/coords.hpp"
 #include "device/routed.hpp"
+#include "device/selecting.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
 
@@ -53,6 +54,28 @@ backend::CoordsBackend const& CudaBackend::coords(Device device) { return of(dev
 std::unique_ptr<backend::Routed> CudaBackend::route(backend::KeyRows keys, Element const& element,
                                                     backend::Sharding sharding, Device device) {
     return std::make_unique<device::Routed<CudaQueue>>(queue_of(device), keys, element, sharding);
+}
+
+void CudaBackend::cast(backend::Cast const& request, Device device) {
+    device::cast_elements(queue_of(device), request);
+}
+
+Tensor CudaBackend::true_rows(backend::Bytes mask, std::uint64_t rows, Device device) {
+    return device::true_rows(queue_of(device), mask, rows, device);
+}
+
+void CudaBackend::take(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+                       Device device) {
+    device::take_rows(queue_of(device), picked, from, to);
+}
+
+void CudaBackend::put(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+                      Device device) {
+    device::put_rows(queue_of(device), picked, from, to);
+}
+
+void CudaBackend::paste(backend::Paste const& request, Device device) {
+    device::paste(queue_of(device), request);
 }
 
 }  // namespace tensorhash::cuda

@@ -2,6 +2,7 @@
 // one type; a type with commas is one argument list.
 #pragma once
 
+#include "device/elements.hpp"
 #include "device/erase.hpp"
 #include "device/expand.hpp"
 #include "device/find.hpp"
@@ -110,15 +111,13 @@
     Use(ReadPoints) Use(ReadBatch) Use(QuantizePoints<std::int32_t>)                               \
         Use(QuantizePoints<std::int64_t>) Use(CountVoxelRows) Use(FindEmptyVoxel)                  \
             Use(PickVoxelRows) Use(ReduceVoxels<Truth>) Use(ReduceVoxels<Plain<std::int8_t>>)      \
-                Use(ReduceVoxels<Plain<std::uint8_t>>) Use(ReduceVoxels<Plain<std::int16_t>>)      \
-                    Use(ReduceVoxels<Plain<std::uint16_t>>) Use(ReduceVoxels<Plain<std::int32_t>>) \
-                        Use(ReduceVoxels<Plain<std::uint32_t>>)                                    \
-                            Use(ReduceVoxels<Plain<std::int64_t>>)                                 \
-                                Use(ReduceVoxels<Plain<std::uint64_t>>) Use(ReduceVoxels<Half>)    \
-                                    Use(ReduceVoxels<BrainHalf>) Use(ReduceVoxels<Plain<float>>)   \
-                                        Use(ReduceVoxels<Plain<double>>) Use(ScaleNumbers)         \
-                                            Use(ToGridCells) Use(CountNeighbours)                  \
-                                                Use(WriteNeighbours) Use(ClaimVectors)             \
-                                                    Use(DropVectors) Use(FindVectors)              \
-                                                        Use(VoxelCenters) Use(NearestRows)         \
-                                                            Use(HalfKeys) Use(ModeRows)
+                Use(ReduceVoxels<Plain<std::uint8_t>>) Use(ReduceVoxels<Plain<std::int16_t>>) Use( \
+                    ReduceVoxels<Plain<std::uint16_t>>) Use(ReduceVoxels<Plain<std::int32_t>>)     \
+                    Use(ReduceVoxels<Plain<std::uint32_t>>) Use(ReduceVoxels<Plain<std::int64_t>>) \
+                        Use(ReduceVoxels<Plain<std::uint64_t>>) Use(ReduceVoxels<Half>)            \
+                            Use(ReduceVoxels<BrainHalf>) Use(ReduceVoxels<Plain<float>>)           \
+                                Use(ReduceVoxels<Plain<double>>) Use(ScaleNumbers)                 \
+                                    Use(ToGridCells) Use(CountNeighbours) Use(WriteNeighbours)     \
+                                        Use(ClaimVectors) Use(DropVectors) Use(FindVectors)        \
+                                            Use(VoxelCenters) Use(NearestRows) Use(HalfKeys)       \
+                                                Use(ModeRows) Use(CastElements) Use(NumberRows)

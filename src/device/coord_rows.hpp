@@ -5,6 +5,7 @@
 
 #include "device/counters.hpp"
 #include "device/grid.hpp"
+#include "tensorhash/step/int32.hpp"
 
 namespace tensorhash::device {
 
@@ -14,7 +15,7 @@ inline constexpr std::uint32_t kRowColumns = 7;
 /// The position of a number that does not exist.
 inline constexpr std::uint64_t kNoNumber = ~0ull;
 
-TH_STEP bool fits_int32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
+using step::fits_int32;
 
 /// int32 or int64 [rows, columns] on the device.
 struct RowsView {

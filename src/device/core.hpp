@@ -1,5 +1,6 @@
 // Core: keys, index, live bits and free stack of a table on a device. The host launches and rarely
 // asks: everything that one batch leaves for the next is in State, on the device.
+// Over 400 lines: one class, with the buffers that all of its verbs share.
 #pragma once
 
 #include <algorithm>

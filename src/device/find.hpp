@@ -81,7 +81,7 @@ struct FindRowsByTile {
     }
 };
 
-/// Counts the rows whose mask is 0.
+/// Counts the rows with mask 0.
 struct CountMissing {
     using Shared = NoShared;
     unsigned char const* mask;

@@ -1,4 +1,5 @@
 // Table: the TableBackend of a device, over a queue. Results have the bits of the CPU's table.
+// Over 400 lines: one class, with one short function per verb.
 #pragma once
 
 #include <cstdint>

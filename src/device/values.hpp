@@ -66,8 +66,8 @@ struct ScatterRows {
 
 inline constexpr std::uint32_t kMaxAxes = 16;
 
-/// Copies elements of a strided array to contiguous memory. Strides are in bytes and may be
-/// negative or zero.
+/// Copies elements of a strided array to contiguous memory, or the other way round. Strides are in
+/// bytes and may be negative, or zero when they are read.
 struct CopyStrided {
     using Shared = NoShared;
     unsigned char const* from;
@@ -78,6 +78,7 @@ struct CopyStrided {
     std::uint32_t axes;
     std::uint64_t shape[kMaxAxes];
     std::int64_t strides[kMaxAxes];
+    bool into_strides = false;
 
     TH_STEP void operator()(NoShared&) const {
         for_rows(elements, [&](std::uint64_t element) {
@@ -86,7 +87,9 @@ struct CopyStrided {
             for (std::uint32_t axis = axes; axis-- > 0; left /= shape[axis]) {
                 offset += static_cast<std::int64_t>(left % shape[axis]) * strides[axis];
             }
-            copy_row(to + element * element_bytes, from + offset, element_bytes, piece);
+            auto const dense = static_cast<std::int64_t>(element * element_bytes);
+            copy_row(to + (into_strides ? offset : dense), from + (into_strides ? dense : offset),
+                     element_bytes, piece);
         });
     }
 };

@@ -8,6 +8,7 @@
 #include "tensor/allocators.hpp"
 #include "tensor/bools.hpp"
 #include "tensor/shapes.hpp"
+#include "tensorhash/elements.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::map {
@@ -35,7 +36,7 @@ std::string text(std::string_view view) { return std::string(view); }
 
 Tensor with_true_bools(Tensor const& tensor) {
     if (tensor.dtype() == Dtype::Bool && !tensor.device().is_cpu()) {
-        return with_true_bools(tensor.to(Device{})).to(tensor.device());
+        return cast(tensor, Dtype::Bool);  // the host does not wait to look at the bytes
     }
     if (tensor.dtype() != Dtype::Bool ||
         are_canonical_bools(static_cast<unsigned char const*>(tensor.data()), tensor.bytes())) {

@@ -4,6 +4,7 @@
 #include "runtime/memory.hpp"
 #include "table/cpu_coords.hpp"
 #include "table/cpu_table.hpp"
+#include "table/elements.hpp"
 #include "table/route.hpp"
 #include "table/unique.hpp"
 #include "tensor/copy.hpp"
@@ -65,6 +66,21 @@ public:
         }
         return std::make_unique<CpuRouted>(std::move(sharding.shard_of_row), sharding.shards);
     }
+
+    void cast(backend::Cast const& request, Device) override { cast_elements(request); }
+    Tensor true_rows(backend::Bytes mask, std::uint64_t rows, Device) override {
+        return table::true_rows(mask, rows);
+    }
+    void take(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+              Device) override {
+        take_rows(picked, from, to);
+    }
+    void put(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+             Device) override {
+        put_rows(picked, from, to);
+    }
+    void paste(backend::Paste const& request, Device) override { table::paste(request); }
+    void release_cache(Device) override {}
 };
 
 constinit CpuBackend the_backend;

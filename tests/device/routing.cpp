@@ -1,4 +1,5 @@
 // Routing on a device against the policies of the CPU and a plain loop.
+// One function has over 50 lines: the checks of one routed batch, in order.
 #include "device/routed.hpp"
 // The device's headers come first: they choose the form of the steps.
 #include <gtest/gtest.h>

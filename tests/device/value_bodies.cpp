@@ -1,4 +1,5 @@
 // Bodies that scan, list, move and join rows, each against a plain loop.
+// Over 400 lines: one test per body, with helpers that all share.
 #include "device/reduce.hpp"
 #include "device/segments.hpp"
 #include "device/values.hpp"

@@ -24,7 +24,7 @@ struct FindByView {
 
     TH_STEP void operator()(Shared&) const {
         using tensorhash::device::Thread;
-        // A lambda with so much code would not be inlined, and the interpreter has no calls.
+        // A lambda with this much code would not be inlined, and the interpreter has no calls.
         for (std::uint64_t row = Thread::in_grid(); row < rows; row += Thread::grid_size()) {
             indices[row] = view.find(keys[row]);
         }

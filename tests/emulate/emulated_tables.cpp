@@ -1,6 +1,7 @@
 // The steps take their device form here, so the device layer comes first.
 #include "device/coords.hpp"
 #include "device/routed.hpp"
+#include "device/selecting.hpp"
 #include "device/table.hpp"
 #include "device/unique.hpp"
 
@@ -46,6 +47,24 @@ public:
     std::unique_ptr<backend::Routed> route(backend::KeyRows keys, Element const& element,
                                            backend::Sharding sharding, Device device) override {
         return std::make_unique<device::Routed<LazyQueue>>(queue(device), keys, element, sharding);
+    }
+
+    void cast(backend::Cast const& request, Device device) override {
+        device::cast_elements(queue(device), request);
+    }
+    Tensor true_rows(backend::Bytes mask, std::uint64_t rows, Device device) override {
+        return device::true_rows(queue(device), mask, rows, device);
+    }
+    void take(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+              Device device) override {
+        device::take_rows(queue(device), picked, from, to);
+    }
+    void put(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to,
+             Device device) override {
+        device::put_rows(queue(device), picked, from, to);
+    }
+    void paste(backend::Paste const& request, Device device) override {
+        device::paste(queue(device), request);
     }
 
 private:

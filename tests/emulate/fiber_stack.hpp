@@ -1,4 +1,5 @@
-// Stacks of fibers, and what the address sanitizer must hear when one is left for another.
+// Stacks of fibers, and what the sanitizers must hear when one is left for another. The thread
+// sanitizer takes each stack for a thread of its own.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,17 +13,41 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
+// fibers.cpp itself is not compiled with the thread sanitizer: its own state is no race.
+#if defined(TH_FIBERS_FOR_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace tensorhash::emulate {
+
+/// Does a switch order the memory of both sides?
+enum class Order : unsigned char { No, Yes };
+
+#if defined(TH_FIBERS_FOR_TSAN)
+using TsanFiber = void*;
+inline TsanFiber new_tsan_fiber() { return __tsan_create_fiber(0); }
+inline TsanFiber running_tsan_fiber() { return __tsan_get_current_fiber(); }
+inline void switch_to(TsanFiber fiber, Order order) {
+    __tsan_switch_to_fiber(fiber, order == Order::Yes ? 0 : __tsan_switch_to_fiber_no_sync);
+}
+inline void end(TsanFiber fiber) { __tsan_destroy_fiber(fiber); }
+#else
+struct TsanFiber {};
+inline TsanFiber new_tsan_fiber() { return {}; }
+inline TsanFiber running_tsan_fiber() { return {}; }
+inline void switch_to(TsanFiber, Order) {}
+inline void end(TsanFiber) {}
+#endif
 
 /// Where the scheduler was when a fiber took over.
 class SchedulerStack {
 public:
     template <class Stack>
-    void leaves([[maybe_unused]] Stack const& to) {
+    void leaves(Stack const& to, Order order) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_start_switch_fiber(&fake_, to.bottom(), Stack::kBytes);
 #endif
+        switch_to(to.tsan(), order);
     }
     void returned() {
 #if defined(__SANITIZE_ADDRESS__)
@@ -35,6 +60,7 @@ private:
     void const* bottom_ = nullptr;
     std::size_t bytes_ = 0;
     void* fake_ = nullptr;
+    [[no_unique_address]] TsanFiber tsan_ = running_tsan_fiber();
 };
 
 /// Pages that are mapped when a fiber first touches them, and kept for the thread's next fiber.
@@ -45,7 +71,8 @@ public:
     FiberStack() {
         auto& kept = kept_stacks().stacks;
         if (!kept.empty()) {
-            bottom_ = kept.back();
+            bottom_ = kept.back().bottom;
+            tsan_ = kept.back().tsan;
             kept.pop_back();
             return;
         }
@@ -55,16 +82,19 @@ public:
             throw std::bad_alloc();
         }
         bottom_ = p;
+        tsan_ = new_tsan_fiber();
     }
-    FiberStack(FiberStack&& other) noexcept : bottom_(std::exchange(other.bottom_, nullptr)) {}
+    FiberStack(FiberStack&& other) noexcept
+        : bottom_(std::exchange(other.bottom_, nullptr)), tsan_(other.tsan_) {}
     ~FiberStack() {
         if (bottom_ != nullptr) {
-            kept_stacks().stacks.push_back(bottom_);
+            kept_stacks().stacks.push_back({bottom_, tsan_});
         }
     }
     FiberStack& operator=(FiberStack&&) = delete;
 
     void const* bottom() const { return bottom_; }
+    TsanFiber tsan() const { return tsan_; }
     /// The top of the stack, for a new fiber.
     void* fresh() {
         fake_ = nullptr;
@@ -80,10 +110,11 @@ public:
         __sanitizer_finish_switch_fiber(nullptr, &from.bottom_, &from.bytes_);
 #endif
     }
-    void leaves([[maybe_unused]] SchedulerStack const& to) {
+    void leaves(SchedulerStack const& to, Order order) {
 #if defined(__SANITIZE_ADDRESS__)
         __sanitizer_start_switch_fiber(ended_ ? nullptr : &fake_, to.bottom_, to.bytes_);
 #endif
+        switch_to(to.tsan_, order);
     }
     void returned() {
 #if defined(__SANITIZE_ADDRESS__)
@@ -94,11 +125,16 @@ public:
     void ends() { ended_ = true; }
 
 private:
+    struct Stack {
+        void* bottom;
+        TsanFiber tsan;
+    };
     struct Kept {
-        std::vector<void*> stacks;
+        std::vector<Stack> stacks;
         ~Kept() {
-            for (void* const stack : stacks) {
-                munmap(stack, kBytes);
+            for (Stack const& stack : stacks) {
+                munmap(stack.bottom, kBytes);
+                end(stack.tsan);
             }
         }
     };
@@ -109,6 +145,7 @@ private:
 
     void* bottom_ = nullptr;
     void* fake_ = nullptr;
+    [[no_unique_address]] TsanFiber tsan_{};
     bool ended_ = false;
 };
 

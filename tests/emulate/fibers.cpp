@@ -43,6 +43,7 @@ struct Fiber {
     Collective collective;     // if it waits for lanes
     std::uint32_t result = 0;  // of its last collective
     std::uint64_t wakes = 0;   // it sleeps until this round of its block
+    Order order = Order::Yes;  // of its last switch: a barrier orders memory, a nap does not
 };
 
 struct Block {
@@ -81,7 +82,7 @@ private:
     void start(Block& block, std::uint32_t number);
     void run_round(Block& block);
     void resume(Fiber& fiber);
-    void leave();
+    void leave(Order order);
     void release_barrier(Block& block);
     bool all_came(Fiber* warp, std::uint32_t lane, Collective const& mine);
     std::uint32_t random(std::uint32_t below);
@@ -138,20 +139,21 @@ void Machine::enter(context::transfer_t from) {
     machine.running_->waits = Waits::Done;
     ++machine.block_->done;
     machine.running_->stack.ends();
-    machine.leave();
+    machine.leave(Order::Yes);
 }
 
 /// Back to the scheduler; returns when it resumes this fiber.
-void Machine::leave() {
+void Machine::leave(Order order) {
     Fiber& self = *running_;
-    self.stack.leaves(scheduler_stack_);
+    self.order = order;
+    self.stack.leaves(scheduler_stack_, order);
     scheduler_ = context::jump_fcontext(scheduler_, nullptr).fctx;
     self.stack.returned();
 }
 
 void Machine::resume(Fiber& fiber) {
     running_ = &fiber;
-    scheduler_stack_.leaves(fiber.stack);
+    scheduler_stack_.leaves(fiber.stack, fiber.order);
     fiber.context = context::jump_fcontext(fiber.context, nullptr).fctx;
     scheduler_stack_.returned();
 }
@@ -167,6 +169,7 @@ void Machine::start(Block& block, std::uint32_t number) {
         fiber.context = context::make_fcontext(fiber.stack.fresh(), FiberStack::kBytes, enter);
         fiber.waits = Waits::No;
         fiber.wakes = 0;
+        fiber.order = Order::Yes;
     }
 }
 
@@ -246,7 +249,7 @@ void Machine::sync_block() {
     spend();
     running_->waits = Waits::ForBlock;
     ++block_->at_barrier;
-    leave();
+    leave(Order::Yes);
 }
 
 /// Other fibers run first now and then. A fiber that naps finds a changed world: without naps,
@@ -255,9 +258,9 @@ void Machine::switch_point() {
     spend();
     if (options_.nap_one_in != 0 && random(options_.nap_one_in) == 0) {
         running_->wakes = block_->round + 1 + random(kLongestNap);
-        leave();
+        leave(Order::No);
     } else if (options_.switch_one_in != 0 && random(options_.switch_one_in) == 0) {
-        leave();
+        leave(Order::No);
     }
 }
 
@@ -320,7 +323,7 @@ std::uint32_t Machine::collective(Collective const& mine) {
             }
         }
     }
-    leave();
+    leave(mine.call == Call::Sync ? Order::Yes : Order::No);
     return self.result;
 }
 

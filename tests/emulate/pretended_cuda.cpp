@@ -27,6 +27,9 @@ public:
     void wait(Stream, Event const&) override {}
     void synchronize(Stream) override {}
     void check(Device) override {}
+    void release_cache(Device) override { ++releases; }
+
+    int releases = 0;
 
     Device::Type type() const noexcept override { return Device::Type::Cuda; }
     int device_count() noexcept override {
@@ -39,6 +42,11 @@ PretendedCuda pretended;
 
 }  // namespace
 }  // namespace tensorhash::emulate
+
+/// How often a cache was released.
+extern "C" __attribute__((visibility("default"))) int pretended_releases() {
+    return tensorhash::emulate::pretended.releases;
+}
 
 extern "C" __attribute__((visibility("default"))) tensorhash::backend::DeviceBackend*
 tensorhash_backend(char const* version) {

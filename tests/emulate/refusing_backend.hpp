@@ -26,6 +26,16 @@ public:
                                            Device) override {
         refuse("routing");
     }
+    void cast(backend::Cast const&, Device) override { refuse("casts"); }
+    Tensor true_rows(backend::Bytes, std::uint64_t, Device) override { refuse("masks"); }
+    void take(backend::PickedRows const&, backend::Bytes, unsigned char*, Device) override {
+        refuse("indexing");
+    }
+    void put(backend::PickedRows const&, backend::Bytes, unsigned char*, Device) override {
+        refuse("indexing");
+    }
+    void paste(backend::Paste const&, Device) override { refuse("indexing"); }
+    void release_cache(Device) override {}
 
 protected:
     ~RefusingBackend() = default;

@@ -63,9 +63,9 @@ bool sort_is_right(Queue& queue, std::uint64_t size, int bits) {
     return right;
 }
 
-/// `whose` names the implementation; `most` limits the sizes.
+/// `name` is that of the implementation; `most` limits the sizes.
 template <class Queue>
-bool check_primitives(Queue& queue, std::string const& whose, std::uint64_t most) {
+bool check_primitives(Queue& queue, std::string const& name, std::uint64_t most) {
     bool scans = true;
     bool sorts = true;
     for (std::uint64_t const size : {1, 31, 1000, 16384, 16385, 1 << 20, 10'000'000}) {
@@ -74,8 +74,8 @@ bool check_primitives(Queue& queue, std::string const& whose, std::uint64_t most
                 scan_is_right<std::uint64_t>(queue, size);
         for (int const bits : {6, 20, 32}) sorts = sorts && sort_is_right(queue, size, bits);
     }
-    print_check(whose + " scans as the reference loop does", scans);
-    print_check(whose + " sorts as the reference loop does", sorts);
+    print_check(name + " scans as the reference loop does", scans);
+    print_check(name + " sorts as the reference loop does", sorts);
     return scans && sorts;
 }
 

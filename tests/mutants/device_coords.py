@@ -1,12 +1,14 @@
-"""Planted bugs in the bodies of voxels, neighbours and vectors (on interpreted PTX)."""
+"""Planted bugs in the bodies of voxels, neighbours, vectors and elements (on interpreted PTX)."""
 
 from __future__ import annotations
 
 from device import body
 
+ELEMENTS = "src/device/elements.hpp"
 NEIGHBOURS = "src/device/neighbours.hpp"
 PICKS = "src/device/picks.hpp"
 POINTS = "src/device/points.hpp"
+VALUES = "src/device/values.hpp"
 VECTORS = "src/device/vectors.hpp"
 VOXELS = "src/device/voxels.hpp"
 
@@ -165,5 +167,42 @@ COORD_MUTANTS = [
         VECTORS,
         "bool const fits = outside == nullptr || outside[row] == 0;",
         "bool const fits = true;",
+    ),
+    body(
+        "unsigned numbers are converted as signed ones",
+        "DeviceElements*",
+        ELEMENTS,
+        "with_number(from, from_dtype, i, [&](auto one) { number = AnyNumber::of(one); });",
+        "with_number(from, from_dtype, i, [&](auto one) { number = AnyNumber::of(one);"
+        " if (number.kind == AnyNumber::Kind::Unsigned) {"
+        " number.kind = AnyNumber::Kind::Signed; } });",
+    ),
+    body(
+        "row numbers do not count from the end",
+        "DeviceElements*",
+        ELEMENTS,
+        "std::int64_t const number = given < 0 ? given + rows : given;",
+        "std::int64_t const number = given < 0 ? given + rows - 1 : given;",
+    ),
+    body(
+        "any row that does not exist is named",
+        "DeviceElements*",
+        ELEMENTS,
+        "first = !exists && i < first ? i : first;",
+        "first = !exists ? i : first;",
+    ),
+    body(
+        "the last row is out of range",
+        "DeviceElements*",
+        ELEMENTS,
+        "bool const exists = number >= 0 && number < rows;",
+        "bool const exists = number >= 0 && number < rows - 1;",
+    ),
+    body(
+        "elements are never written to strides",
+        "DeviceElements*",
+        VALUES,
+        "to + (into_strides ? offset : dense)",
+        "to + dense",
     ),
 ]

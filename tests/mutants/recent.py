@@ -6,6 +6,17 @@ from mutants import Edit, Mutant
 
 RECENT_MUTANTS = [
     Mutant(
+        "numbers are rounded twice on their way to float16",
+        "Casts*",
+        [
+            Edit(
+                "src/tensor/casts.hpp",
+                "return std::bit_cast<float>(is_larger ? bits - 1 : bits + 1);",
+                "return nearest;",
+            )
+        ],
+    ),
+    Mutant(
         "memory is freed while another thread's work reads it",
         "DeviceTensor*",
         [
@@ -80,6 +91,17 @@ RECENT_MUTANTS = [
                 "src/strings/string_hash.hpp",
                 "head.words[i] &= keep.words[i];",
                 "static_cast<void>(keep);",
+            )
+        ],
+    ),
+    Mutant(
+        "a string is the one that its tag suggests",
+        "*String*",
+        [
+            Edit(
+                "src/strings/string_loops.cpp",
+                "guess >= table.size || !holds(table, guess, query)",
+                "guess >= table.size",
             )
         ],
     ),

@@ -1,3 +1,4 @@
+// PTX arithmetic on integers and floats. A function has over 50 lines: one case per instruction.
 #include "ptx/arithmetic.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Turns statements of PTX into instructions. A function has over 50 lines: the table of
+// instructions.
 #include "ptx/decode.hpp"
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 """Devices from plugins: what is said if there are none, and arrays on an emulated device.
 
 The plugins are those of the C++ tests: emulated devices, and one that pretends to be CUDA's.
+
+Over 400 lines: all tests share the plugins and the processes that load them.
 """
 
 import os
@@ -240,7 +242,8 @@ def test_a_producer_gets_our_stream_and_its_version(run_emulated):
             tensor = _core.Tensor.from_dlpack(producer)
             assert tensor.device == "emu:0"
             wishes = {"max_version": (1, 0)} if versions else {}
-            assert producer.asked == [(2, wishes)]  # 2: the default stream of the thread
+            # 1, the legacy stream: torch refuses 2, the default stream of the thread.
+            assert producer.asked == [(1, wishes)]
             np.testing.assert_array_equal(np.asarray(tensor.cpu()), [5, 6])
         host = Producer(_core.Tensor.wrap(np.arange(3)))
         _core.Tensor.from_dlpack(host)

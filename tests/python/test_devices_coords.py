@@ -178,6 +178,76 @@ def test_a_kernel_map_on_a_device_has_its_forms_there(run_coords):
     """)
 
 
+def test_convolution_maps_are_made_where_the_coordinates_are(run_coords):
+    run_coords("""
+        few = coords.stride_coords(distinct, 2)[0]
+        repeated = np.concatenate([distinct, distinct[:5]])
+        calls = [
+            lambda take, **more: coords.convolution_map(take(distinct), 3, **more),
+            lambda take, **more: coords.convolution_map(take(distinct), 3, 2, **more),
+            lambda take, **more: coords.convolution_map(take(distinct), 2, 2, padding=1, **more),
+            lambda take, **more: coords.convolution_map(
+                take(distinct), 3, 2, out_coords=take(few), **more),
+            lambda take, **more: coords.convolution_map(
+                take(few), 3, 2, transposed=True, out_coords=take(distinct), **more),
+            lambda take, **more: coords.convolution_map(
+                take(few), 3, 2, transposed=True, generative=True, **more),
+            lambda take, **more: coords.convolution_map(
+                take(distinct), 3, 2, generative=True, **more),
+            lambda take, **more: coords.convolution_map(
+                take(distinct), 3, 2, out_sites="reached", spatial_shape=[9, 9, 9], **more),
+            lambda take, **more: coords.convolution_map(
+                take(distinct), 3, 2, stride_mode="reduce_and_stride", **more),
+            lambda take, **more: coords.convolution_map(
+                take(repeated), 3, duplicates="first", **more),
+        ]
+        for number, call in enumerate(calls):
+            want = call(np.asarray)
+            for take, more, home in [(on_device, {}, "emu:0"), (np.asarray, {"device": "emu:0"},
+                                     "cpu:0"), (on_device, {"device": "emu:0"}, "emu:0")]:
+                out, offsets, pairs = call(take, **more)
+                same(out, want[0], home)
+                assert (offsets is None) == (want[1] is None), number
+                if offsets is not None:
+                    same(offsets, want[1], home)
+                same(pairs, want[2], home)
+        there = on_device(distinct)
+        assert coords.convolution_map(there, 3)[2].device == "emu:0"
+        with pytest.raises(RuntimeError, match="out_coords: .* got memory of"):
+            coords.convolution_map(there, 3, out_coords=on_device(few, "emu:1"))
+        with pytest.raises(ValueError, match="coords: row 120 repeats|coords: row .* repeats row"):
+            coords.convolution_map(on_device(repeated), 3)
+    """)
+
+
+def test_int_coords_live_where_their_rows_came_from(run_coords):
+    run_coords("""
+        def parts(held, home):
+            for got, want in [(held.coordinates, here.coordinates), (held.offsets, here.offsets),
+                              (held[1], here[1]), (held.batched_tensor, here.batched_tensor),
+                              (held.batch_indexed_coordinates, here.batch_indexed_coordinates)]:
+                same(got, want, home)
+            for change in (lambda c: c.expand(3), lambda c: c.strided(2), lambda c: c.unique(),
+                           lambda c: c.sort(), lambda c: c.prune(np.arange(len(c)) % 2 == 0)):
+                assert change(held).device == "emu:0"
+                same(change(held).batch_indexed_coordinates,
+                     change(here).batch_indexed_coordinates, home)
+                same(change(held).offsets, change(here).offsets, home)
+            assert held.device == "emu:0" and held.hashmap.device == "emu:0"
+            same(held.hashmap.search(rows), here.hashmap.search(rows), "cpu:0")
+            assert held.strided(2).tensor_stride == (2, 2, 2)
+
+        here = coords.IntCoords(rows[:, 1:], [0, 50, 120])
+        parts(coords.IntCoords(on_device(rows[:, 1:]), on_device([0, 50, 120])), "emu:0")
+        parts(coords.IntCoords(rows[:, 1:], [0, 50, 120], device="emu:0"), "cpu:0")
+        parts(coords.IntCoords([on_device(rows[:50, 1:]), on_device(rows[50:, 1:])]), "emu:0")
+        here = coords.IntCoords.from_batched(rows)
+        parts(coords.IntCoords.from_batched(on_device(rows)), "emu:0")
+        with pytest.raises(RuntimeError, match='memory of the CPU or of "emu:1", where'):
+            coords.IntCoords(on_device(rows[:, 1:]), device="emu:1")
+    """)
+
+
 def test_what_needs_the_cpu_says_so(run_coords):
     run_coords("""
         there = on_device(points)

@@ -85,8 +85,8 @@ def test_shards_on_a_device_take_arrays_of_any_producer(run_emulated):
         keys = Producer(on_device(np.arange(5), "emu:1"))
         values = Producer(on_device(np.arange(5, dtype="float32"), "emu:1"))
         indices, added = table.insert(keys, values)
-        # The producers were asked to make our stream wait: the default stream of this thread.
-        assert [stream for stream, _ in keys.asked + values.asked] == [2, 2]
+        # The producers made the legacy stream wait, and our work waits for that one.
+        assert [stream for stream, _ in keys.asked + values.asked] == [1, 1]
         del keys, values  # the table does not need their memory any more
         assert indices.device == added.device == "emu:1"
         np.testing.assert_array_equal(table.get(np.arange(5)), np.arange(5, dtype="float32"))
@@ -140,8 +140,9 @@ def test_rows_of_a_distributed_table_go_over_the_group_that_sends_from_devices(r
     run_emulated("""
         import torch
         import torch.distributed as dist
-        from tensorhash.distributed import exchange
+        from tensorhash import _core
         from tensorhash.distributed.exchange import Exchange
+        from tensorhash.distributed.messages import Column
 
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         second = dist.new_group([0], backend="gloo")
@@ -152,14 +153,15 @@ def test_rows_of_a_distributed_table_go_over_the_group_that_sends_from_devices(r
         one = Exchange(second)
         assert one.sends_from("cpu:0") == "" == Exchange(None).sends_from("cuda:0")
         assert one.sends_from("cuda:0") == ", over nccl"
-        assert one._device == torch.device("cuda:0") and one._sender(None) is second
+        assert one._device == torch.device("cuda:0")
         one._device = torch.device("cpu")  # no GPU here: the copies stay where they are
         used = []
         send = dist.all_to_all_single
         dist.all_to_all_single = lambda *args, **how: (used.append(how["group"]), send(*args, **how))[1]
         rows = np.arange(12, dtype=np.uint8).reshape(4, 3)
-        (back,) = one.rows("send", [rows], [4], [4])
-        np.testing.assert_array_equal(back, rows)
+        column = Column(("uint8", (3,)), rows=_core.Tensor.wrap(rows))
+        (back,) = one.rows("send", [column], [4], [4])
+        np.testing.assert_array_equal(np.asarray(back), rows)
         assert used == [second]
         dist.destroy_process_group()
     """)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorhash import _core
 from tensorhash._device import usable_device
 from tensorhash._frameworks import Framework
@@ -38,14 +40,24 @@ class Place:
         """The array on the device of the call; None stays None."""
         if rows is None or (self._is_plain and device_of(rows) == HOST):
             return rows
+        self.require(rows, argument)
         tensor = rows if isinstance(rows, _core.Tensor) else _core.Tensor.wrap(rows, argument)
-        if tensor.device not in (HOST, self.device):
+        return tensor.to(self.device)
+
+    def require(self, rows: Any, argument: str) -> None:
+        """RuntimeError for an array of another device. None is allowed."""
+        if rows is not None and device_of(rows) not in (HOST, self.device):
             wanted = "the CPU" if self.device == HOST else f'the CPU or of "{self.device}"'
             raise RuntimeError(
                 f"{argument}: expected memory of {wanted}, where this call runs, got memory of "
-                f'"{tensor.device}"; copy it with .cpu()'
+                f'"{device_of(rows)}"; copy it with .cpu()'
             )
-        return tensor.to(self.device)
+
+    def put(self, array: Any, argument: str) -> Any:
+        """A NumPy array for a call on the device: itself, or a tensor there."""
+        if self.device == HOST:
+            return array
+        return _core.Tensor.wrap(np.ascontiguousarray(array), argument).to(self.device)
 
     def bring(self, made: _core.KernelMap) -> _core.KernelMap:
         """A kernel map with its arrays where the caller's arrays are."""

@@ -57,6 +57,7 @@ def device_in(home: Framework, name: str = "cpu:0") -> str | torch.device:
 
 
 def as_numpy(rows: Any) -> NumPyArray:
-    """A NumPy array in native byte order; copies only if the order differs."""
-    array = _frameworks.as_numpy(rows)
+    """A NumPy array in native byte order; copies only if the order differs, or from a device."""
+    is_held = isinstance(rows, _core.Tensor)
+    array = _frameworks.copied_to_numpy(rows) if is_held else np.asarray(rows)
     return array.astype(array.dtype.newbyteorder("="), copy=False)

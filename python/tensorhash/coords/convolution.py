@@ -1,4 +1,8 @@
-"""The output voxels of a sparse convolution, and its kernel map."""
+"""The output voxels of a sparse convolution, and its kernel map.
+
+Over 400 lines, and `convolution_map` over 50 lines: most are arguments, docstrings
+and examples.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import require_one_of
 from tensorhash._frameworks import NUMPY, Framework, framework_of
-from tensorhash._types import Array, ArrayLike
+from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import axes_of, require_batch_column, require_duplicates
+from tensorhash.coords._places import Place
 from tensorhash.coords._repeats import Repeats
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
 from tensorhash.coords.kernel_map import KernelMap, generate_kernel_map
@@ -45,6 +50,7 @@ def convolution_map(
     padding: int | Sequence[int] | None = None,
     out_sites: str = "strided",
     spatial_shape: Sequence[int] | None = None,
+    device: DeviceLike = None,
 ) -> tuple[Array, Array | None, KernelMap]:
     """(out coords [M, 1 + D], batch offsets int64 [B + 1], kernel map) of a sparse convolution.
 
@@ -68,26 +74,29 @@ def convolution_map(
     are a ValueError. With `duplicates="first"` only the first of equal rows of `coords` has pairs,
     and equal out rows have equal pairs.
 
+    It runs where its arrays are, unless `device` is given, and its results are where `coords` came
+    from. On a device the host reads the rows: lookups and maps are made there, sums here.
+
     >>> out, offsets, pairs = convolution_map([[0, 1, 1]], 3, 2, transposed=True, generative=True)
     >>> len(out), out[pairs[4][1]].tolist()
     (9, [[0, 2, 2]])
     """
-    rows, given, source = _take(coords, out_coords, (kernel_size, stride, dilation))
+    rows, given, source, place = _take(coords, out_coords, (kernel_size, stride, dilation), device)
     require_duplicates(duplicates)
     reduces = parse_stride_mode(stride_mode) is STRIDED_CONV_MODE.REDUCE_AND_STRIDE
     require_one_of(out_sites, "out_sites", "strided", "reached")
     mode = Mode(bool(generative), bool(transposed), reduces, out_sites == "reached")
     check_mode(given is not None, mode)
-    layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches)
+    layer = _Layer(rows.shape[1] - 1, kernel_size, stride, dilation, num_batches, place)
     layer.set_grid(padding, spatial_shape, mode)
     repeats = Repeats(rows, given) if duplicates == "first" else None
     out, offsets, made = _convolve_all(layer, rows, given, repeats, mode)
     if offsets is None:
         offsets = _offsets_of(out, num_batches)
     return (
-        _give(out, source, (rows, coords), (given, out_coords)),
-        None if offsets is None else _give(offsets, source),
-        KernelMap(made._made, source),
+        _give(out, source, place, (rows, coords), (given, out_coords)),
+        None if offsets is None else _give(offsets, source, place),
+        KernelMap(place.bring(made._made), source),
     )
 
 
@@ -104,8 +113,15 @@ class _Layer:
     """The parameters of a convolution, one number per axis, and the coordinates that they give."""
 
     def __init__(
-        self, axes: int, kernel_size: Any, stride: Any, dilation: Any, num_batches: int | None
+        self,
+        axes: int,
+        kernel_size: Any,
+        stride: Any,
+        dilation: Any,
+        num_batches: int | None,
+        place: Place,
     ) -> None:
+        self._place = place
         self.size = axis_ints(kernel_size, axes, "kernel_size")
         self.stride = axis_ints(stride, axes, "stride")
         self.dilation = axis_ints(1 if dilation is None else dilation, axes, "dilation")
@@ -135,7 +151,8 @@ class _Layer:
         """(strided rows, offsets). With stride 1: the same rows in the same order, and None."""
         if max(self.stride) == 1:
             return rows, None
-        return stride_coords(rows, self.stride, num_batches=self._num_batches)
+        on = self._place.device
+        return stride_coords(rows, self.stride, num_batches=self._num_batches, device=on)
 
     def reached(self, rows: Any) -> tuple[Any, Any]:
         """(rows, offsets) of every row plus every kernel offset."""
@@ -162,14 +179,16 @@ class _Layer:
         return rows[fits.all(axis=1)]
 
     def pairs(self, fine: Any, coarse: Any, ratio: Any) -> KernelMap:
-        if self.padding == self._own_padding:
-            return generate_kernel_map(fine, coarse, ratio, self.size, self.dilation)
-        moved = _moved(fine, 1, [-padding for padding in self.padding])
-        start = [0] * len(self.size)
-        return generate_kernel_map(moved, coarse, ratio, self.size, self.dilation, start)
+        start = None
+        if self.padding != self._own_padding:
+            fine = _moved(fine, 1, [-padding for padding in self.padding])
+            start = [0] * len(self.size)
+        into = self._place.put(fine, "in_coords"), self._place.put(coarse, "out_coords")
+        return generate_kernel_map(*into, ratio, self.size, self.dilation, start)
 
     def _expand(self, rows: Any, back: Sequence[int]) -> tuple[Any, Any]:
-        reached, offsets = expand_coords(rows, self.size, self.dilation, None, self._num_batches)
+        how = self.size, self.dilation, None, self._num_batches
+        reached, offsets = expand_coords(rows, *how, device=self._place.device)
         return _moved(reached, 1, back), offsets
 
 
@@ -258,8 +277,10 @@ def _forward(layer: _Layer, rows: Any, given: Any, mode: Mode) -> tuple[Any, Any
     return out, offsets, layer.pairs(ins, out, ratio)
 
 
-def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, Any, Framework]:
-    """(rows, given out rows or None, framework of the results); the rows are NumPy arrays."""
+def _take(
+    coords: Any, out_coords: Any, numbers: Sequence[Any], device: DeviceLike
+) -> tuple[Any, Any, Framework, Place]:
+    """(rows, given out rows or None, framework of the results, device); rows are NumPy arrays."""
     given, home = None, NUMPY
     if out_coords is not None:
         given, home = take_rows(out_coords, "out_coords", NUMPY)
@@ -269,10 +290,13 @@ def _take(coords: Any, out_coords: Any, numbers: Sequence[Any]) -> tuple[Any, An
     # An empty list gets the axes of the other rows, or of the numbers per axis.
     axes = axes_of(rows) or axes_of(given)
     like = [0] * axes if axes else next(filter(is_sequence, numbers), 0)
+    place = Place(device, source, rows, *(() if given is None else (given,)))
+    place.require(rows, "coords")
+    place.require(given, "out_coords")
     rows = _checked(with_axes(rows, like), None, "coords")
     if given is not None:
         given = _checked(with_axes(given, like), rows.shape[1], "out_coords")
-    return rows, given, source
+    return rows, given, source, place
 
 
 def _checked(taken: Any, columns: int | None, argument: str) -> Any:
@@ -378,10 +402,10 @@ def _offsets_of(rows: Any, num_batches: int | None) -> Any:
     return np.append(begins, len(rows))[counts]
 
 
-def _give(array: Any, source: Framework, *given: tuple[Any, Any]) -> Array:
+def _give(array: Any, source: Framework, place: Place, *given: tuple[Any, Any]) -> Array:
     """The array in the framework `source`; the user's own array if it has the same rows."""
     for rows, original in given:
         if array is rows and framework_of(type(original)) is source:
             own: Array = original
             return own
-    return source.give(_core.Tensor.wrap(np.ascontiguousarray(array), "coords"))
+    return place.give(_core.Tensor.wrap(np.ascontiguousarray(array), "coords"))

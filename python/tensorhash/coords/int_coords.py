@@ -10,10 +10,10 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arguments import position
-from tensorhash._device import usable_device
 from tensorhash._frameworks import NUMPY, Framework
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
+from tensorhash.coords._places import Place
 from tensorhash.coords._points import per_axis, take_numbers
 from tensorhash.coords._rows import (
     as_numpy,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 class IntCoords:
     """Integer coordinates [N, D]; rows `offsets[b]:offsets[b + 1]` are batch item b.
 
-    It holds its own copy, and its properties return copies. `tensor_stride` is the length of one
+    It holds its own copy, on the CPU, and its properties return copies where `coords` came from.
+    `device` is where its methods run, by default the device of `coords`. `tensor_stride` is the length of one
     step in units of the finest grid, per axis. `voxel_size` and `voxel_origin` describe that grid;
     they are kept and passed on, but not used in any computation.
 
@@ -56,14 +57,16 @@ class IntCoords:
         *,
         voxel_origin: float | ArrayLike | None = None,
     ) -> None:
-        usable_device("cpu" if device is None else device)
         steps = 1 if tensor_stride is None else tensor_stride
         if isinstance(coords, (list, tuple)) and _are_arrays(coords):
             if offsets is not None:
                 raise ValueError("offsets: expected None with a list of arrays, one per batch item")
-            rows, self._source, bounds = _joined(coords)
+            rows, self._source, bounds, taken = _joined(coords)
+            self._place = Place(device, self._source, *taken)
         else:
             taken, self._source = take_rows(coords, "coords", home_of(device))
+            self._place = Place(device, self._source, taken)
+            self._place.require(taken, "coords")
             rows = np.array(as_numpy(with_axes(taken, steps, batch=0)))
             bounds = np.array([0, len(rows)] if offsets is None else _bounds(offsets))
         _check_rows(rows)
@@ -108,17 +111,21 @@ class IntCoords:
             counts = np.bincount(rows[:, 0], minlength=items)
         order = np.argsort(rows[:, 0], kind="stable")
         grid = _Grid(tensor_stride, voxel_size, voxel_origin, _columns(rows) - 1)
-        return cls._made(source, rows[order], np.cumsum([0, *counts]), grid)
+        place = Place(None, source, taken)
+        return cls._made(source, place, rows[order], np.cumsum([0, *counts]), grid)
 
     @classmethod
-    def _made(cls, source: Framework, batched: Any, bounds: Any, grid: _Grid) -> IntCoords:
+    def _made(
+        cls, source: Framework, place: Place, batched: Any, bounds: Any, grid: _Grid
+    ) -> IntCoords:
         self = cls.__new__(cls)
         self._source = source
+        self._place = place
         self._set(batched, bounds, grid)
         return self
 
     def _give(self, array: Any) -> Array:
-        return self._source.give(_core.Tensor.wrap(np.array(array, order="C"), "coords"))
+        return self._place.give(_core.Tensor.wrap(np.array(array, order="C"), "coords"))
 
     @property
     def coordinates(self) -> Array:
@@ -161,8 +168,8 @@ class IntCoords:
 
     @property
     def device(self) -> str | torch.device:
-        """The device of the arrays: "cpu:0", or a torch.device if they are torch tensors."""
-        return device_in(self._source)
+        """Where methods run: a name such as "cpu:0", or a torch.device for torch tensors."""
+        return device_in(self._source, self._place.device)
 
     @property
     def tensor_stride(self) -> tuple[int, ...]:
@@ -206,9 +213,14 @@ class IntCoords:
     ) -> IntCoords:
         """The distinct coordinates that a kernel reaches, as in `expand_coords`."""
         made = expand_coords(
-            self._batched, kernel_size, kernel_dilation, kernel_batch, self._num_batches
+            self._batched,
+            kernel_size,
+            kernel_dilation,
+            kernel_batch,
+            self._num_batches,
+            device=self._place.device,
         )
-        return self._made(self._source, *made, self._grid)
+        return self._like(*made)
 
     def strided(self, stride: int | Sequence[int]) -> IntCoords:
         """The distinct coordinates after division by `stride`, rounded down.
@@ -216,14 +228,21 @@ class IntCoords:
         The tensor stride is multiplied by `stride`.
         """
         steps = axis_ints(stride, self.num_axes, "stride")
-        made = stride_coords(self._batched, steps, num_batches=self._num_batches)
+        made = self._divided(steps)
         grown = [old * by for old, by in zip(self.tensor_stride, steps, strict=True)]
-        return self._made(self._source, *made, self._grid.with_stride(grown, self.num_axes))
+        return self._like(*made, self._grid.with_stride(grown, self.num_axes))
 
     def unique(self) -> IntCoords:
         """The distinct coordinates, in order of first occurrence inside each item."""
-        made = stride_coords(self._batched, 1, num_batches=self._num_batches)
-        return self._made(self._source, *made, self._grid)
+        return self._like(*self._divided(1))
+
+    def _divided(self, stride: Any) -> tuple[Array, Array]:
+        on = self._place.device
+        return stride_coords(self._batched, stride, num_batches=self._num_batches, device=on)
+
+    def _like(self, batched: Any, bounds: Any, grid: _Grid | None = None) -> IntCoords:
+        """Other rows where these are, by default in the same grid."""
+        return self._made(self._source, self._place, batched, bounds, grid or self._grid)
 
     def prune(self, mask: ArrayLike) -> IntCoords:
         """Keeps the rows where `mask`, bool [N], is True. Items without rows stay, empty."""
@@ -233,7 +252,7 @@ class IntCoords:
         if keep.shape != (len(self),):
             raise ValueError(f"mask: expected shape ({len(self)},), one per row, got {keep.shape}")
         bounds = np.append(0, np.cumsum(keep))[self._bounds]
-        return self._made(self._source, self._batched[keep], bounds, self._grid)
+        return self._like(self._batched[keep], bounds)
 
     def sort(self, ordering: POINT_ORDERING | str = POINT_ORDERING.MORTON_XYZ) -> IntCoords:
         """Sorts the rows of each item along a Morton curve; equal rows keep their order.
@@ -244,7 +263,7 @@ class IntCoords:
         how = parse_ordering(ordering, "ordering")
         item = np.repeat(np.arange(self.batch_size), np.diff(self._bounds))
         order = morton_order(item, self._batched[:, 1:], how, "ordering")
-        return self._made(self._source, self._batched[order], self._bounds, self._grid)
+        return self._like(self._batched[order], self._bounds)
 
     @property
     def hashmap(self) -> CoordTable:
@@ -254,7 +273,8 @@ class IntCoords:
         array([ 1, -1], dtype=int32)
         """
         if self._table is None:
-            self._table = CoordTable.from_coords(self.batch_indexed_coordinates)
+            rows = self.batch_indexed_coordinates
+            self._table = CoordTable.from_coords(rows, self._place.device)
         return self._table
 
     def __repr__(self) -> str:
@@ -295,8 +315,8 @@ def _are_arrays(items: Any) -> bool:
     return len(items) > 0 and all(hasattr(item, "shape") and len(item.shape) > 0 for item in items)
 
 
-def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
-    """(rows of all items, framework of the first item, bounds)."""
+def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any, list[Any]]:
+    """(rows of all items, framework of the first item, bounds, the items for the core)."""
     taken = [take_rows(item, f"coords[{i}]", NUMPY) for i, item in enumerate(items)]
     arrays = [as_numpy(rows) for rows, _ in taken]
     for i, array in enumerate(arrays):
@@ -307,7 +327,7 @@ def _joined(items: Sequence[ArrayLike]) -> tuple[Any, Framework, Any]:
         if array.dtype != arrays[0].dtype:
             raise TypeError(f"coords[{i}]: expected {arrays[0].dtype}, got {array.dtype}")
     bounds = np.cumsum([0, *(len(array) for array in arrays)])
-    return np.concatenate(arrays), taken[0][1], bounds
+    return np.concatenate(arrays), taken[0][1], bounds, [rows for rows, _ in taken]
 
 
 def _columns(rows: Any) -> int:

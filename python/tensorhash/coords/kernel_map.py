@@ -1,6 +1,6 @@
 """Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row).
 
-`generate_kernel_map` has over 50 lines; most are its arguments and its docstring.
+Over 400 lines, and `generate_kernel_map` over 50 lines: most are arguments, docstrings and examples.
 """
 
 from __future__ import annotations

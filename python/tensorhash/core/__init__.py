@@ -7,6 +7,7 @@
 
 from tensorhash._device import Device
 from tensorhash._dtypes import Dtype
+from tensorhash.core import _device_tensor as _device_tensor  # it registers itself
 from tensorhash.core import cuda, sycl
 from tensorhash.core.functions import (
     addmm,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tensorhash import _frameworks
+from tensorhash import _core, _frameworks
 from tensorhash._arguments import parse_shape
 from tensorhash._arrays import is_number, take_array
 from tensorhash._device import usable_device
@@ -25,19 +26,40 @@ class Base:
 
     _array: Any
 
+    # _device_tensor.py sets these, because it knows this class and not the other way round.
+    _on_device: ClassVar[Callable[[Any, str], Any]]  # a copy of an array on a device
+    _over: ClassVar[Callable[[_core.Tensor], Any]]  # a Tensor over memory of a device
+
     @classmethod
     def _wrap(cls, array: Any) -> Self:
         """A Tensor over this array, without a copy."""
-        self = cls.__new__(cls)
+        self = object.__new__(cls)
         self._array = array
         return self
 
     @classmethod
     def _made(cls, array: Any, device: Any) -> Self:
-        """A Tensor over this array; RuntimeError if this build lacks the device."""
-        if device is not None:
-            usable_device(device)
-        return cls._wrap(array)
+        """A Tensor over this array, or a copy on another device than the CPU.
+
+        RuntimeError if this build lacks the device.
+        """
+        place = "cpu:0" if device is None else usable_device(device)
+        if place.startswith("cpu"):
+            return cls._wrap(array)
+        copied: Self = cls._on_device(array, place)
+        return copied
+
+    @classmethod
+    def _given(cls, held: _core.Tensor) -> Self:
+        """A Tensor over memory of the core."""
+        if held.device.startswith("cpu"):
+            return cls._wrap(_frameworks.to_numpy(held))
+        shared: Self = cls._over(held)
+        return shared
+
+    def _for_core(self) -> Any:
+        """What the core reads."""
+        return self._array
 
 
 def as_numpy(value: Any, argument: str) -> Any:

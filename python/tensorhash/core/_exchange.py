@@ -10,7 +10,6 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._disk import Limit, open_regular, parse_max_bytes, replacing, size_of
 from tensorhash._dtypes import name_of
-from tensorhash._frameworks import to_numpy
 from tensorhash._npy import read_npy
 from tensorhash._types import NumPyArray
 from tensorhash.core._base import Base
@@ -35,7 +34,7 @@ class Exchange(Base):
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:
         """A tensor over the memory of a DLPack capsule or of an object with `__dlpack__`."""
-        return cls._wrap(to_numpy(_core.Tensor.from_dlpack(source, "source")))
+        return cls._given(_core.Tensor.from_dlpack(source, "source"))
 
     def to_dlpack(self) -> object:
         """A "dltensor" capsule over this memory, for `torch.utils.dlpack.from_dlpack`."""

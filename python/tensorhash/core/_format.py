@@ -36,12 +36,11 @@ def _one(value: Any) -> str:
     return str(value).removesuffix(".0")
 
 
-def tensor_text(array: Any, dtype: str, device: str) -> str:
-    """The text of a tensor."""
-    strides = [stride // array.itemsize for stride in array.strides]
+def tensor_text(array: Any, strides: Any, dtype: str, device: str, address: int) -> str:
+    """The text of a tensor with these elements and, in elements, these strides."""
     line = (
         f"Tensor[shape={_braces(array.shape)}, stride={_braces(strides)}, "
-        f"{dtype}, {device}, {hex(array.__array_interface__['data'][0])}]"
+        f"{dtype}, {device}, {hex(address)}]"
     )
     return f"{elements_text(array)}\n{line}"
 

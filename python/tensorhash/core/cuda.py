@@ -29,4 +29,6 @@ def synchronize(device: Device | None = None) -> None:
 
 
 def release_cache() -> None:
-    """Frees cached device memory. Does nothing: the driver keeps what it caches."""
+    """Gives freed memory that the plugin keeps for later allocations back to the driver."""
+    for one in get_available_devices():
+        _core.release_cache(str(one))

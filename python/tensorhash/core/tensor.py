@@ -1,4 +1,4 @@
-"""Tensor: Open3D's array class, a thin layer over a NumPy array on the CPU."""
+"""Tensor: Open3D's array class, a thin layer over a NumPy array; on a device a DeviceTensor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of
-from tensorhash._frameworks import Framework, to_numpy
+from tensorhash._frameworks import Framework
 from tensorhash.core._arithmetic import Arithmetic
 from tensorhash.core._base import as_numpy, is_float, new_shape, parse
 from tensorhash.core._creation import Creation
@@ -58,11 +58,17 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
     __slots__ = ()
 
+    def __new__(
+        cls, values: Any, dtype: Dtype | Any | None = None, device: Device | str | None = None
+    ) -> Self:
+        """A DeviceTensor for a device besides the CPU."""
+        if device is None or usable_device(device).startswith("cpu"):
+            return object.__new__(cls)
+        return Tensor(values, dtype).to(device=device)  # type: ignore[return-value]
+
     def __init__(
         self, values: Any, dtype: Dtype | Any | None = None, device: Device | str | None = None
     ) -> None:
-        if device is not None:
-            usable_device(device)
         wanted = None if dtype is None else parse(dtype)
         array = as_numpy(values, "values")
         if wanted is None:
@@ -101,12 +107,12 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
     @property
     def is_cpu(self) -> bool:
-        """True: a Tensor is on the CPU."""
+        """Whether the tensor is on the CPU."""
         return True
 
     @property
     def is_cuda(self) -> bool:
-        """False: a Tensor is on the CPU."""
+        """Whether the tensor is on a CUDA device."""
         return False
 
     def num_elements(self) -> int:
@@ -144,7 +150,8 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
         return element
 
     def __repr__(self) -> str:
-        return tensor_text(self._array, str(self.dtype), str(self.device))
+        address = self._array.__array_interface__["data"][0]
+        return tensor_text(self._array, self.strides, str(self.dtype), str(self.device), address)
 
     # Elements.
 
@@ -167,28 +174,17 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
 
         Shares memory if nothing changes, unless `copy` is True.
         """
-        for argument in target:
-            if isinstance(argument, bool):
-                copy = argument
-            elif isinstance(argument, Device) or (
-                isinstance(argument, str) and argument.lower().startswith(("cpu", "cuda", "sycl"))
-            ):
-                device = argument
-            else:
-                dtype = argument
-        if device is not None:
-            usable_device(device)
-        wanted = self._array.dtype if dtype is None else parse(dtype)
-        return self._wrap(_cast(self._array, wanted, copy))
+        wanted, place, copy = target_of(target, dtype, device, copy)
+        array = self._array
+        return self._made(_cast(array, array.dtype if wanted is None else wanted, copy), place)
 
     def cpu(self) -> Self:
         """The tensor itself: it is on the CPU."""
         return self
 
     def cuda(self, device_id: int = 0) -> Self:
-        """The tensor on a CUDA device; RuntimeError if this build has none."""
-        usable_device(f"cuda:{device_id}")
-        return self
+        """A copy on a CUDA device; RuntimeError if there is no such device."""
+        return self.to(device=f"cuda:{device_id}")
 
     def clone(self) -> Self:
         """A contiguous copy."""
@@ -230,7 +226,7 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
                 f"start_dim, end_dim: expected two of {dims} dimensions in ascending order, "
                 f"got {start_dim} and {end_dim}"
             )
-        extents = self._array.shape
+        extents = tuple(self.shape)
         joined = math.prod(extents[first : last + 1])
         return self.reshape((*extents[:first], joined, *extents[last + 1 :]))
 
@@ -249,6 +245,21 @@ class Tensor(Arithmetic, Elementwise, Reductions, LinearAlgebra, Creation, Excha
             raise ValueError(f"values: expected a shape that can be appended: {error}") from None
 
 
+def target_of(target: Any, dtype: Any, device: Any, copy: bool) -> tuple[Any, Any, bool]:
+    """(NumPy dtype or None, device or None, copy) of the arguments of `to`."""
+    for argument in target:
+        if isinstance(argument, bool):
+            copy = argument
+        elif isinstance(argument, Device) or (
+            isinstance(argument, str)
+            and argument.lower().startswith(("cpu", "cuda", "sycl", "emu"))
+        ):
+            device = argument
+        else:
+            dtype = argument
+    return None if dtype is None else parse(dtype), device, copy
+
+
 def _cast(array: Any, dtype: Any, copy: bool) -> Any:
     """Casts to another dtype as C++ does: drops fractions, and gives no warning for NaN."""
     with np.errstate(invalid="ignore", over="ignore"):
@@ -265,12 +276,13 @@ def _restore(cls: type[Tensor], array: Any) -> Tensor:
 class _Core(Framework):
     name = "core"
     cast = "{0}.to(o3c.{1})"
+    on_devices = True
 
     def take(self, array: Any, argument: str) -> Any:
-        return array._array
+        return array._for_core()
 
     def give(self, tensor: _core.Tensor) -> Tensor:
-        return Tensor._wrap(to_numpy(tensor))
+        return Tensor._given(tensor)
 
 
 CORE = _Core()

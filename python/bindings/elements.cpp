@@ -1,0 +1,85 @@
+// Binds the functions of elements.hpp, and views, for the Tensors of tensorhash.core on a device.
+#include "tensorhash/elements.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bindings.hpp"
+
+namespace tensorhash::bindings {
+namespace {
+
+/// A view of the tensor's memory. The caller has checked that it stays inside.
+Tensor view(Tensor const& tensor, Shape shape, Shape byte_strides, std::int64_t byte_offset) {
+    auto const owner = std::make_shared<Tensor>(tensor);
+    auto* const data = static_cast<unsigned char*>(owner->data()) + byte_offset;
+    Tensor made =
+        Tensor::borrow_strided(data, std::move(shape), std::move(byte_strides), tensor.dtype(),
+                               tensor.read_only(), owner, tensor.device());
+    if (!tensor.device().is_cpu()) {
+        Stream const stream = current_stream(tensor.device());
+        tensor.wait_on(stream);
+        made.written_by(stream);
+    }
+    return made;
+}
+
+}  // namespace
+
+void bind_elements(nb::module_& m) {
+    m.def(
+        "cast",
+        [](Tensor const& tensor, std::string const& dtype) {
+            return without_gil([&] { return cast(tensor, dtype_from_name(dtype)); });
+        },
+        nb::arg("tensor"), nb::arg("dtype"), "A contiguous copy in another dtype.");
+    m.def(
+        "true_positions",
+        [](Tensor const& mask) { return without_gil([&] { return true_positions(mask); }); },
+        nb::arg("mask"), "The positions of the true elements of a bool array with one axis.");
+    m.def(
+        "take_rows",
+        [](Tensor const& array, Tensor const& indices) {
+            return without_gil([&] { return take_rows(array, indices); });
+        },
+        nb::arg("array"), nb::arg("indices"), "The rows of an array by number.");
+    m.def(
+        "put_rows",
+        [](Tensor& array, Tensor const& indices, Tensor const& values) {
+            without_gil([&] { put_rows(array, indices, values); });
+        },
+        nb::arg("array"), nb::arg("indices"), nb::arg("values"),
+        "Writes rows by number; the last one of equal numbers wins.");
+    m.def(
+        "assign",
+        [](Tensor& array, Tensor const& values) { without_gil([&] { assign(array, values); }); },
+        nb::arg("array"), nb::arg("values"), "Copies all elements to an array or a view.");
+    m.def("view", &view, nb::arg("tensor"), nb::arg("shape"), nb::arg("byte_strides"),
+          nb::arg("byte_offset"), "A view of the memory, which the caller has checked.");
+    m.def(
+        "clone", [](Tensor const& tensor) { return without_gil([&] { return tensor.clone(); }); },
+        nb::arg("tensor"), "A contiguous copy.");
+    m.def(
+        "reshape", [](Tensor const& tensor, Shape const& shape) { return tensor.reshape(shape); },
+        nb::arg("tensor"), nb::arg("shape"), "The same memory with another shape.");
+    m.def(
+        "is_contiguous", [](Tensor const& tensor) { return tensor.is_contiguous(); },
+        nb::arg("tensor"));
+    m.def(
+        "mark_written", [](Tensor& tensor) { tensor.written_by(current_stream(tensor.device())); },
+        nb::arg("tensor"), "The thread's stream has written to a view of the tensor.");
+    m.def(
+        "byte_strides", [](Tensor const& tensor) { return tensor.byte_strides(); },
+        nb::arg("tensor"));
+    m.def(
+        "address",
+        [](Tensor const& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); },
+        nb::arg("tensor"), "Where the first element is, on the tensor's device.");
+}
+
+}  // namespace tensorhash::bindings
