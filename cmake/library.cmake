@@ -68,6 +68,7 @@ set(_core_sources
     src/cpu/tree_dispatch.cpp
     src/cpu/partition.cpp
     src/cpu/part_order.cpp
+    src/cpu/rank_hash.cpp
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
     src/data/columns.cpp
@@ -113,6 +114,8 @@ set(_core_sources
     src/map/unique.cpp
     src/map/update.cpp
     src/map/update_arguments.cpp
+    src/ranks/owner_rows.cpp
+    src/ranks/rank_batch.cpp
     src/runtime/bytes.cpp
     src/runtime/cgroup.cpp
     src/runtime/memory.cpp

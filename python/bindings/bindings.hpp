@@ -20,6 +20,7 @@ void bind_kernel_maps(nb::module_& m);
 void bind_neighbor_index(nb::module_& m);
 void bind_update(nb::module_& m);
 void bind_bounded_map(nb::module_& m);
+void bind_ranks(nb::module_& m);
 void bind_sharded_map(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_arrow(nb::module_& m);

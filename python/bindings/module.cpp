@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     bind_conv(m);
     bind_update(m);
     bind_bounded_map(m);
+    bind_ranks(m);
     bind_sharded_map(m);
     bind_data(m);
     bind_arrow(m);

@@ -18,7 +18,10 @@ class Tensor:
         """
 
     @staticmethod
-    def from_dlpack(source: object | None, argument: str = 'source') -> Tensor: ...
+    def from_dlpack(source: object | None, argument: str = 'source', stream: int | None = None) -> Tensor:
+        """
+        A tensor over an array's memory. `stream` is the owner's, on which it frees memory.
+        """
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -229,6 +232,8 @@ class TorchHashTable:
 
 def voxel_coords(points: object, voxel_size: Sequence[float], origin: Sequence[float], batch: object | None, dtype: str) -> Tensor: ...
 
+def voxel_means(points: object, voxel_size: Sequence[float], origin: Sequence[float]) -> Tensor: ...
+
 def reduce_voxels(values: object, inverse: object, voxels: int, reduce: str) -> Tensor: ...
 
 def nearest_to_centers(points: object, voxel_size: Sequence[float], origin: Sequence[float], inverse: object, voxels: int) -> Tensor: ...
@@ -412,6 +417,44 @@ class BoundedHashMap:
 
     @staticmethod
     def from_bytes(bytes: object) -> BoundedHashMap: ...
+
+class RankBatch:
+    """A batch grouped by the rank that owns each key."""
+
+    @staticmethod
+    def grouped(key: tuple[str, Sequence[int]], elements: Sequence[tuple[str, Sequence[int]]], ranks: int, keys: object, columns: Sequence[object], reduce: Sequence[str] | None = None) -> RankBatch:
+        """With `reduce`, rows with equal keys may be joined."""
+
+    @staticmethod
+    def asked(key: tuple[str, Sequence[int]], elements: Sequence[tuple[str, Sequence[int]]], ranks: int, keys: object, defaults: Sequence[object]) -> RankBatch:
+        """Keys for values()."""
+
+    @property
+    def counts(self) -> list[int]: ...
+
+    @property
+    def places(self) -> Tensor: ...
+
+    def pack(self, column: int, begin: int, end: int, to: Tensor, at: int) -> None: ...
+
+    def answers(self, grouped: Tensor, marked: bool) -> tuple[Tensor, Tensor]: ...
+
+    def mask(self, grouped: Tensor, only_first: bool = False) -> Tensor: ...
+
+    def values(self, received: Sequence[Tensor], found: Tensor) -> list[Tensor]: ...
+
+def rank_of_keys(keys: object, key: tuple[str, Sequence[int]], ranks: int) -> Tensor: ...
+
+def empty_rows(rows: int, element: tuple[str, Sequence[int]]) -> Tensor:
+    """Uninitialised rows on the CPU."""
+
+def marked_indices(indices: Tensor, mask: Tensor) -> Tensor: ...
+
+def rows_where(indices: Tensor, found: bool) -> Tensor: ...
+
+def count_true(mask: Tensor, counts: Sequence[int]) -> list[int]: ...
+
+def pack_rows(from_: Tensor, rows: Tensor, begin: int, end: int, to: Tensor, at: int) -> None: ...
 
 class ShardedHashMap:
     """Several tables that act as one."""
@@ -676,5 +719,42 @@ def device_status(kind: str) -> str:
 def synchronize(device: str) -> None:
     """Waits for the work on the thread's stream of a device."""
 
+def release_cache(device: str) -> None:
+    """Frees the memory that a device keeps for later allocations."""
+
 def add_plugin_folder(folder: str) -> None:
     """Looks for plugins in this folder too."""
+
+def cast(tensor: Tensor, dtype: str) -> Tensor:
+    """A contiguous copy in another dtype."""
+
+def true_positions(mask: Tensor) -> Tensor:
+    """The positions of the true elements of a bool array with one axis."""
+
+def take_rows(array: Tensor, indices: Tensor) -> Tensor:
+    """The rows of an array by number."""
+
+def put_rows(array: Tensor, indices: Tensor, values: Tensor) -> None:
+    """Writes rows by number; the last one of equal numbers wins."""
+
+def assign(array: Tensor, values: Tensor) -> None:
+    """Copies all elements to an array or a view."""
+
+def view(tensor: Tensor, shape: Sequence[int], byte_strides: Sequence[int], byte_offset: int) -> Tensor:
+    """A view of the memory, which the caller has checked."""
+
+def clone(tensor: Tensor) -> Tensor:
+    """A contiguous copy."""
+
+def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The same memory with another shape."""
+
+def is_contiguous(tensor: Tensor) -> bool: ...
+
+def mark_written(tensor: Tensor) -> None:
+    """The thread's stream has written to a view of the tensor."""
+
+def byte_strides(tensor: Tensor) -> list[int]: ...
+
+def address(tensor: Tensor) -> int:
+    """Where the first element is, on the tensor's device."""

@@ -58,6 +58,17 @@ struct GroupedUpdate {
     std::optional<sharded::GroupedFill> initial;
 };
 
+/// Calls visit(batch) for the arrays of one call.
+template <class Visit>
+void for_each_batch(CheckedBatch& keys, CheckedBatch& gradients,
+                    std::optional<map::FillRows>& initial, Visit const& visit) {
+    visit(keys);
+    visit(gradients);
+    if (initial) {
+        visit(initial->batch);
+    }
+}
+
 }  // namespace
 
 ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradients,
@@ -81,11 +92,8 @@ ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradient
     Grouped answers = Grouped::with_indices(*routed, at);
 
     Writing guard = impl_->writing();
-    map::detach_from(*impl_, batch);
-    map::detach_from(*impl_, gradient_batch);
-    if (initial) {
-        map::detach_from(*impl_, initial->batch);
-    }
+    for_each_batch(batch, gradient_batch, initial,
+                   [&](CheckedBatch& each) { map::detach_from(*impl_, each); });
     std::optional<sharded::RowOrder> order;
     std::optional<table::UsedRows> used;
     if (impl_->is_bounded()) {
@@ -109,11 +117,8 @@ ShardedLocated ShardedHashMap::update(Tensor const& keys, Tensor const& gradient
         });
     impl_->end_batch(batch.rows);
     guard.unlock();
-    map::mark_read(batch);
-    map::mark_read(gradient_batch);
-    if (initial) {
-        map::mark_read(initial->batch);
-    }
+    for_each_batch(batch, gradient_batch, initial,
+                   [](CheckedBatch& each) { map::mark_read(each); });
     return answers.located(batch.home);
 }
 

@@ -199,6 +199,25 @@ def check_float_sums_are_close_and_the_same_every_time(group, folder):
     same(run()[0], got)
 
 
+def check_float_sums_have_the_bits_of_one_table_if_few_keys_are_equal(group, folder):
+    table, one = (
+        make("int64", (), "float32", ())
+        for make in (
+            functools.partial(DistributedHashMap, group, 0),
+            functools.partial(tensorhash.HashMap, 0),
+        )
+    )
+    for step in range(3):
+        for rank in range(table.world_size):
+            rng = np.random.default_rng([7, step, rank])
+            keys, values = rng.integers(0, 9000, 3000), rng.normal(size=3000).astype(np.float32)
+            one.accumulate(keys, values)
+            if rank == table.rank:
+                mine = keys, values
+        table.accumulate(*mine)
+    same(table.get(np.arange(9000)), one.get(np.arange(9000)))
+
+
 def check_frameworks_and_columns(group, folder):
     rank = dist.get_rank(group)
     table = DistributedHashMap(

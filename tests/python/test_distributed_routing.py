@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
-
 import tensorhash
-from tensorhash.distributed.routing import owners
-from tensorhash.distributed.rows import gathered, to_bytes, to_result
+from tensorhash import _core
 
 
 def owners_of(keys, ranks):
     element = keys.dtype.name, keys.shape[1:]
-    return owners(to_bytes(keys, element), element[0], ranks)
+    return np.asarray(_core.rank_of_keys(keys, element, ranks))
 
 
 def crowding(counts):
@@ -40,8 +37,8 @@ def test_structured_keys_are_spread_evenly(name, ranks):
     assert np.abs(counts - counts.mean()).max() < 5 * counts.mean() ** 0.5
 
 
-# RankRouting in tests/unit/sharded/routing.cpp checks by probe lengths that the keys of a rank do
-# not crowd a part of its table, for the rule that FROZEN freezes.
+# RankRouting in tests/unit/ranks checks by probe lengths that the keys of a rank do not crowd a part
+# of its table, for the rule that FROZEN freezes.
 @pytest.mark.parametrize("ranks", [2, 3, 4, 64])
 def test_the_keys_of_one_rank_fill_shards_evenly(ranks):
     keys = np.arange(1_000_000)
@@ -68,18 +65,3 @@ def test_the_rule_is_frozen():
 
 
 FROZEN = [5, 6, 7, 5, 5, 1, 7, 3, 6, 2, 3, 7]
-
-
-def test_results_are_aligned_as_tensorflow_demands():
-    for array in (np.arange(7), np.zeros((0, 3), np.float32), np.array(3.0), np.ones(5, bool)[::2]):
-        result = np.asarray(to_result(array))
-        assert result.ctypes.data % 64 == 0 or result.size == 0
-        assert result.dtype == array.dtype
-        np.testing.assert_array_equal(result, array)
-        if array.ndim == 1:
-            turned = np.arange(len(array))[::-1]
-            result = np.asarray(gathered(array, turned))
-            assert result.ctypes.data % 64 == 0
-            np.testing.assert_array_equal(result, array[::-1])
-    bits = to_result(np.array([0x3F80], np.uint16), "bfloat16")
-    assert bits.dtype == "bfloat16"

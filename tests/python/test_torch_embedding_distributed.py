@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -18,6 +19,7 @@ from in_full import only_in_full  # noqa: E402
 
 from tensorhash.distributed import load_hash_map  # noqa: E402
 from tensorhash.torch import DistributedHashEmbedding, HashEmbedding  # noqa: E402
+from tensorhash.torch.embedding.string_keys import StringKeys  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("distributed")
 
@@ -30,6 +32,11 @@ ENVIRONMENT = {
     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
 }
 STEPS = 14
+# Part of the checkpoint format.
+RECORDED = {
+    "a": [3405396810240292928, -7907458901979511183],
+    "b": [8453121595177857668, 8422671457685625818],
+}
 
 
 def run(folder, ranks, *arguments, restarts=0):
@@ -46,11 +53,13 @@ def run(folder, ranks, *arguments, restarts=0):
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     ends = [torch.load(folder / f"end-{rank}.pt", weights_only=True) for rank in range(ranks)]
     rows = {}
-    for keys, values, _, _ in ends:
-        for at, key in enumerate(keys.tolist()):
-            assert key not in rows
-            rows[key] = torch.cat([column[at].double().reshape(-1) for column in values])
-    return rows, ends[0][2], ends[0][3]
+    for tables, _, _ in ends:
+        for keys, values in tables:
+            for at, key in enumerate(keys.tolist()):
+                key = key if isinstance(key, int) else tuple(key)  # a pair for strings
+                assert key not in rows
+                rows[key] = torch.cat([column[at].double().reshape(-1) for column in values])
+    return rows, ends[0][1], ends[0][2]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +73,8 @@ def test_two_ranks_train_the_rows_of_one(undisturbed, tmp_path):
     alone, dense_alone, _ = run(tmp_path, 1, STEPS)
     assert rows.keys() == alone.keys()
     assert 0 not in rows
-    assert len(rows) > 40
+    assert sum(isinstance(key, int) for key in rows) > 40
+    assert sum(isinstance(key, tuple) for key in rows) > 25
     for key, row in rows.items():
         torch.testing.assert_close(row, alone[key], rtol=1e-9, atol=1e-9)
     for name, value in dense.items():
@@ -86,7 +96,7 @@ def test_a_checkpoint_goes_on_with_another_number_of_ranks(undisturbed, tmp_path
     folder, (rows, _, _) = undisturbed
     saved = load_hash_map(folder / "rows-12")
     assert saved.size() > 40
-    for name in ("dense.pt", "rows-12"):
+    for name in ("dense.pt", "rows-12", "words-12"):
         os.symlink(folder / name, tmp_path / name)
     again, _, first = run(tmp_path, 1, STEPS)
     assert first == 12
@@ -131,8 +141,36 @@ def test_one_rank_gives_the_rows_of_a_hash_embedding(group):
     assert layer.train()(torch.empty(0, dtype=torch.int64)).shape == (0, 3)
 
 
+def test_strings_have_the_rows_of_a_hash_embedding(group):
+    how = {"seed": 1, "strings": True, "padding_idx": ""}
+    layer, free = DistributedHashEmbedding(3, **how), HashEmbedding(3, **how)
+    parts = [
+        ["b", "", "a", "b"],
+        [],
+        ["c", "\0", "a"],
+        np.array(["a", ""]),
+        [f"w{n}" for n in range(100)],
+    ]
+    for part in parts:
+        assert torch.equal(layer(part), free(part))
+    assert len(layer) == len(free) == 104 and layer.ids().shape == (104, 2)
+    layer.eval(), free.eval()
+    for part in [*parts, ["unseen", "b", ""]]:
+        assert torch.equal(layer(part), free(part))
+    assert len(layer) == 104
+    bare = DistributedHashEmbedding(3, seed=1, strings=True)
+    assert bare([""]).all()
+
+
+def test_keys_of_strings_are_two_published_hashes():
+    keys = StringKeys()
+    for remember in (True, True, False):
+        got = keys.keys(["a", "b", "a"], remember)
+        assert got.tolist() == [RECORDED["a"], RECORDED["b"], RECORDED["a"]]
+
+
 def test_what_a_distributed_embedding_cannot_do_is_refused(group, tmp_path):
-    for name, value in (("capacity", 3), ("max_capacity", 3), ("strings", True)):
+    for name, value in (("capacity", 3), ("max_capacity", 3), ("admit_after", 2)):
         with pytest.raises(ValueError, match=f"{name}: a distributed embedding has no such option"):
             DistributedHashEmbedding(2, **{name: value})
     layer = DistributedHashEmbedding(2, seed=1)

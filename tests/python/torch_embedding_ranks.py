@@ -16,18 +16,21 @@ import tensorhash
 from tensorhash.torch import DistributedHashEmbedding, TableOptimizer
 
 WIDTH, ROWS = 4, 24  # rows of a batch over all ranks
+WORD = "user-\u00fc-{}"
 
 
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.rows = DistributedHashEmbedding(WIDTH, seed=3, dtype=torch.float64, padding_idx=0)
+        how = {"seed": 3, "dtype": torch.float64}
+        self.rows = DistributedHashEmbedding(WIDTH, padding_idx=0, **how)
+        self.words = DistributedHashEmbedding(WIDTH, strings=True, padding_idx="", **how)
         self.dense = torch.nn.Linear(WIDTH, 1, dtype=torch.float64)
         torch.nn.init.constant_(self.dense.weight, 0.5)
         torch.nn.init.zeros_(self.dense.bias)
 
-    def forward(self, ids):
-        return self.dense(self.rows(ids))
+    def forward(self, ids, words):
+        return self.dense(self.rows(ids) + self.words(words))
 
 
 def batch_of(step, rank, ranks):
@@ -35,8 +38,10 @@ def batch_of(step, rank, ranks):
     ids = torch.randint(0, 60 + step, (ROWS,), generator=random) * (2**40) - 2**41
     ids[::5] = 0
     targets = torch.randn(ROWS, 1, generator=random, dtype=torch.float64)
+    numbers = torch.randint(0, 40 + step, (ROWS,), generator=random).tolist()
+    words = [WORD.format(number) if number % 7 else "" for number in numbers]
     mine = slice(rank * ROWS // ranks, (rank + 1) * ROWS // ranks)
-    return ids[mine], targets[mine]
+    return ids[mine], words[mine], targets[mine]
 
 
 def calls_of(function, name, counts):
@@ -63,31 +68,36 @@ def main():
         saved = torch.load(folder / "dense.pt", weights_only=True)
         first = saved["step"]
         model.rows.load(folder / f"rows-{first}")
+        model.words.load(folder / f"words-{first}")
         model.dense.load_state_dict(saved["dense"])
     counts = {}
     dist.all_to_all_single = calls_of(dist.all_to_all_single, "all_to_all", counts)
     for step in range(first, steps):
         if step == kill_at and rank == ranks - 1 and not restarted:
             os.kill(os.getpid(), signal.SIGKILL)
-        ids, targets = batch_of(step, rank, ranks)
+        ids, words, targets = batch_of(step, rank, ranks)
         optimizer.zero_grad()
         dense.zero_grad()
-        torch.nn.functional.mse_loss(parallel(ids), targets).backward()
+        torch.nn.functional.mse_loss(parallel(ids, words), targets).backward()
         optimizer.step()
         dense.step()
         if step == first:
-            assert counts == {"all_to_all": 3}, counts  # ids, rows, gradients
+            assert counts == {"all_to_all": 2 * 3}, counts  # each: ids, rows, gradients
         if step % 4 == 3:
             model.rows.save(folder / f"rows-{step + 1}")
+            model.words.save(folder / f"words-{step + 1}")
             if rank == 0:
                 made = {"step": step + 1, "dense": model.dense.state_dict()}
                 torch.save(made, folder / "dense.tmp")
                 os.replace(folder / "dense.tmp", folder / "dense.pt")
             dist.barrier()
     check_eval(model.rows, rank)
-    check_errors(model.rows, rank)
-    keys, values = model.rows._rows.table.items()
-    torch.save((keys, values, model.dense.state_dict(), first), folder / f"end-{rank}.pt")
+    check_words(model.words, rank)
+    check_errors(model.rows, rank, torch.tensor([1.5]), "ids: expected a torch tensor of integers")
+    check_errors(model.words, rank, torch.tensor([1]), "ids: expected strings, because of strings")
+    check_errors(model.words, rank, ["a", None], "strings: ")
+    tables = [layer._rows.table.items() for layer in (model.rows, model.words)]
+    torch.save((tables, model.dense.state_dict(), first), folder / f"end-{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()
 
@@ -109,19 +119,29 @@ def check_eval(layer, rank):
     assert len(layer) == size
 
 
-def check_errors(layer, rank):
+def check_words(layer, rank):
+    """Every rank reads what any rank has trained; unknown strings and padding give zeros."""
+    layer.eval()
+    size, words = len(layer), [WORD.format(number) for number in range(1, 30) if number % 7]
+    assert layer(words).all(1).all()
+    assert not layer(["never seen", ""] if rank == 0 else []).any()
+    assert len(layer) == size
+
+
+def check_errors(layer, rank, wrong, sentence):
     """A wrong argument on one rank raises on all of them, and changes nothing."""
+    unseen = ["unseen"] if layer.padding_idx == "" else torch.tensor([10**9])
     for training in (True, False):
         layer.train(training)
-        size, given = len(layer), torch.tensor([10**9]) if rank else torch.tensor([1.5])
+        size, given = len(layer), unseen if rank else wrong
         try:
             layer(given)
             raise AssertionError("nothing was raised")
-        except (TypeError, RuntimeError) as error:
-            assert "ids: expected a torch tensor of integers" in str(error), error
+        except (TypeError, ValueError, RuntimeError) as error:
+            assert sentence in str(error), error
         assert len(layer) == size
     layer.eval()
-    assert not layer(torch.tensor([10**9])).any()
+    assert not layer(unseen).any()
 
 
 main()

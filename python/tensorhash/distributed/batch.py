@@ -1,82 +1,60 @@
-"""Sorts a rank's batch by owner, all rows or each key once, and finds each row's answer.
+"""A rank's batch, grouped by owner: all rows, or each key once if many are equal.
 
-A scratch table with the same elements does the work. It raises the table's own errors for bad
-arguments, and combines equal keys as the owner would.
+The core groups and checks. Bad arguments raise the table's own errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from tensorhash import _core
 from tensorhash._types import Element
-from tensorhash.distributed.routing import Bytes, owners
-from tensorhash.distributed.rows import to_bytes
+from tensorhash.distributed.messages import Column
 
 
-class Routed:
-    """The rows of a batch, sorted by owner; `counts[r]` of them belong to rank r."""
+class Batch:
+    """The rows of a batch for each owner; `counts[r]` of them belong to rank r."""
 
-    def __init__(
-        self,
-        key: Element,
-        ranks: int,
-        keys: Bytes,
-        columns: Sequence[tuple[Element, Bytes]],
-        inverse: np.ndarray[Any, Any],
-    ) -> None:
-        """`inverse` is, for each row of the batch, the row of `keys` with its key."""
-        #: The elements of the columns after the keys.
-        self.elements = [element for element, _ in columns]
-        owner = owners(keys, key[0], ranks)
-        # Stable, so that the rows of one owner keep the order of the batch.
-        order = np.argsort(owner, kind="stable")
-        self.counts = np.bincount(owner, minlength=ranks)
-        sent = np.empty_like(order)
-        sent[order] = np.arange(len(order))
-        #: The position of each row's answer among the rows sent; `sent` itself for distinct keys.
-        self.at = sent if len(inverse) == len(sent) else np.take(sent, inverse)
-        #: Keys, then value columns, in the order sent.
-        self.outgoing: list[Bytes] = [
-            np.take(part, order, axis=0) for part in (keys, *(rows for _, rows in columns))
+    def __init__(self, rows: _core.RankBatch, elements: Sequence[Element]) -> None:
+        """`elements` are those of the keys and of the columns that travel."""
+        #: The core's batch: it packs rows, and brings answers back to the caller's order.
+        self.rows = rows
+        self.elements = elements
+        self.counts = rows.counts
+
+    def columns(self) -> list[Column]:
+        """Keys, then value columns, to be packed."""
+        return [
+            Column(element, pack=partial(self.rows.pack, number))
+            for number, element in enumerate(self.elements)
         ]
 
 
-class Batch(Routed):
-    """The distinct keys of a batch, sorted by owner."""
-
-    def __init__(
-        self,
-        key: Element,
-        values: Sequence[Element],
-        ranks: int,
-        rows: Any,
-        columns: Sequence[Any] = (),
-        reduce: Sequence[str] = (),
-    ) -> None:
-        scratch = _core.HashMap(0, key, list(values), "cpu:0")
-        if values:
-            inverse, first = scratch.accumulate(rows, columns, list(reduce))
-        else:
-            inverse, first = scratch.insert(rows, ())
-        #: Whether each row of the batch is the first with its key.
-        self.first = np.asarray(first)
-        distinct = scratch.size()
-        keys = to_bytes(np.asarray(scratch.key_tensor())[:distinct], key)
-        columns_out = [
-            (element, to_bytes(np.asarray(scratch.value_tensor(i))[:distinct], element))
-            for i, element in enumerate(values)
-        ]
-        super().__init__(key, ranks, keys, columns_out, np.asarray(inverse))
+def once(
+    key: Element,
+    values: Sequence[Element],
+    ranks: int,
+    rows: Any,
+    columns: Sequence[Any] = (),
+    reduce: Sequence[str] = (),
+) -> Batch:
+    """If many keys are equal, each key once: `reduce` joins their values before they travel."""
+    made = _core.RankBatch.grouped(key, list(values), ranks, rows, columns, list(reduce))
+    return Batch(made, [key, *values])
 
 
 def every_row(
-    key: Element, ranks: int, rows: Any, columns: Sequence[tuple[Element, Bytes]]
-) -> Routed:
-    """All rows of a batch sorted by owner, including equal keys."""
-    distinct = Batch(key, (), 1, rows)
-    keys = np.take(distinct.outgoing[0], distinct.at, axis=0)
-    return Routed(key, ranks, keys, columns, np.arange(len(keys)))
+    key: Element, values: Sequence[Element], ranks: int, rows: Any, columns: Sequence[Any]
+) -> Batch:
+    """All rows, including equal keys."""
+    made = _core.RankBatch.grouped(key, list(values), ranks, rows, columns)
+    return Batch(made, [key, *values])
+
+
+def question(
+    key: Element, values: Sequence[Element], ranks: int, rows: Any, defaults: Sequence[Any]
+) -> Batch:
+    """The keys of a `get`, each at least once, and what absent ones read as."""
+    return Batch(_core.RankBatch.asked(key, list(values), ranks, rows, defaults), [key])

@@ -6,18 +6,18 @@ After each step that can fail, all ranks agree on the outcome before the next st
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tensorhash import _core
-from tensorhash.distributed.batch import Batch, Routed
+from tensorhash.distributed.batch import Batch
 from tensorhash.distributed.exchange import Exchange
-from tensorhash.distributed.routing import Bytes
-from tensorhash.distributed.rows import gathered, to_bytes, to_result, to_tensor
+from tensorhash.distributed.messages import Column, as_bytes
 from tensorhash.hash_map import HashMap
 
 _MAX_ROWS = 2**31 - 1
+_INDEX = "int32", ()
+_MASK = "bool", ()
 
 
 def attempt(
@@ -33,9 +33,8 @@ def attempt(
 class Arrived:
     """The rows that arrived at an owner: counts[r] rows from rank r, rank by rank."""
 
-    def __init__(self, keys: _core.Tensor, values: list[_core.Tensor], counts: Any) -> None:
-        self.keys = keys
-        self.values = values
+    def __init__(self, columns: list[_core.Tensor], counts: list[int]) -> None:
+        self.keys, *self.values = columns
         self.counts = counts
 
 
@@ -49,109 +48,106 @@ class Calls:
         self._values = local._values
 
     def deliver(self, step: str, prepared: Any, error: BaseException | None) -> tuple[Any, Arrived]:
-        """Sends every rank's rows to their owners. `prepared` is (Routed, ...) unless `error`."""
+        """Sends every rank's rows to their owners. `prepared` is (Batch, ...) unless `error`."""
         counts = prepared[0].counts if error is None else ()
-        matrix = self._exchange.agree(step, error, counts)
-        incoming = matrix.sum(axis=0)
-        if incoming.max() > _MAX_ROWS:
-            raise ValueError(
-                f"keys: expected at most {_MAX_ROWS} rows for one rank in a call, got "
-                f"{incoming.max()} for rank {incoming.argmax()}; split the call"
+        agreed = self._exchange.agree(step, error, counts)
+        if sum(agreed.sums) > _MAX_ROWS:
+            self._refuse_too_many(step, sum(agreed.for_me))
+        batch: Batch = prepared[0]
+        into = agreed.for_me
+        columns = self._exchange.rows(step, batch.columns(), batch.counts, into)
+        return prepared, Arrived(columns, into)
+
+    def _refuse_too_many(self, step: str, rows: int) -> None:
+        error = None
+        if rows > _MAX_ROWS:
+            error = ValueError(
+                f"keys: expected at most {_MAX_ROWS} rows for one rank in a call, got {rows} for "
+                f"rank {self._exchange.rank}; split the call"
             )
-        batch: Routed = prepared[0]
-        into = matrix[:, self._exchange.rank]
-        received = self._exchange.rows(step, batch.outgoing, batch.counts, into)
-        keys = to_tensor(received[0], self._key, "keys")
-        values = [
-            to_tensor(rows, element, f"values[{i}]")
-            for i, (rows, element) in enumerate(zip(received[1:], batch.elements, strict=True))
-        ]
-        return prepared, Arrived(keys, values, into)
+        self._exchange.agree(f"{step} (rows)", error)
 
     def add(
-        self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
+        self,
+        step: str,
+        batch: Batch,
+        arrived: Arrived,
+        apply: Callable[[Any], tuple[_core.Tensor, _core.Tensor]],
     ) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, new) of a call that may add keys."""
         # Allocate first: if memory runs out here, all ranks can still stop together.
         _, error = attempt(lambda: self._make_room(arrived.keys))
         self._exchange.agree(f"{step} (room)", error)
-        located, error = attempt(lambda: apply(arrived.keys))
-        self._exchange.agree(f"{step} (answers)", error)
-        index, new = map(np.asarray, located)
-        places, fresh = self._return_marked(step, batch, arrived, index, new)
-        return gathered(places, batch.at), to_result(np.take(fresh, batch.at) & batch.first)
+        marked = self._answer(step, lambda: _core.marked_indices(*apply(arrived.keys)))
+        return batch.rows.answers(self._return(step, batch, arrived, marked, _INDEX), True)
 
     def update(
-        self, step: str, batch: Routed, arrived: Arrived, missing: str, apply: Callable[[], Any]
+        self, step: str, batch: Batch, arrived: Arrived, missing: str, apply: Callable[[], Any]
     ) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, -1 if skipped; found) of an optimizer's steps."""
         if missing == "insert":
-            _, error = attempt(lambda: self._make_room(arrived.keys))
-            self._exchange.agree(f"{step} (room)", error)
+            return self.add(step, batch, arrived, lambda _: apply())
         if missing == "error":
             self._require_found(step, batch, arrived)
-        located, error = attempt(apply)
-        self._exchange.agree(f"{step} (answers)", error)
-        index, found = map(np.asarray, located)
-        if missing == "insert":
-            places, there = self._return_marked(step, batch, arrived, index, found)
-            return gathered(places, batch.at), gathered(there, batch.at)
-        return self._located(batch, self._return(step, batch, arrived, index))
+        index = self._answer(step, lambda: apply()[0])
+        return batch.rows.answers(self._return(step, batch, arrived, index, _INDEX), False)
 
-    def _require_found(self, step: str, batch: Routed, arrived: Arrived) -> None:
+    def _require_found(self, step: str, batch: Batch, arrived: Arrived) -> None:
         """KeyError on the ranks that sent missing keys."""
-        mask, error = attempt(lambda: np.asarray(self._table.contains(arrived.keys)))
+        mask, error = attempt(lambda: self._table.contains(arrived.keys))
         self._exchange.agree(f"{step} (look-up)", error)
-        found = np.take(self._return(step, batch, arrived, mask), batch.at)
-        absent = np.flatnonzero(~found)
+        found = batch.rows.mask(self._return(step, batch, arrived, mask, _MASK))
+        absent = (as_bytes(found) == 0).nonzero().flatten()
         if len(absent):
             error = KeyError(
-                f"keys: {len(absent)} rows are not in the table, the first is row {absent[0]}; "
-                f'insert them first, or pass missing="skip" or "insert"'
+                f"keys: {len(absent)} rows are not in the table, the first is row "
+                f'{int(absent[0])}; insert them first, or pass missing="skip" or "insert"'
             )
         self._exchange.agree(f"{step} (found)", error)
 
     def find(self, step: str, batch: Batch, arrived: Arrived) -> tuple[_core.Tensor, _core.Tensor]:
         """(places, -1 if missing; found)."""
-        located, error = attempt(lambda: self._table.find(arrived.keys))
-        self._exchange.agree(f"{step} (answers)", error)
-        return self._located(batch, self._return(step, batch, arrived, np.asarray(located[0])))
+        index = self._answer(step, lambda: self._table.find(arrived.keys)[0])
+        return batch.rows.answers(self._return(step, batch, arrived, index, _INDEX), False)
 
     def ask(
-        self, step: str, batch: Batch, arrived: Arrived, apply: Callable[[Any], Any]
-    ) -> np.ndarray[Any, Any]:
+        self,
+        step: str,
+        batch: Batch,
+        arrived: Arrived,
+        apply: Callable[[Any], _core.Tensor],
+        *,
+        only_first: bool = False,
+    ) -> _core.Tensor:
         """A bool mask for the rows of the batch, answered by the owners."""
-        mask, error = attempt(lambda: np.asarray(apply(arrived.keys)))
-        self._exchange.agree(f"{step} (answers)", error)
-        return np.take(self._return(step, batch, arrived, mask), batch.at)
+        mask = self._answer(step, lambda: apply(arrived.keys))
+        return batch.rows.mask(self._return(step, batch, arrived, mask, _MASK), only_first)
 
-    def fetch(
-        self, step: str, batch: Batch, arrived: Arrived, filled: list[_core.Tensor]
-    ) -> list[_core.Tensor]:
-        """The value columns for the rows of the batch: `filled` (the defaults), overwritten."""
-        (found, values), error = attempt(lambda: self._look_up(arrived.keys), (None, None))
-        self._exchange.agree(f"{step} (answers)", error)
-        there = self._return(step, batch, arrived, found)
+    def fetch(self, step: str, batch: Batch, arrived: Arrived) -> list[_core.Tensor]:
+        """The value columns for the rows of the batch."""
+        found, columns = self._answer(step, lambda: self._look_up(arrived.keys))
+        there = self._return(step, batch, arrived, found, _MASK)
         # Only values of found keys are sent; both sides know their number from the mask.
-        sizes = _sums(found, arrived.counts), _sums(there, batch.counts)
-        received = self._exchange.rows(step, values, *sizes)
-        place, known = batch.at, None
-        if not there.all():
-            place = np.take(np.where(there, np.cumsum(there) - 1, -1), batch.at)
-            known = place >= 0
-        for column, element, new in zip(filled, self._values, received, strict=True):
-            rows = to_bytes(np.asarray(column), element)
-            if known is None:
-                np.take(new, place, axis=0, out=rows, mode="clip")  # mode="raise" would buffer
-            else:
-                rows[known] = np.take(new, place[known], axis=0)
-        return filled
+        out = _core.count_true(found, arrived.counts)
+        received = self._exchange.rows(step, columns, out, _core.count_true(there, batch.counts))
+        return batch.rows.values(received, there)
 
-    def _look_up(self, keys: _core.Tensor) -> tuple[np.ndarray[Any, Any], list[Bytes]]:
-        found = np.asarray(self._table.contains(keys))
-        named = zip(self._table.get(keys, []), self._values, strict=True)
-        columns = [to_bytes(np.asarray(column), element) for column, element in named]
-        return found, columns if found.all() else [column[found] for column in columns]
+    def _look_up(self, keys: _core.Tensor) -> tuple[_core.Tensor, list[Column]]:
+        """(which keys are found, the values of those)."""
+        index, found = self._table.find(keys)
+        rows = _core.rows_where(index, True)
+        if self._table.device.startswith("cpu"):
+            buffers = [self._table.value_tensor(i) for i in range(len(self._values))]
+            picks = index
+            if rows.shape != index.shape:
+                picks = _core.empty_rows(rows.shape[0], _INDEX)
+                _core.pack_rows(index, rows, 0, rows.shape[0], picks, 0)
+        else:
+            buffers, picks = self._table.get(keys, []), rows
+        return found, [
+            Column(element, pack=partial(_core.pack_rows, buffer, picks))
+            for element, buffer in zip(self._values, buffers, strict=True)
+        ]
 
     def _make_room(self, keys: _core.Tensor) -> None:
         size, capacity = self._table.size(), self._table.capacity()
@@ -159,50 +155,25 @@ class Calls:
             return
         # Many rows may be in the table already, or repeat on several ranks: count distinct new
         # keys.
-        missing = ~np.asarray(self._table.contains(keys))
-        rows = to_bytes(np.asarray(keys), self._key)[missing]
+        rows = _core.rows_where(self._table.find(keys)[0], False)
+        missing = _core.empty_rows(rows.shape[0], self._key)
+        _core.pack_rows(keys, rows, 0, rows.shape[0], missing, 0)
         scratch = _core.HashMap(0, self._key, [], "cpu:0")
-        scratch.insert(to_tensor(rows, self._key, "keys"), ())
+        scratch.insert(missing, ())
         needed = size + scratch.size()
         if needed > capacity:
             more = capacity if capacity < 65_536 else capacity // 8
             self._table.reserve(max(needed, min(capacity + more, _MAX_ROWS)))
 
-    def _return_marked(
-        self, step: str, batch: Routed, arrived: Arrived, index: Any, mask: Any
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(places, mask) in the order sent, if all keys are in the table."""
-        # Indices have 31 bits, so a complement can mark the rows where the mask is False.
-        answers = self._return(step, batch, arrived, np.where(mask, index, ~index))
-        return _places(batch, np.where(answers < 0, ~answers, answers)), answers >= 0
-
-    def _located(self, batch: Routed, local: Any) -> tuple[_core.Tensor, _core.Tensor]:
-        """(places, found) for the rows of the batch, from indices in the order sent."""
-        return gathered(_places(batch, local), batch.at), gathered(local >= 0, batch.at)
+    def _answer(self, step: str, action: Callable[[], Any]) -> Any:
+        """What this owner answers. Raises on all ranks if one cannot answer."""
+        answer, error = attempt(action)
+        self._exchange.agree(f"{step} (answers)", error)
+        return answer
 
     def _return(
-        self, step: str, batch: Routed, arrived: Arrived, answers: np.ndarray[Any, Any]
-    ) -> np.ndarray[Any, Any]:
+        self, step: str, batch: Batch, arrived: Arrived, answers: _core.Tensor, element: Any
+    ) -> _core.Tensor:
         """Returns the answers to each rank, in the order in which its batch was sent."""
-        size = answers.dtype.itemsize
-        out = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), size)
-        back = self._exchange.rows(step, [out], arrived.counts, batch.counts)
-        return back[0].reshape(-1).view(answers.dtype)
-
-
-def _places(batch: Routed, local: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """owner << 32 | index, for indices in the order sent; -1 has all bits set and stays -1."""
-    places = local.astype(np.int64)
-    for rank, part in enumerate(_parts(places, batch.counts)):
-        part |= rank << 32
-    return places
-
-
-def _sums(mask: np.ndarray[Any, Any], counts: Any) -> list[int]:
-    """The number of True rows of each rank."""
-    return [int(np.count_nonzero(part)) for part in _parts(mask, counts)]
-
-
-def _parts(array: np.ndarray[Any, Any], counts: Any) -> list[np.ndarray[Any, Any]]:
-    """Views of each rank's rows: counts[r] rows for rank r."""
-    return np.split(array, np.cumsum(counts)[:-1])
+        column = Column(element, rows=answers)
+        return self._exchange.rows(step, [column], arrived.counts, batch.counts)[0]

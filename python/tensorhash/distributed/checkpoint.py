@@ -40,8 +40,8 @@ def save(exchange: Exchange, table: HashMap, path: Any) -> None:
     except (OSError, TypeError) as caught:
         error = caught
     # All ranks use rank 0's random number in the file names.
-    numbers = exchange.agree("save", error, [secrets.randbits(62)])
-    token = f"{int(numbers[0, 0]):016x}"
+    numbers = exchange.agree("save", error, [secrets.randbits(62)]).sums
+    token = f"{numbers[0]:016x}"
     counts = _write_files(exchange, table, folder, token)
     try:
         if exchange.rank == 0:
@@ -66,7 +66,7 @@ def _write_files(exchange: Exchange, table: HashMap, folder: str, token: str) ->
     except Exception as caught:
         error = caught
     try:
-        counts = [int(n) for n in exchange.agree("save (files)", error, [count])[:, 0]]
+        counts = exchange.agree("save (files)", error, [count]).sums
         if exchange.rank == 0:
             error = _unseen(folder, token, counts)
         exchange.agree("save (seen by rank 0)", error)

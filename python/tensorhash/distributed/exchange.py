@@ -9,14 +9,23 @@ from __future__ import annotations
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
+from tensorhash import _core
 from tensorhash.distributed.groups import usable_group
-from tensorhash.distributed.routing import MOST_RANKS, Bytes
+from tensorhash.distributed.messages import Column, Sizes, over_device, over_gloo
+
+MOST_RANKS = 1 << 16  # the core routes to no more
+
+
+class Agreed(NamedTuple):
+    """What the ranks said when they agreed: one number per rank."""
+
+    for_me: list[int]
+    sums: list[int]
 
 
 class Exchange:
@@ -28,7 +37,7 @@ class Exchange:
         self._group = weakref.ref(group)
         given = dist.group.WORLD if process_group is None else process_group
         self._given = weakref.ref(given)  # may send from devices
-        self._device = torch.device("cpu")  # of the memory that rows() sends
+        self._device: torch.device | None = None  # from which rows() sends, if not from the CPU
         self.rank: int = dist.get_rank(group)
         self.ranks: int = dist.get_world_size(group)
         self._broken = ""
@@ -69,23 +78,25 @@ class Exchange:
 
     def agree(
         self, step: str, error: BaseException | None = None, numbers: Sequence[int] = ()
-    ) -> np.ndarray[Any, Any]:
-        """Agrees on a step. Returns the `numbers` of all ranks, int64 [ranks, ranks].
-        A rank passes at most one number per rank. If a rank has an error or is at another step,
-        every rank raises: the rank itself its own error, the others a RuntimeError that quotes it.
+    ) -> Agreed:
+        """Agrees on a step, and tells rank r numbers[r] and the sum of the numbers.
+
+        If a rank has an error or is at another step, every rank raises: the rank itself its own
+        error, the others a RuntimeError that quotes it.
         """
-        mine = torch.zeros(2 + self.ranks, dtype=torch.int64, device="cpu")
-        mine[0] = zlib.crc32(step.encode())
-        mine[1] = error is not None
-        given = torch.tensor([int(n) for n in numbers], dtype=torch.int64, device="cpu")
-        mine[2 : 2 + len(numbers)] = given
-        everyone = [torch.empty_like(mine) for _ in range(self.ranks)]
-        self._collective(step, lambda group: dist.all_gather(everyone, mine, group=group))
-        table = torch.stack(everyone).numpy()
-        if table[:, 1].any() or (table[:, 0] != table[0, 0]).any():
+        mine = torch.zeros((self.ranks, 4), dtype=torch.int64, device="cpu")
+        mine[:, 0] = zlib.crc32(step.encode())
+        mine[:, 1] = error is not None
+        if len(numbers):
+            given = torch.tensor([int(n) for n in numbers], dtype=torch.int64, device="cpu")
+            mine[:, 2] = given.sum()
+            mine[: len(given), 3] = given
+        theirs = torch.empty_like(mine)
+        self._collective(step, lambda group: dist.all_to_all_single(theirs, mine, group=group))
+        steps, failed, sums, for_me = theirs.T.tolist()
+        if any(failed) or any(other != steps[0] for other in steps):
             self._explain(step, error)
-        numbers_of_all: np.ndarray[Any, Any] = table[:, 2:]
-        return numbers_of_all
+        return Agreed(for_me, sums)
 
     def _explain(self, step: str, error: BaseException | None) -> None:
         """Raises the error of `agree`. Ranks exchange error messages only here."""
@@ -104,32 +115,22 @@ class Exchange:
             f"{step}: expected the same calls in the same order on all ranks, got {others}"
         )
 
-    def rows(self, step: str, columns: Sequence[Bytes], out: Any, into: Any) -> list[Bytes]:
+    def rows(
+        self, step: str, columns: Sequence[Column], out: Sequence[int], into: Sequence[int]
+    ) -> list[_core.Tensor]:
         """Sends out[r] rows of each column to rank r, and receives into[r] rows from it."""
-        sizes = [int(n) for n in out], [int(n) for n in into]
-        results: list[Bytes] = []
+        sizes = Sizes(self.rank, out, into)
+        results: list[_core.Tensor] = []
 
         def transfer(group: Any) -> None:
             # Allocate inside the collective: a rank without memory counts as one that failed.
-            sent = [torch.from_numpy(np.ascontiguousarray(c)).to(self._device) for c in columns]
-            received = [part.new_empty((sum(sizes[1]), part.shape[1])) for part in sent]
-            works = [
-                dist.all_to_all_single(
-                    *pair, sizes[1], sizes[0], group=self._sender(group), async_op=True
-                )
-                for pair in zip(received, sent, strict=True)
-                if pair[0].shape[1] > 0
-            ]
-            for work in works:
-                work.wait()
-            results.extend(part.cpu().numpy() for part in received)
+            if self._device is None:
+                results.extend(over_gloo(group, columns, sizes))
+            else:
+                results.extend(over_device(self._given(), self._device, columns, sizes))
 
         self._collective(step, transfer)
         return results
-
-    def _sender(self, group: Any) -> Any:
-        """The group that can send from the device."""
-        return group if self._device.type == "cpu" else self._given()
 
     def _collective(self, step: str, run: Callable[[Any], Any]) -> None:
         if self._broken:

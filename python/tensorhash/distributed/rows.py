@@ -32,25 +32,3 @@ def to_tensor(rows: Bytes, element: Element, argument: str) -> _core.Tensor:
     bits = "uint16" if dtype == "bfloat16" else dtype
     array = np.ascontiguousarray(rows).reshape(-1).view(bits).reshape(len(rows), *shape)
     return _core.Tensor.wrap(array, argument, dtype)
-
-
-def to_result(array: Any, dtype: str | None = None) -> _core.Tensor:
-    """A copy of the array as a core tensor, for the results of a call."""
-    result = _aligned(array.shape, array.dtype)
-    result[...] = array
-    return _core.Tensor.wrap(result, "result", dtype)
-
-
-def gathered(array: Any, at: Any) -> _core.Tensor:
-    """array[at] as a core tensor, for the results of a call; `at` must be in range."""
-    result = _aligned(at.shape, array.dtype)
-    np.take(array, at, out=result, mode="clip")  # mode="raise" would buffer the result
-    return _core.Tensor.wrap(result, "result")
-
-
-def _aligned(shape: tuple[int, ...], dtype: Any) -> Any:
-    """An empty array, aligned to 64 bytes: TensorFlow aborts on other addresses."""
-    size = math.prod(shape) * dtype.itemsize
-    memory = np.empty(size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)

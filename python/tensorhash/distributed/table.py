@@ -1,7 +1,8 @@
 """DistributedHashMap: HashMap's batch methods over the ranks of a process group.
+Over 400 lines: one class, and half of the lines are docstrings with examples.
 
 All ranks must call the collective methods in the same order, each with its own batch. A call sends
-the distinct keys to their owners, applies them to the owner's HashMap, and returns the answers.
+the rows to the owners of their keys, applies them to the owner's HashMap, and returns the answers.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from tensorhash import _core
 from tensorhash._arguments import element_text, integer, words
 from tensorhash._map import one_or_tuple
 from tensorhash._types import Array, ArrayLike, DtypeLike, ShapeLike
 from tensorhash.distributed import checkpoint
-from tensorhash.distributed.batch import Batch, Routed
+from tensorhash.distributed.batch import Batch, once, question
 from tensorhash.distributed.calls import Calls, attempt
 from tensorhash.distributed.devices import Give, on_host, on_host_with
 from tensorhash.distributed.exchange import Exchange
-from tensorhash.distributed.routing import owners
-from tensorhash.distributed.rows import to_bytes, to_result
+from tensorhash.distributed.messages import as_bytes
 from tensorhash.distributed.update import Update
 from tensorhash.hash_map import HashMap
 
@@ -132,8 +133,8 @@ class DistributedHashMap:
     ) -> tuple[Array, Array]:
         """Combines each row with the stored value, as HashMap.accumulate. Collective.
 
-        `reduce` is a word of HashMap.accumulate. Each rank combines its own rows before
-        it sends them, so float sums may differ from those of a single table by rounding.
+        `reduce` is a word of HashMap.accumulate. A rank with many equal keys combines its own rows
+        before it sends them, so float sums may differ from those of a single table by rounding.
         """
         return self._write("accumulate", keys, (values, list_values), reduce)
 
@@ -154,7 +155,7 @@ class DistributedHashMap:
         there).
         """
 
-        def prepare() -> tuple[Routed, Update]:
+        def prepare() -> tuple[Batch, Update]:
             how = missing, duplicates, initial
             one = Update(self._local, self._exchange.ranks, keys, gradients, optimizer, *how)
             return one.batch, one
@@ -190,7 +191,7 @@ class DistributedHashMap:
         """bool [N]: which keys are in the table. Collective."""
         (batch, give), arrived = self._calls.deliver("contains", *self._keys_of(keys))
         answers = self._calls.ask("contains", batch, arrived, self._local._table.contains)
-        mask: Array = give(to_result(answers))
+        mask: Array = give(answers)
         return mask
 
     def erase(self, keys: ArrayLike) -> Array:
@@ -199,29 +200,26 @@ class DistributedHashMap:
         Returns bool [N]: which rows removed a key. Of equal keys, the lowest rank's first row does.
         """
         (batch, give), arrived = self._calls.deliver("erase", *self._keys_of(keys))
-        answers = self._calls.ask("erase", batch, arrived, self._local._table.erase)
-        mask: Array = give(to_result(answers & batch.first))
+        erase = self._local._table.erase
+        mask: Array = give(self._calls.ask("erase", batch, arrived, erase, only_first=True))
         return mask
 
     def get(self, keys: ArrayLike, default: Any = None) -> Array | tuple[Array, ...]:
         """The values of each key; zeros or `default` if missing, as HashMap.get. Collective."""
 
-        def prepare() -> tuple[Batch, Give, list[Any]]:
+        def prepare() -> tuple[Batch, Give]:
             rows, give = self._rows(keys)
-            batch = Batch(self._key, (), self._exchange.ranks, rows)
-            empty = _core.HashMap(0, self._key, self._values, "cpu:0")
             defaults = [on_host(one) for one in self._local._take_defaults(default)]
-            return batch, give, empty.get(rows, defaults)
+            return question(self._key, self._values, self.world_size, rows, defaults), give
 
-        (batch, give, filled), arrived = self._calls.deliver("get", *attempt(prepare))
-        columns = self._calls.fetch("get", batch, arrived, filled)
-        return one_or_tuple(columns, give)
+        (batch, give), arrived = self._calls.deliver("get", *attempt(prepare))
+        return one_or_tuple(self._calls.fetch("get", batch, arrived), give)
 
     # The whole table.
 
     def size(self) -> int:
         """The number of keys on all ranks. Collective."""
-        return int(self._exchange.agree("size", numbers=[self.local_size()])[:, 0].sum())
+        return sum(self._exchange.agree("size", numbers=[self.local_size()]).sums)
 
     def local_size(self) -> int:
         """The number of keys that this rank owns; not collective."""
@@ -249,13 +247,13 @@ class DistributedHashMap:
 
         def check() -> None:
             self._local.validate()
-            keys = np.asarray(self._local._table.keys().cpu())
-            owner = owners(to_bytes(keys, self._key), self._key[0], self._exchange.ranks)
-            misplaced = np.flatnonzero(owner != self._exchange.rank)
+            keys = self._local._table.keys().cpu()
+            owner = as_bytes(self._owner(keys)).view(torch.int64)
+            misplaced = (owner != self.rank).nonzero().flatten()
             if len(misplaced):
                 raise RuntimeError(
-                    f"rank {self._exchange.rank} holds {len(misplaced)} key(s) of other ranks, "
-                    f"the first is {keys[misplaced[0]]}"
+                    f"rank {self.rank} holds {len(misplaced)} key(s) of other ranks, "
+                    f"the first is {np.asarray(keys)[int(misplaced[0])]}"
                 )
 
         self._everywhere("validate", check)
@@ -278,9 +276,7 @@ class DistributedHashMap:
     def owner(self, keys: ArrayLike) -> Array:
         """int64 [N]: the rank that owns each key, also for missing keys; not collective."""
         rows, give = self._rows(keys)
-        batch = Batch(self._key, (), 1, rows)
-        distinct = owners(batch.outgoing[0], self._key[0], self._exchange.ranks)
-        return give(to_result(distinct[batch.at].astype(np.int64)))
+        return give(self._owner(rows))
 
     @property
     def rank(self) -> int:
@@ -355,7 +351,10 @@ class DistributedHashMap:
 
     def _keys_only(self, keys: ArrayLike) -> tuple[Batch, Give]:
         rows, give = self._rows(keys)
-        return Batch(self._key, (), self._exchange.ranks, rows), give
+        return once(self._key, (), self._exchange.ranks, rows), give
+
+    def _owner(self, rows: Any) -> _core.Tensor:
+        return _core.rank_of_keys(rows, self._key, self._exchange.ranks)
 
     def _keys_of(self, keys: ArrayLike) -> tuple[Any, BaseException | None]:
         return attempt(lambda: self._keys_only(keys))
@@ -370,7 +369,7 @@ class DistributedHashMap:
             rows, give = self._rows(keys)
             columns = [on_host(one) for one in self._local._take_values(*values, rows)]
             ranks = self._exchange.ranks
-            return Batch(self._key, self._values, ranks, rows, columns, reductions), give
+            return once(self._key, self._values, ranks, rows, columns, reductions), give
 
         prepared, error = attempt(prepare)
         step = verb if verb != "accumulate" else f"accumulate(reduce={reductions!r})"

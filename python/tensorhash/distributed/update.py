@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tensorhash import _core
-from tensorhash._types import ArrayLike, Element
+from tensorhash._types import ArrayLike
 from tensorhash.distributed.batch import every_row
 from tensorhash.distributed.devices import on_host, on_host_with
-from tensorhash.distributed.rows import to_bytes
 from tensorhash.hash_map import HashMap
 
 
@@ -39,11 +36,10 @@ class Update:
         allowed = "skip" if self.missing == "error" else self.missing
         _core.update(scratch, rows, steps, self._optimizer, allowed, self._duplicates, start)
         weights = local._values[0]
-        columns = [(weights, _bytes_of(steps, weights, "gradients"))]
+        columns = [_core.Tensor.wrap(steps, "gradients", weights[0])]
         if start is not None:
-            filled = _core.HashMap(0, local._key, [weights], "cpu:0").get(rows, [start])[0]
-            columns.append((weights, _bytes_of(filled, weights, "initial")))
-        self.batch = every_row(local._key, ranks, rows, columns)
+            columns += _core.HashMap(0, local._key, [weights], "cpu:0").get(rows, [start])
+        self.batch = every_row(local._key, [weights] * len(columns), ranks, rows, columns)
         #: The name of the step, with the settings that must be the same on every rank.
         self.step = (
             f"update({type(optimizer).__name__}{optimizer._settings()}, missing={self.missing!s}, "
@@ -57,7 +53,3 @@ class Update:
         initial = columns[1] if len(columns) > 1 else None
         how = self._optimizer, self.missing, self._duplicates, initial
         return _core.update(table, keys, columns[0], *how)
-
-
-def _bytes_of(array: Any, element: Element, argument: str) -> Any:
-    return to_bytes(np.asarray(_core.Tensor.wrap(array, argument, element[0])), element)

@@ -11,12 +11,13 @@ from tensorhash.distributed.exchange import Exchange
 from tensorhash.torch.embedding.distributed_rows import DistributedRows
 from tensorhash.torch.embedding.layer import EmbeddingOptions
 from tensorhash.torch.embedding.modules import HashEmbedding
+from tensorhash.torch.embedding.string_keys import StringKeys
 from tensorhash.torch.embedding.table_rows import TableRows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_REFUSED = ("capacity", "max_capacity", "strings", "admit_after", "admit_probability")
+_REFUSED = ("capacity", "max_capacity", "admit_after", "admit_probability")
 
 
 class DistributedHashEmbedding(HashEmbedding):
@@ -26,7 +27,8 @@ class DistributedHashEmbedding(HashEmbedding):
     `TableOptimizer` is collective: all ranks call them in the same order, each with its own batch,
     which may be empty. Gradients are the mean over ranks, as DistributedDataParallel's. So a run on
     any number of ranks trains what one rank would, up to rounding. The options are HashEmbedding's,
-    without capacities, strings and admission; without `seed`, rank 0's counts.
+    without capacities and admission; without `seed`, rank 0's counts. With `strings=True`, the key
+    of a row is a hash of its string, two int64 numbers, and first rows are HashEmbedding's.
 
     >>> import torch.distributed as dist
     >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -37,6 +39,7 @@ class DistributedHashEmbedding(HashEmbedding):
     """
 
     _rows: DistributedRows
+    _strings: StringKeys | None
 
     def __init__(
         self, dim: int, process_group: Any = None, **options: Unpack[EmbeddingOptions]
@@ -47,10 +50,17 @@ class DistributedHashEmbedding(HashEmbedding):
         self.__dict__["_exchange"] = exchange = Exchange(process_group)
         seed = options.get("seed")
         mine = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)
-        seeds = exchange.agree(f"DistributedHashEmbedding(dim={dim})", None, [mine])
-        options["seed"] = int(seeds[0, 0])
+        given = bool(options.pop("strings", False))
+        step = f"DistributedHashEmbedding(dim={dim}, strings={given})"
+        options["seed"] = exchange.agree(step, None, [mine]).sums[0]
+        padding = options.pop("padding_idx", None) if given else None
+        self.__dict__["_strings"] = strings = StringKeys() if given else None
+        if strings is not None:
+            self.__dict__["_words"] = strings.WORDS
         super().__init__(dim, **options)
         del self.__dict__["_exchange"]  # the rows have it now
+        self.padding_idx = self.padding_idx if padding is None else str(padding)
+        self._padding_key = _key_of_padding(strings, padding)
 
     def _table_rows(self, given: Any, *shared: Any) -> TableRows:
         norm = None if self.max_norm is None else (self.max_norm, self.norm_type)
@@ -58,10 +68,21 @@ class DistributedHashEmbedding(HashEmbedding):
 
     def _keys(self, ids: Any) -> torch.Tensor:
         try:
-            return super()._keys(ids)
-        except (TypeError, RuntimeError) as error:
+            if self._strings is None:
+                return super()._keys(ids)
+            if isinstance(ids, torch.Tensor):
+                raise TypeError(
+                    "ids: expected strings, because of strings=True, got a torch tensor"
+                )
+            return self._strings.keys(ids, remember=self.training)
+        except (TypeError, ValueError, RuntimeError) as error:
             self._rows.share(error, "train" if self.training else "read")
             raise
+
+    def _is_padding(self, keys: torch.Tensor) -> torch.Tensor | None:
+        if self._padding_key is None:
+            return super()._is_padding(keys)
+        return (keys == self._padding_key).all(1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint: a folder with one file per rank. Collective.
@@ -83,3 +104,10 @@ class DistributedHashEmbedding(HashEmbedding):
             "frozen: each rank has only its own rows; load the checkpoint in one "
             "process with tensorhash.distributed.load_hash_map"
         )
+
+
+def _key_of_padding(strings: StringKeys | None, padding: Any) -> torch.Tensor | None:
+    """int64 [1, 2], or None without strings or padding."""
+    if strings is None or padding is None:
+        return None
+    return strings.keys([str(padding)], remember=False)

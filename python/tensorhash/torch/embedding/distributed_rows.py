@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
+from tensorhash import _core
 from tensorhash._frameworks import framework
 from tensorhash.distributed import DistributedHashMap, checkpoint
-from tensorhash.distributed.batch import Routed
-from tensorhash.distributed.calls import attempt
+from tensorhash.distributed.batch import Batch, every_row
+from tensorhash.distributed.calls import Arrived, attempt
 from tensorhash.distributed.exchange import Exchange
-from tensorhash.distributed.routing import Bytes
-from tensorhash.distributed.rows import to_bytes
+from tensorhash.distributed.messages import Column
 from tensorhash.hash_map import HashMap
+from tensorhash.torch.embedding._ops import to_numpy
 from tensorhash.torch.embedding.table_rows import TableRows, distinct_ids
 
 
@@ -43,6 +43,10 @@ class DistributedRows(TableRows):
         rows, found = self._ask("read", distinct, None, self._read_own)
         rows = torch.where(found[:, None], rows, oov)
         return rows[inverse]
+
+    def _first_rows(self, ids: torch.Tensor) -> torch.Tensor:
+        """Of strings, the first word of the key names them, as in a HashEmbedding."""
+        return self.first.rows(ids, to_numpy(ids if ids.ndim == 1 else ids[:, 0]))
 
     def _read_own(
         self, ids: torch.Tensor, counts: torch.Tensor
@@ -73,48 +77,34 @@ class DistributedRows(TableRows):
         """(rows, which have some) of distinct ids, answered by their owners."""
         step = _step(verb)
         sightings = torch.ones(len(ids), dtype=torch.int64) if counts is None else counts
-        routed, into, arrived = self._deliver(step, ids, _bytes(sightings[:, None]))
-        width = arrived.shape[1] - 8
-        keys = _numbers(arrived[:, :width], torch.int64)
-        weights = _numbers(arrived[:, width:], torch.int64)
+        batch, arrived = self._deliver(step, ids, sightings)
+        keys, weights = (_as_torch(column) for column in (arrived.keys, *arrived.values))
 
-        def make() -> Bytes:
+        def make() -> list[Column]:
             distinct, inverse = distinct_ids(keys)
             sums = torch.zeros(len(distinct), dtype=torch.int64).index_add_(0, inverse, weights)
-            rows, alive = answer(distinct, sums)
-            packed = [_bytes(rows), _bytes(alive[:, None])]
-            answers: Bytes = np.concatenate(packed, 1)[inverse.numpy()]
-            return answers
+            return [_column(part[inverse]) for part in answer(distinct, sums)]
 
         answers, error = attempt(make)
         self.exchange.agree(f"{step}: rows", error)
-        back = self.exchange.rows(step, [answers], into, routed.counts)[0][routed.at]
-        rows = _numbers(back[:, :-1], self.first.dtype)
-        return rows.view(len(ids), self.first.dim), torch.from_numpy(back[:, -1] != 0)
+        back = self.exchange.rows(step, answers, arrived.counts, batch.counts)
+        places = _as_torch(batch.rows.places)
+        rows, alive = (_as_torch(part)[places] for part in back)
+        return rows, alive
 
-    def _deliver(self, step: str, ids: torch.Tensor, column: Bytes) -> tuple[Routed, Any, Bytes]:
+    def _deliver(self, step: str, ids: torch.Tensor, column: torch.Tensor) -> tuple[Batch, Arrived]:
         """Sends ids, each with a row of `column`, to their owners, in one all-to-all."""
-        keys = to_bytes(ids.numpy(), self.table._key)
-        packed = np.concatenate([keys, column], 1)
-        order = Routed(
-            self.table._key,
-            self.exchange.ranks,
-            keys,
-            [(("uint8", (packed.shape[1],)), packed)],
-            np.arange(len(ids)),
-        )
-        matrix = self.exchange.agree(step, None, order.counts.tolist())
-        into = matrix[:, self.exchange.rank]
-        arrived = self.exchange.rows(step, [order.outgoing[1]], order.counts, into)[0]
-        return order, into, arrived
+        sent = _column(column)
+        batch = every_row(self.table._key, [sent.element], self.exchange.ranks, ids, [sent.rows])
+        into = self.exchange.agree(step, None, batch.counts).for_me
+        return batch, Arrived(self.exchange.rows(step, batch.columns(), batch.counts, into), into)
 
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor]:
         """As TableRows', for the ids that this rank owns: the mean over ranks. Collective."""
         ids, rows = super().gradients()
         step = _step("step")
-        _, _, arrived = self._deliver(step, ids, _bytes(rows / self.exchange.ranks))
-        keys = _numbers(arrived[:, :8], torch.int64)
-        parts = _numbers(arrived[:, 8:], self.first.dtype).view(len(keys), self.first.dim)
+        _, arrived = self._deliver(step, ids, rows / self.exchange.ranks)
+        keys, parts = (_as_torch(column) for column in (arrived.keys, *arrived.values))
         distinct, inverse = distinct_ids(keys)
         total = torch.zeros(len(distinct), self.first.dim, dtype=self.first.dtype)
         return distinct, total.index_add_(0, inverse, parts)
@@ -166,17 +156,11 @@ def _step(verb: str) -> str:
     return f"DistributedHashEmbedding ({verb})"
 
 
-def _bytes(rows: torch.Tensor) -> Bytes:
-    """uint8 [N, row bytes]."""
-    flat = rows.detach().contiguous()
-    width = flat.shape[1] * flat.element_size()
-    made: Bytes = flat.view(torch.uint8).reshape(len(flat), width).numpy()
-    return made
+def _column(rows: torch.Tensor) -> Column:
+    """Rows to send."""
+    held = _core.Tensor.wrap(rows.detach().contiguous(), "rows")
+    return Column((held.dtype, held.shape[1:]), rows=held)
 
 
-def _numbers(rows: Bytes, dtype: torch.dtype) -> torch.Tensor:
-    """The numbers in rows of bytes, one after the other."""
-    flat = np.ascontiguousarray(rows).reshape(-1)
-    numbers = torch.empty(len(flat) // dtype.itemsize, dtype=dtype)
-    numbers.view(torch.uint8).copy_(torch.from_numpy(flat))
-    return numbers
+def _as_torch(rows: _core.Tensor) -> torch.Tensor:
+    return torch.from_dlpack(rows)

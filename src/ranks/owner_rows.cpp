@@ -1,0 +1,86 @@
+// What an owner does with the rows that arrived, and the copies between messages and batches.
+#include <algorithm>
+#include <string>
+
+#include "map/results.hpp"
+#include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
+#include "table/rows.hpp"
+#include "tensorhash/error.hpp"
+#include "tensorhash/ranks.hpp"
+
+namespace tensorhash {
+
+Tensor marked_indices(Tensor const& indices, Tensor const& mask) {
+    auto const index = indices.as<std::int32_t>();
+    auto const is_set = mask.as<bool>();
+    if (index.size() != is_set.size()) {
+        throw ValueError("mask: expected " + std::to_string(index.size()) +
+                         " rows, as many as indices, got " + std::to_string(is_set.size()));
+    }
+    Tensor out = Tensor::empty(indices.shape(), Dtype::Int32);
+    auto const marked = out.as_mutable<std::int32_t>();
+    runtime::for_ranges(index.size(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+            marked[row] = is_set[row] ? index[row] : ~index[row];
+        }
+    });
+    return out;
+}
+
+Tensor rows_where(Tensor const& indices, bool found) {
+    auto const index = indices.as<std::int32_t>();
+    Tensor out;
+    runtime::select(
+        runtime::cut(index.size(), runtime::kGrain),
+        [&](std::size_t begin, std::size_t end) {
+            return static_cast<std::size_t>(
+                std::count_if(index.begin() + static_cast<std::ptrdiff_t>(begin),
+                              index.begin() + static_cast<std::ptrdiff_t>(end),
+                              [found](std::int32_t at) { return (at >= 0) == found; }));
+        },
+        [&](std::size_t total) { out = Tensor::empty(with_rows(total, {}), Dtype::Int32); },
+        [&](std::size_t begin, std::size_t end, std::size_t place) {
+            auto* const rows = static_cast<std::int32_t*>(out.data());
+            for (std::size_t row = begin; row < end; ++row) {
+                if ((index[row] >= 0) == found) {
+                    rows[place++] = static_cast<std::int32_t>(row);
+                }
+            }
+        });
+    return out;
+}
+
+std::vector<std::int64_t> count_true(Tensor const& mask, std::vector<std::int64_t> const& counts) {
+    auto const is_set = mask.as<bool>();
+    std::vector<std::int64_t> totals;
+    auto at = is_set.begin();
+    for (std::int64_t const rows : counts) {
+        if (rows < 0 || rows > is_set.end() - at) {
+            throw ValueError("counts: expected the rows of mask, " + std::to_string(is_set.size()) +
+                             " in all, got more");
+        }
+        totals.push_back(std::count(at, at + rows, true));
+        at += rows;
+    }
+    return totals;
+}
+
+void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::int64_t end,
+               Tensor& to, std::int64_t at) {
+    std::size_t const bytes = map::element_of(from, "from").bytes();
+    if (map::element_of(to, "to").bytes() != bytes || at < 0 || begin < 0 || end < begin ||
+        end > rows.size() || end - begin > to.shape()[0] - at) {
+        throw ValueError("rows: expected rows of " + std::to_string(bytes) +
+                         " bytes that fit into `to`, got rows " + std::to_string(begin) + " to " +
+                         std::to_string(end) + " for row " + std::to_string(at) + " of " +
+                         to_string(to.shape()));
+    }
+    auto const* const row = static_cast<std::uint32_t const*>(rows.data());
+    table::gather_rows(
+        static_cast<unsigned char*>(to.data()) + static_cast<std::size_t>(at) * bytes,
+        static_cast<unsigned char const*>(from.data()), bytes, row + begin,
+        static_cast<std::size_t>(end - begin));
+}
+
+}  // namespace tensorhash
