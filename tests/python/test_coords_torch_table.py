@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from oracle import needs_numpy_views, on_host
 
 import tensorhash
 from tensorhash.coords import TorchHashTable
@@ -33,7 +34,7 @@ def test_search_gives_the_first_row(columns, threads):
         rows = np.concatenate([rows, queries])
         first = expected(rows, rows)
         np.testing.assert_array_equal(table.search(rows), first)
-        np.testing.assert_array_equal(table.vector_keys, rows)
+        np.testing.assert_array_equal(on_host(table.vector_keys), rows)
         unique = np.unique(first)
         np.testing.assert_array_equal(table.unique_index, unique)
         np.testing.assert_array_equal(table.unique_vector_keys, rows[unique])
@@ -152,6 +153,7 @@ def test_a_dict_keeps_its_framework():
     assert isinstance(kept.vector_keys, torch.Tensor)
 
 
+@needs_numpy_views
 def test_torch_in_torch_out():
     torch = pytest.importorskip("torch")
     rows = torch.from_numpy(random_keys(100, 3, 5, 3))

@@ -209,3 +209,22 @@ def test_tools_that_read_every_name_meet_no_missing_package(run_program):
         assert dict(inspect.getmembers(th)).keys() >= {"coords", "core", "HashMap"}
         """
     )
+
+
+def test_the_layers_do_not_import_torch_s_compiler(run_program):
+    """It takes seconds, and only torch.compile needs it."""
+    if not is_installed("torch"):
+        pytest.skip("torch is not installed")
+    run_program(
+        """
+        import sys
+        import torch
+        import tensorhash.torch
+
+        layer = tensorhash.torch.HashEmbedding(2)
+        layer(torch.tensor([1, 2])).sum().backward()
+        x = tensorhash.torch.SparseTensor(torch.ones(1, 4), torch.tensor([[0, 1, 2, 3]]))
+        tensorhash.torch.SparseConv3d(4, 4, 3, stride=2)(x).features.sum().backward()
+        assert "torch._dynamo" not in sys.modules
+        """
+    )

@@ -19,6 +19,7 @@ from tensorhash.torch import (
     SparseUnpool,
     plan_maps,
 )
+from tensorhash.torch._compiling import uncompiled
 
 
 def network():
@@ -103,3 +104,24 @@ def test_func_grad_goes_through_a_network():
     expected = torch.autograd.grad(loss(parameters), list(parameters.values()))
     for one, other in zip(got.values(), expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_what_is_left_out_of_graphs_runs_outside_of_them():
+    inside = []
+
+    @uncompiled
+    def count(x):
+        inside.append(torch.compiler.is_compiling())
+        return int(x.sum())
+
+    def function(x):
+        return x * 2 + count(x)
+
+    compiled = torch.compile(function, backend="aot_eager")
+    for _ in range(12):  # more than torch's limit of compilations
+        assert compiled(torch.ones(3)).tolist() == [5, 5, 5]
+    assert inside == [False] * 12
+    assert torch._dynamo.utils.counters["frames"]["total"] < 8
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(function, backend="aot_eager", fullgraph=True)(torch.ones(3))

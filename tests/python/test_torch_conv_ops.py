@@ -2,6 +2,8 @@
 
 import gc
 import itertools
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -325,6 +327,27 @@ def test_neither_threads_of_torch_nor_ours_change_a_bit(channels):
         results.append([out.detach(), *grads])
     for other in results[1:]:
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def large():
+    """Enough work for all threads."""
+    coords = voxels(13, 8000, 20)
+    kernel_map = generate_kernel_map(coords, coords, 1, 3)
+    return *inputs(kernel_map, 16, 16, dtype=torch.float32, grad=False), kernel_map
+
+
+def test_a_forked_child_convolves_on_threads_of_its_own():
+    """Threads of OpenMP do not live on in a child: a call that waits for them never returns."""
+    arguments = large()
+    torch.set_num_threads(2)
+    expected = sparse_conv(*arguments)
+    torch.set_num_threads(1)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        same = np.array_equal(sparse_conv(*arguments).numpy(), expected.numpy())
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_views_and_expanded_gradients_are_read_as_they_are():

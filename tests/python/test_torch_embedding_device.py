@@ -10,7 +10,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tensorhash  # noqa: E402
-from tensorhash.torch import HashEmbedding, HashEmbeddingBag, TableOptimizer  # noqa: E402
+from tensorhash.torch import (  # noqa: E402
+    HashEmbedding,
+    HashEmbeddingBag,
+    HashEmbeddingBagCollection,
+    TableOptimizer,
+)
 
 DEVICE = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0")
 OPTIMIZERS = [
@@ -40,3 +45,27 @@ def test_training_gives_the_bits_of_the_cpu(kind, optimizer):
     other = kind(3, padding_idx=4, device=DEVICE)
     other.load_state_dict(state)
     assert torch.equal(other.eval()(ids), layers[1](ids))
+
+
+def test_a_collection_gives_the_bits_of_the_cpu():
+    layers = [
+        HashEmbeddingBagCollection(["user", "item"], 3, "sum", seed=1, device=device)
+        for device in (DEVICE, "cpu")
+    ]
+    steps = [TableOptimizer(layer, tensorhash.optim.Adam(lr=0.1)) for layer in layers]
+    values, lengths = torch.tensor([5, 6, 7, 5, 5, 6]), torch.tensor([[2, 1], [0, 3]])
+    for _ in range(3):
+        for layer, step in zip(layers, steps, strict=True):
+            step.zero_grad()
+            sum(out.square().sum() for out in layer(values, lengths).values()).backward()
+            step.step()
+    ours, theirs = (layer.eval()(values, lengths) for layer in layers)
+    assert len(layers[0]) == 5
+    assert all(torch.equal(ours[name], theirs[name]) for name in ("user", "item"))
+
+
+def test_ids_of_strings_give_the_bits_of_the_cpu():
+    layers = [HashEmbedding(3, seed=1, strings=True, device=device) for device in (DEVICE, "cpu")]
+    words = ["b", "", "a", "b"]
+    assert torch.equal(*(layer(words) for layer in layers))
+    assert torch.equal(*(layer.eval()([*words, "unseen"]) for layer in layers))

@@ -68,7 +68,8 @@ class TorchHashTable(RowTable):
     @property
     def unique_vector_keys(self) -> Array:
         """int32 [distinct, key_dim]: the rows of `vector_keys` at `unique_index`."""
-        return self.vector_keys[self.unique_index]
+        taken = _core.take_rows(self._table.vector_keys(), self._table.unique_index())
+        return self._give_result(taken)
 
     def to_dict(self) -> dict[str, object]:
         """The whole table as a dict of numbers, strings and NumPy arrays, for `from_dict`.

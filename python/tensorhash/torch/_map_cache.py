@@ -13,6 +13,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from tensorhash.coords import CoordTable, KernelMap, convolution_map, unique_coords
 from tensorhash.coords.convolution import dense_shape, require_distinct
+from tensorhash.torch._compiling import uncompiled
 
 Steps = tuple[int | Fraction, ...]
 
@@ -244,7 +245,7 @@ def _outside_of_tracing() -> Iterator[None]:
         yield
 
 
-@torch.compiler.disable
+@uncompiled
 def _convolution_map(
     coords: torch.Tensor, kernel: Kernel, out_coords: torch.Tensor | None = None, **how: Any
 ) -> tuple[torch.Tensor, KernelMap]:
@@ -260,19 +261,19 @@ def _convolution_map(
         return (coords if made is rows else torch.as_tensor(made).to(coords.device)), kernel_map
 
 
-@torch.compiler.disable
+@uncompiled
 def _require_distinct(coords: torch.Tensor) -> None:
     with _outside_of_tracing():
         require_distinct(on_cpu(coords).numpy(), "coords")
 
 
-@torch.compiler.disable
+@uncompiled
 def _turned(kernel_map: KernelMap) -> KernelMap:
     with _outside_of_tracing():
         return kernel_map.transpose()
 
 
-@torch.compiler.disable
+@uncompiled
 def _union(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with _outside_of_tracing():
         both = torch.cat([on_cpu(one), on_cpu(other).to(one.dtype)])
@@ -280,7 +281,7 @@ def _union(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.
         return torch.as_tensor(coords).to(one.device), torch.as_tensor(rows).to(one.device)
 
 
-@torch.compiler.disable
+@uncompiled
 def _batch_size(coords: torch.Tensor) -> int:
     with _outside_of_tracing():
         return int(coords[:, 0].max()) + 1 if len(coords) else 0

@@ -45,14 +45,14 @@ class _Kept:
 
     def __init__(self, plan: _core.ConvPlan, maps: Maps) -> None:
         self.plan = plan
-        self.versions = _versions(maps)
+        self.versions = versions(maps)
         self.others = [weakref.ref(side) for side in maps[:2]]
 
     def fits(self, maps: Maps, num_in: int, num_out: int) -> bool:
         """Is the plan that of these tensors, unchanged?"""
         return (
             all(kept() is side for kept, side in zip(self.others, maps[:2], strict=True))
-            and self.versions == _versions(maps)
+            and self.versions == versions(maps)
             and (self.plan.num_in, self.plan.num_out) == (num_in, num_out)
         )
 
@@ -60,7 +60,7 @@ class _Kept:
 _plans = WeakTensorKeyDictionary()
 
 
-def _versions(maps: Maps) -> list[int]:
+def versions(maps: Maps) -> list[int]:
     """torch counts the writes to a tensor, but not those to inference tensors."""
     return [-1 if side.is_inference() else side._version for side in maps]
 
@@ -145,26 +145,37 @@ def _matrices(weight: torch.Tensor, groups: int) -> torch.Tensor:
     return weight.unflatten(2, (groups, -1)).transpose(1, 2)
 
 
+def _sums(like: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    """Zeros to add products to: floats for half types, which would round after every offset."""
+    wide = like.dtype if like.dtype == torch.float64 else torch.float32
+    return like.new_zeros(rows, columns, dtype=wide)
+
+
+def _add_products(
+    out: torch.Tensor, rows: torch.Tensor, taken: torch.Tensor, matrix: torch.Tensor
+) -> None:
+    """out[rows] += taken @ matrix, by group. A row is in `rows` only once per offset."""
+    products = _by_group(taken, matrix.shape[0]) @ matrix
+    out.index_add_(0, rows, products.transpose(0, 1).flatten(1).to(out.dtype))
+
+
 def _sparse_conv_gathered(features: torch.Tensor, weight: torch.Tensor, *rest: Any) -> torch.Tensor:
     *maps, num_out, groups = rest if len(rest) == 5 else (*rest, 1)
-    out = features.new_zeros(num_out, weight.shape[2])
-    matrices = _matrices(weight, groups)
-    for matrix, (ins, outs) in zip(matrices, _pairs(*maps), strict=True):
-        products = _by_group(features.index_select(0, ins), groups) @ matrix
-        out.index_add_(0, outs, products.transpose(0, 1).flatten(1))
-    return out
+    out = _sums(features, num_out, weight.shape[2])
+    for matrix, (ins, outs) in zip(_matrices(weight, groups), _pairs(*maps), strict=True):
+        _add_products(out, outs, features.index_select(0, ins), matrix)
+    return out.to(features.dtype)
 
 
 def _input_gradient_gathered(
     gradient: torch.Tensor, weight: torch.Tensor, *rest: Any
 ) -> torch.Tensor:
     *maps, num_in, groups = rest if len(rest) == 5 else (*rest, 1)
-    out = gradient.new_zeros(num_in, weight.shape[1] * groups)
+    out = _sums(gradient, num_in, weight.shape[1] * groups)
     matrices = _matrices(weight, groups).transpose(2, 3)
     for matrix, (ins, outs) in zip(matrices, _pairs(*maps), strict=True):
-        products = _by_group(gradient.index_select(0, outs), groups) @ matrix
-        out.index_add_(0, ins, products.transpose(0, 1).flatten(1))
-    return out
+        _add_products(out, ins, gradient.index_select(0, outs), matrix)
+    return out.to(gradient.dtype)
 
 
 def _weight_gradient_gathered(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from tensorhash.coords import CoordTable, KernelMap, stride_coords
 from tensorhash.torch import _ops
@@ -70,18 +71,40 @@ def stride_features(
 
 
 def map_tensors(kernel_map: Any, device: torch.device) -> tuple[torch.Tensor, ...]:
-    """(in_maps, out_maps, offsets) on the device, the same tensors on every call.
+    """(in_maps, out_maps, offsets), the pairs on the device, the same tensors on every call.
 
-    The core checks a map when it first meets these tensors, and again after a write by torch.
+    The core checks a map when it first meets these tensors, and again after a write by torch. The
+    offsets stay where they were made: on another device torch would wait for them in every layer.
     """
+    tensors = _torch_sides(kernel_map)
+    if device == tensors[0].device:
+        return tensors
+    if torch.compiler.is_compiling():
+        return tensors[0].to(device), tensors[1].to(device), tensors[2]
+    kept = kernel_map.__dict__.setdefault("_copies", {})
+    of = tensors, _ops.versions(tensors)
+    if device not in kept or not _are_same(kept[device][0], of):
+        with unset_fake_temporarily(), torch.no_grad():
+            kept[device] = of, (tensors[0].to(device), tensors[1].to(device), tensors[2])
+    copies: tuple[torch.Tensor, ...] = kept[device][1]
+    return copies
+
+
+def _torch_sides(kernel_map: Any) -> tuple[torch.Tensor, ...]:
+    """The three arrays of a map as tensors of torch, the same on every call."""
     sides = kernel_map.in_maps, kernel_map.out_maps, kernel_map.offsets
     if isinstance(sides[0], torch.Tensor):
-        return tuple(side.to(device) for side in sides)
+        return sides
     of, tensors = getattr(kernel_map, "_torch_maps", (None, ()))
     if of is None or any(old is not new for old, new in zip(of, sides, strict=True)):
         tensors = tuple(torch.as_tensor(np.asarray(side)) for side in sides)
         kernel_map._torch_maps = sides, tensors
-    return tuple(side.to(device) for side in tensors)
+    return tensors
+
+
+def _are_same(one: tuple[Any, list[int]], other: tuple[Any, list[int]]) -> bool:
+    """Are these the same tensors, without a write in between?"""
+    return all(a is b for a, b in zip(one[0], other[0], strict=True)) and one[1] == other[1]
 
 
 def _cast(array: torch.Tensor, argument: str) -> torch.Tensor:

@@ -64,4 +64,5 @@ class MinkUNet(nn.Module):
 def _block(ins: int, outs: int, size: int, stride: int = 1, transposed: bool = False) -> nn.Module:
     """A convolution without a bias, which the norm after it would cancel, a norm and a ReLU."""
     conv = SparseConv3d(ins, outs, size, stride, bias=False, transposed=transposed)
-    return nn.Sequential(conv, SparseBatchNorm(outs), SparseReLU())
+    # In place: the norm needs its input for gradients, not its result.
+    return nn.Sequential(conv, SparseBatchNorm(outs), SparseReLU(inplace=True))

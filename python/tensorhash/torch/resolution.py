@@ -130,7 +130,7 @@ def _places(
     """(fine row, coarse row * offsets + offset) of each pair; `turned` maps go coarse to fine."""
     ins, outs, offsets = map_tensors(kernel_map, features.device)
     fine, coarse = (outs, ins) if turned else (ins, outs)
-    counts = offsets.diff()
+    counts = offsets.to(features.device).diff()
     numbers: Any = torch.arange(len(kernel_map), device=features.device)
     offset = numbers.repeat_interleave(counts, output_size=ins.shape[0])
     return like_rows(fine, features), like_rows(coarse, features) * len(kernel_map) + offset

@@ -191,7 +191,7 @@ def _items(points: torch.Tensor, batch: Any) -> torch.Tensor:
 
 
 def _corners(cells: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """(voxels, weights) of the 2^D voxels whose centres surround each point."""
+    """(voxels, weights) of the 2^D voxels with centres around each point."""
     low = torch.floor(cells.detach() - 0.5)
     part = cells - 0.5 - low
     for bits in itertools.product((0, 1), repeat=cells.shape[1]):

@@ -1,4 +1,4 @@
-"""Hash embeddings: layers of torch whose ids may be any numbers or strings."""
+"""Hash embeddings: torch layers that take any numbers or strings as ids."""
 
 from tensorhash.torch.embedding.collection import HashEmbeddingBagCollection
 from tensorhash.torch.embedding.distributed import DistributedHashEmbedding

@@ -10,6 +10,7 @@ import torch
 
 from tensorhash import unique
 from tensorhash.data import StringIndex
+from tensorhash.torch._compiling import uncompiled
 from tensorhash.torch.embedding import _ops
 from tensorhash.torch.embedding.admission import Admission
 from tensorhash.torch.embedding.rows import Counters, First, Init, ParameterRows
@@ -198,7 +199,7 @@ class HashLayer(torch.nn.Module):
         rows: torch.Tensor = out
         return rows
 
-    @torch.compiler.disable
+    @uncompiled
     def _train(self, keys: torch.Tensor, scores: torch.Tensor | None) -> Looked:
         padding = self._is_padding(keys)
         keep = None if padding is None or not bool(padding.any()) else ~padding
@@ -228,7 +229,7 @@ class HashLayer(torch.nn.Module):
             position = torch.where(alive, alive.cumsum(0) - 1, len(rows))
             place = torch.where(place < 0, -1, position[place.clamp(min=0)])
         leaf = self._rows.leaf(ids, rows) if torch.is_grad_enabled() else rows
-        if whole and self._padding is None:
+        if whole and self.padding_idx is None:
             return Looked(leaf, place, None)
         both = torch.stack([self.oov_row, torch.zeros_like(self.oov_row)])
         last = len(rows) + 1

@@ -44,11 +44,11 @@ class HashEmbedding(HashLayer):
     def forward(self, ids: Any, scores: torch.Tensor | None = None) -> torch.Tensor:
         """[*ids.shape, dim]: the row of each id."""
         keys = self._keys(ids)
-        looked = self._look_up(keys.reshape(-1), scores)
+        looked = self._look_up(keys.reshape(-1, *self._words), scores)
         rows = looked.rows
         if looked.place is not None:
             rows = torch.nn.functional.embedding(looked.place, rows)
-        return rows.view(*keys.shape, self.dim)
+        return rows.view(*keys.shape[: keys.ndim - len(self._words)], self.dim)
 
     def frozen(self) -> FrozenHashEmbedding:
         """A copy for serving: its ids and rows are tensors, so that torch.export saves them.

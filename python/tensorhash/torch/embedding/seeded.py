@@ -37,9 +37,11 @@ def chance(keys: NumPyArray, seed: int, round_number: int) -> NumPyArray:
     return numbers
 
 
-def hash_strings(strings: Sequence[bytes]) -> NumPyArray:
-    """int64 [N]: a published hash of each string."""
-    digests = b"".join(hashlib.blake2b(one, digest_size=8).digest() for one in strings)
+def hash_strings(strings: Sequence[bytes], person: bytes = b"") -> NumPyArray:
+    """int64 [N]: a published hash of each string, another one for each `person`."""
+    digests = b"".join(
+        hashlib.blake2b(one, digest_size=8, person=person).digest() for one in strings
+    )
     return np.frombuffer(digests, "<i8").astype(np.int64)
 
 
