@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 
 import suites
-from harness import goals, report, store
+from harness import factors, goals, plan, report, store
 from harness.case import FULL, QUICK, SMOKE, Scale, chosen
 from harness.progress import Progress, clock_text
 from harness.runner import Failure, run_suite
@@ -28,14 +28,26 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="cases with this in the name"
     )
+    parser.add_argument(
+        "--forget",
+        action="store_true",
+        help="remove the earlier runs of these cases; without it they count too, as a median",
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument(
         "--report", action="store_true", help="measure nothing, use the stored samples"
     )
     parser.add_argument("--write", action="store_true", help="write bench/results.md and the plots")
+    parser.add_argument(
+        "--factors",
+        action="store_true",
+        help="measure nothing, print README's factors as bench/results.md has them",
+    )
     given = parser.parse_args()
     if given.write and given.smoke:
         parser.error("--write: not allowed with --smoke, because its numbers mean nothing")
+    if given.write and given.forget and given.only:
+        parser.error("--write: not allowed with --forget and --only, because a run would be chosen")
     return given
 
 
@@ -45,12 +57,29 @@ def measure(
     """Runs the cases, suite by suite, and prints each suite's tables when it ends."""
     progress = Progress(sum(map(len, wanted.values())))
     failures: list[Failure] = []
-    for name, cases in wanted.items():
+    used: dict[str, float] = {}
+    names, begun = list(wanted), time.monotonic()
+    for place, (name, cases) in enumerate(wanted.items()):
         if not report_only:
-            failures += run_suite(modules[name], scale, cases, progress)
+            start = time.monotonic()
+            part = plan.haste(start - begun, names[place:], scale)
+            failures += run_suite(modules[name], scale, cases, progress, part)
             progress.clear()
+            used[name] = time.monotonic() - start
+            print(f"{name}: planned {plan.seconds(name, scale):.0f} s, used {used[name]:.0f} s")
         print(*tables_of(modules[name], name, scale), "", sep="\n", flush=True)
+    if used:
+        print(*plan.summary(used, scale), "", sep="\n")
     return failures
+
+
+def forget(wanted: dict[str, list[str]], scale: Scale, given: argparse.Namespace) -> None:
+    """A run of all cases starts anew. Chosen cases keep their earlier runs, unless told otherwise."""
+    for name, cases in wanted.items():
+        if not given.only:
+            store.forget(scale, name)
+        elif given.forget:
+            store.forget(scale, name, cases)
 
 
 def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
@@ -76,6 +105,9 @@ def write(
 
 def main() -> int:
     given = arguments()
+    if given.factors:
+        print(*factors.phrases(report.RESULTS.read_text()), sep="\n")
+        return 0
     scale = SMOKE if given.smoke else QUICK if given.quick else FULL
     modules = suites.load()
     names = {name: [case.name for case in m.cases(scale)] for name, m in modules.items()}
@@ -92,8 +124,10 @@ def main() -> int:
         return 0
 
     start = time.monotonic()
+    if not given.report:
+        forget(wanted, scale, given)
     failures = measure(wanted, modules, scale, report_only=given.report)
-    verdicts = goals.judge({name: store.load(scale, name) for name in modules})
+    verdicts = goals.judge({name: store.load(scale, name).recorded() for name in modules})
     machine = store.machine(scale, modules)
     print("\n".join(goals.section(verdicts, scale, machine)))
     if given.write:

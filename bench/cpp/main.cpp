@@ -86,6 +86,15 @@ std::size_t number(std::string const& option, std::string const& text, std::size
     return value;
 }
 
+double seconds(std::string const& option, std::string const& text) {
+    double value = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value > 0)) {
+        throw std::invalid_argument(option + ": expected seconds above 0, got '" + text + "'");
+    }
+    return value;
+}
+
 std::vector<PeerEntry> peers_from(std::string const& list) {
     std::vector<PeerEntry> chosen;
     if (list == "none") {
@@ -145,7 +154,7 @@ Options parse(int count, char** words) {
         } else if (option == "--rounds") {
             options.rounds = static_cast<int>(number(option, value, 1000));
         } else if (option == "--budget") {
-            options.budget = static_cast<double>(number(option, value, 1'000'000));
+            options.budget = seconds(option, value);
         } else if (option == "--order") {
             options.order = order_from(value);
         } else if (option == "--peers") {
@@ -200,7 +209,7 @@ void check(Contender const& contender, Contender const& first, std::size_t got,
 void print(Contender const& contender, Workload const& work, Operation operation, int threads,
            std::vector<double> const& seconds) {
     std::printf(
-        R"({"who": "%s", "key": "%s", "rows": %zu, "op": "%s", "threads": %d, "seconds": [)",
+        R"({"contender": "%s", "key": "%s", "rows": %zu, "op": "%s", "threads": %d, "seconds": [)",
         std::string(contender.name()).c_str(), std::string(work.kind.name).c_str(), work.rows,
         std::string(name(operation)).c_str(), threads);
     for (std::size_t i = 0; i < seconds.size(); ++i) {

@@ -26,19 +26,19 @@ def main() -> None:
     for line in sys.stdin:
         run = json.loads(line)
         key = (run["key"], run["rows"], run["op"], run["threads"])
-        groups[key][run["who"]] = run["seconds"]
-    heads = ("key", "rows", "operation", "threads", "who", "ms", "spread", "M rows/s", "ours")
+        groups[key][run["contender"]] = run["seconds"]
+    heads = ("key", "rows", "operation", "threads", "contender", "ms", "spread", "M rows/s", "ours")
     print("{:8} {:>9} {:17} {:>7} {:10} {:>9} {:>7} {:>9}  {}".format(*heads))
-    for (key, rows, operation, threads), whos in groups.items():
-        ours = statistics.median(whos["tensorhash"]) if "tensorhash" in whos else None
-        for who, seconds in whos.items():
+    for (key, rows, operation, threads), contenders in groups.items():
+        ours = statistics.median(contenders["tensorhash"]) if "tensorhash" in contenders else None
+        for contender, seconds in contenders.items():
             middle = statistics.median(seconds)
             stands = ""
-            if ours is not None and who != "tensorhash":
+            if ours is not None and contender != "tensorhash":
                 ratio = middle / ours
-                stands = f"{ratio:.2f} of it" if who in LIMITS else f"{ratio:.1f}x as fast"
+                stands = f"{ratio:.2f} of it" if contender in LIMITS else f"{ratio:.1f}x as fast"
             print(
-                f"{key:8} {rows:>9} {operation:17} {threads:>7} {who:10} {middle * 1e3:9.3f} "
+                f"{key:8} {rows:>9} {operation:17} {threads:>7} {contender:10} {middle * 1e3:9.3f} "
                 f"{spread(seconds):7.1%} {rows / middle / 1e6:9.1f}  {stands}"
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 Number = int | float
@@ -15,11 +15,12 @@ T = TypeVar("T")
 class Sample:
     """One contender's result in one row of a table: the seconds of each round, or other numbers."""
 
-    who: str
+    contender: str
     labels: dict[str, Any]
     seconds: list[float] = field(default_factory=list)
     numbers: dict[str, Number] = field(default_factory=dict)
     case: str = ""  # set by the worker
+    run: int = 0  # set by the store: a case can be run again
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -27,16 +28,24 @@ class Sample:
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured. A contender that has used `budget` seconds of a case skips its other rounds."""
+    """How much is measured. `budget` are the seconds of one case; the worker sets them."""
 
     name: str
     most_rows: int
     hurry: int  # divides the rounds
-    budget: float
+    budget: float = 0.0
+
+    @property
+    def full(self) -> bool:
+        return self.name == "full"
+
+    def given(self, seconds: float) -> Scale:
+        """The same scale with this budget."""
+        return replace(self, budget=seconds)
 
     def pick(self, full: Sequence[T], quick: Sequence[T]) -> list[T]:
-        """The values to measure: `full` at the full scale, else `quick`."""
-        return list(full if self is FULL else quick)
+        """The values to measure: `quick` at the quick scale, else `full`, so that a smoke run covers all."""
+        return list(quick if self.name == "quick" else full)
 
     def rows(self, *wanted: int) -> list[int]:
         """These row counts, limited to the most that the scale allows."""
@@ -48,9 +57,9 @@ class Scale:
         return max(1, most // self.hurry)
 
 
-FULL = Scale("full", 10_000_000, 3, 9.0)
-QUICK = Scale("quick", 1_000_000, 7, 1.0)
-SMOKE = Scale("smoke", 2_000, 1_000, 0.0)  # runs all code once; the numbers mean nothing
+FULL = Scale("full", 10_000_000, 3)
+QUICK = Scale("quick", 1_000_000, 7)
+SMOKE = Scale("smoke", 2_000, 1_000)  # runs all code once; the numbers mean nothing
 SCALES = {scale.name: scale for scale in (FULL, QUICK, SMOKE)}
 
 

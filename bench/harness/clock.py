@@ -37,25 +37,26 @@ class Clock:
 def in_turn(contenders: Mapping[str, Round], scale: Scale, rounds: int) -> dict[str, Times]:
     """Seconds by contender and operation. Each contender has one turn per round.
 
-    A contender's first round is a warm-up and does not count, unless it took half the budget. A
-    contender that has used up its budget skips the remaining rounds. The first contender is the
-    subject of the comparison and has twice the budget.
+    The contenders divide the case's budget; the first one, the subject of the comparison, gets two
+    shares. A contender that has used its share skips the remaining rounds. Its first round is a
+    warm-up and does not count, unless it took half the share.
     """
-    budget = {who: scale.budget * (1 if place else 2) for place, who in enumerate(contenders)}
-    clocks = {who: Clock() for who in contenders}
+    share = scale.budget / (len(contenders) + 1)
+    shares = {name: share * (1 if place else 2) for place, name in enumerate(contenders)}
+    clocks = {name: Clock() for name in contenders}
     used = dict.fromkeys(contenders, 0.0)
     for number in range(rounds + 1):
-        for who, one_round in contenders.items():
-            if used[who] > budget[who]:
+        for name, one_round in contenders.items():
+            if used[name] > shares[name]:
                 continue
             clock, start = Clock(), time.perf_counter()
             one_round(clock)
             taken = time.perf_counter() - start
-            if number > 0 or taken > budget[who] / 2:
-                used[who] += taken
+            used[name] += taken
+            if number > 0 or taken > shares[name] / 2:
                 for operation, seconds in clock.times.items():
-                    clocks[who].times[operation] += seconds
-    return {who: dict(clock.times) for who, clock in clocks.items()}
+                    clocks[name].times[operation] += seconds
+    return {name: dict(clock.times) for name, clock in clocks.items()}
 
 
 def call(operation: str, work: Callable[[], Any], calls: int = 1) -> Round:
@@ -72,8 +73,8 @@ def call(operation: str, work: Callable[[], Any], calls: int = 1) -> Round:
 def samples(times: Mapping[str, Times], **labels: Any) -> list[Sample]:
     """One sample per contender and operation."""
     return [
-        Sample(who, {**labels, "operation": operation}, seconds)
-        for who, by_operation in times.items()
+        Sample(contender, {**labels, "operation": operation}, seconds)
+        for contender, by_operation in times.items()
         for operation, seconds in by_operation.items()
     ]
 

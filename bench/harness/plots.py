@@ -91,19 +91,20 @@ def file_of(name: str, theme: str) -> Path:
     return FOLDERS[name] / f"{name}-{theme}.svg"
 
 
-def series(samples: list[Sample], who: str, **labels: Any) -> tuple[list[int], list[float]]:
+def series(samples: list[Sample], contender: str, **labels: Any) -> tuple[list[int], list[float]]:
     """(rows, million rows per second), ascending."""
     points = {
         s.labels["rows"]: s.labels["rows"] / median(s.seconds) / 1e6
         for s in samples
-        if s.who == who and all(s.labels.get(name) == value for name, value in labels.items())
+        if s.contender == contender
+        and all(s.labels.get(name) == value for name, value in labels.items())
     }
     return sorted(points), [points[rows] for rows in sorted(points)]
 
 
 def throughput(scale: Scale, theme: str, machine: str) -> None:
     """Million keys per second by number of keys: find and insert, C++ on one thread, Python on all."""
-    cpp, python = store.load(scale, "cpp").samples, store.load(scale, "tables").samples
+    cpp, python = (store.load(scale, suite).recorded() for suite in ("cpp", "tables"))
     threads = max((sample.labels["threads"] for sample in cpp), default=1)
     kinds = (
         ("C++, one thread", cpp, {"threads": 1}, list(LINES)[:6]),
@@ -111,14 +112,14 @@ def throughput(scale: Scale, theme: str, machine: str) -> None:
     )
     with figure("throughput", theme, 2, 2, (10, 6.4)) as (drawing, axes):
         drawing.supxlabel(machine, fontsize=8)
-        for line, (title, samples, where, whos) in zip(axes, kinds, strict=True):
+        for line, (title, samples, where, contenders) in zip(axes, kinds, strict=True):
             for axis, operation in zip(line, ("find (hit)", "insert"), strict=True):
-                for who in whos:
+                for contender in contenders:
                     draw_line(
                         axis,
                         theme,
-                        who,
-                        *series(samples, who, key="int64", operation=operation, **where),
+                        contender,
+                        *series(samples, contender, key="int64", operation=operation, **where),
                     )
                 axis.set_title(f"{operation.split(' ')[0]} · {title}", loc="left", fontsize=11)
                 finish(axis)
@@ -128,14 +129,14 @@ def throughput(scale: Scale, theme: str, machine: str) -> None:
             axis.set_xlabel("keys in the table")
 
 
-def draw_line(axis: Any, theme: str, who: str, rows: list[int], speed: list[float]) -> None:
-    label, colour, marker = LINES[who]
+def draw_line(axis: Any, theme: str, contender: str, rows: list[int], speed: list[float]) -> None:
+    label, colour, marker = LINES[contender]
     if not rows:
         return
-    if who == GATHER:
+    if contender == GATHER:
         axis.plot(rows, speed, label=label, color=THEMES[theme].text, linestyle="--", linewidth=1.3)
         return
-    width = 2.6 if who == OURS else 1.4
+    width = 2.6 if contender == OURS else 1.4
     colour = colour or THEMES[theme].ours
     axis.plot(rows, speed, label=label, color=colour, marker=marker, markersize=5, linewidth=width)
 
@@ -149,8 +150,9 @@ def finish(axis: Any) -> None:
 
 
 def goal_bars(verdicts: list[Verdict], theme: str, machine: str) -> None:
-    """Measured values as multiples of their goals, the worst at the top."""
-    known = sorted((v for v in verdicts if v.measured), key=lambda v: -v.score)
+    """Measured values as multiples of their goals, the worst at the top. Of the floors only those missed."""
+    shown = [v for v in verdicts if v.measured and (v.goal.record is None or v.score < 1)]
+    known = sorted(shown, key=lambda v: -v.score)
     with figure("goals", theme, 1, 1, (10, 0.27 * len(known) + 1)) as (drawing, axes):
         drawing.supxlabel(machine, fontsize=8)
         axis = axes[0][0]

@@ -50,9 +50,11 @@ def ratio(slow: Sample, fast: Sample) -> float:
 def noise(row: dict[str, Sample]) -> str:
     """The largest spread of the row, and the contenders with only one round."""
     known = [spread(sample.seconds) for sample in row.values() if len(sample.seconds) > 1]
-    once = [who for who, sample in row.items() if len(sample.seconds) == 1]
+    once = [contender for contender, sample in row.items() if len(sample.seconds) == 1]
     parts = [f"±{max(known):.0%}"] if known else []
-    return "; ".join([*parts, *(f"1 round: {who}" for who in once)])
+    if once:
+        parts.append(f"1 round: {', '.join(once)}")
+    return "; ".join(parts)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
@@ -66,7 +68,7 @@ def grouped(samples: Sequence[Sample]) -> list[Row]:
     rows: dict[tuple[Any, ...], Row] = {}
     for sample in samples:
         key = tuple(sample.labels.items())
-        rows.setdefault(key, (sample.labels, {}))[1][sample.who] = sample
+        rows.setdefault(key, (sample.labels, {}))[1][sample.contender] = sample
     return list(rows.values())
 
 
@@ -79,14 +81,14 @@ def beside(
 ) -> list[str]:
     """The table of most suites: our time, its part of each limit, and for each peer its time and the ratio."""
     rows = grouped(samples)
-    whos = dict.fromkeys(sample.who for sample in samples)
-    peers = [who for who in whos if who not in (ours, *LIMITS)]
+    contenders = dict.fromkeys(sample.contender for sample in samples)
+    peers = [contender for contender in contenders if contender not in (ours, *LIMITS)]
     columns: dict[str, Column] = {f"{ours}, ms": lambda _, row: milliseconds(row.get(ours))}
     if any("rows" in labels for labels, _ in rows):
         columns["million rows/s"] = lambda labels, row: (
             number(labels["rows"] / median(row[ours].seconds) / 1e6) if ours in row else ""
         )
-    for limit in (limit for limit in LIMITS if limit in whos):
+    for limit in (limit for limit in LIMITS if limit in contenders):
         columns[f"of the {limit} limit"] = lambda _, row, limit=limit: (
             f"{ratio(row[limit], row[ours]):.2f}" if {limit, ours} <= row.keys() else ""
         )
@@ -111,7 +113,17 @@ def section(suite: Any, data: SuiteData) -> list[str]:
     """Title, machine, description and tables of a suite."""
     versions = ", ".join(f"{name} {version}" for name, version in data.versions.items())
     head = [f"## {suite.TITLE}", "", f"{data.machine}; {versions}.", "", suite.ABOUT.strip(), ""]
-    return head + suite.tables(data.samples)
+    return [*head, *notes(data), *suite.tables(data.recorded())]
+
+
+def notes(data: SuiteData) -> list[str]:
+    """The contenders that were left out, and the cases that were run again."""
+    lines = []
+    if data.missing:
+        lines += [f"Left out, because they are not installed: {', '.join(data.missing)}.", ""]
+    if again := [f"{case} ({runs} runs)" for case, runs in data.runs().items()]:
+        lines += [f"Run again and recorded with the median of their runs: {', '.join(again)}.", ""]
+    return lines
 
 
 def write(sections: dict[str, list[str]], order: Sequence[str]) -> None:

@@ -44,7 +44,9 @@ def events(descriptor: int, progress: Progress) -> Iterator[dict[str, Any]]:
 class Worker:
     """A process that measures cases of one suite. Its samples are stored at once."""
 
-    def __init__(self, module: str, python: Path | str, scale: Scale, cases: list[str]) -> None:
+    def __init__(
+        self, module: str, python: Path | str, scale: Scale, cases: list[str], part: float
+    ) -> None:
         self.suite, self.scale = module.rsplit(".", 1)[-1], scale
         self.data = store.load(scale, self.suite)
         self.log = store.path(scale, self.suite).with_suffix(".log")
@@ -52,7 +54,8 @@ class Worker:
         self.ended: set[str] = set()
         self.failures: list[Failure] = []
         self.reading, writing = os.pipe()
-        command = [str(python), "-m", "harness.worker", module, scale.name, str(writing), *cases]
+        command = [str(python), "-m", "harness.worker", module, scale.name, str(writing)]
+        command += [str(part), *cases]
         with self.log.open("wb") as noise:
             self.process = subprocess.Popen(
                 command,
@@ -99,24 +102,27 @@ class Worker:
             self.forget(case)
             return
         self.data.versions.update(event["versions"])
-        self.data.replace(case, [Sample(**sample) for sample in event["samples"]])
+        self.data.missing = sorted({*self.data.missing, *event["missing"]} - set(event["versions"]))
+        self.data.add_run(case, [Sample(**sample) for sample in event["samples"]])
         store.save(self.scale, self.suite, self.data)
 
     def forget(self, case: str) -> None:
-        """Removes the samples of an earlier run for a case that fails now."""
-        self.data.replace(case, [])
+        """Removes the samples of earlier runs of a case that fails now."""
+        self.data.forget(case)
         store.save(self.scale, self.suite, self.data)
 
 
-def run_suite(suite: Any, scale: Scale, cases: list[str], progress: Progress) -> list[Failure]:
-    """Runs these cases. After a crash, a new worker runs the remaining ones."""
+def run_suite(
+    suite: Any, scale: Scale, cases: list[str], progress: Progress, part: float = 1.0
+) -> list[Failure]:
+    """Runs these cases in this part of the planned seconds. After a crash, a new worker runs the rest."""
     python = getattr(suite, "PYTHON", sys.executable)
     if not Path(python).exists():
         return [Failure(case, f"{python} does not exist: `make bench` makes it") for case in cases]
     failures: list[Failure] = []
     left = list(cases)
     while left:
-        worker = Worker(suite.__name__, python, scale, left)
+        worker = Worker(suite.__name__, python, scale, left, part)
         worker.follow(progress)
         failures += worker.failures
         left = [case for case in left if case not in worker.ended]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.case import Sample, Scale
 
@@ -16,20 +19,56 @@ DATA = BUILD / "data"
 
 @dataclass
 class SuiteData:
-    """The results of a suite: the machine, the versions of the contenders, and the samples."""
+    """The results of a suite: the machine, the versions of the contenders, and the samples of all runs.
+
+    `missing` are the contenders that are not installed."""
 
     machine: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
-    def replace(self, case: str, new: list[Sample]) -> None:
-        self.samples = [sample for sample in self.samples if sample.case != case] + new
+    def add_run(self, case: str, new: list[Sample]) -> None:
+        """Keeps the samples of earlier runs of this case."""
+        run = 1 + max((sample.run for sample in self.samples if sample.case == case), default=-1)
+        for sample in new:
+            sample.run = run
+        self.samples += new
+
+    def forget(self, case: str) -> None:
+        self.samples = [sample for sample in self.samples if sample.case != case]
+
+    def runs(self) -> dict[str, int]:
+        """The cases that were run again, and how often each was run."""
+        known = Counter(case for case, _ in {(s.case, s.run) for s in self.samples})
+        return {case: runs for case, runs in sorted(known.items()) if runs > 1}
+
+    def recorded(self) -> list[Sample]:
+        """One sample per contender and row: the medians of all runs, never the best of them."""
+        together: dict[Any, list[Sample]] = {}
+        for sample in self.samples:
+            key = (sample.case, sample.contender, json.dumps(sample.labels))
+            together.setdefault(key, []).append(sample)
+        return [_median_of_runs(samples) for samples in together.values()]
 
     def in_order(self, cases: list[str]) -> SuiteData:
-        """The samples in the order of the suite's cases. Drops cases that the suite no longer has."""
+        """The data in the order of the suite's cases. Drops cases that the suite no longer has."""
         rank = {case: number for number, case in enumerate(cases)}
         known = [sample for sample in self.samples if sample.case in rank]
-        return SuiteData(self.machine, self.versions, sorted(known, key=lambda s: rank[s.case]))
+        ordered = sorted(known, key=lambda s: rank[s.case])
+        return SuiteData(self.machine, self.versions, ordered, self.missing)
+
+
+def _median_of_runs(samples: list[Sample]) -> Sample:
+    first = samples[0]
+    if len({sample.run for sample in samples}) == 1:
+        return first
+    medians = [statistics.median(sample.seconds) for sample in samples if sample.seconds]
+    numbers = {
+        name: statistics.median(s.numbers[name] for s in samples if name in s.numbers)
+        for name in first.numbers
+    }
+    return Sample(first.contender, first.labels, medians, numbers, first.case)
 
 
 def path(scale: Scale, suite: str) -> Path:
@@ -46,6 +85,14 @@ def load(scale: Scale, suite: str) -> SuiteData:
     return SuiteData(**content)
 
 
+def forget(scale: Scale, suite: str, cases: Iterable[str] | None = None) -> None:
+    """Removes the runs of these cases, or all data of the suite."""
+    data = SuiteData() if cases is None else load(scale, suite)
+    for case in cases or ():
+        data.forget(case)
+    save(scale, suite, data)
+
+
 def machine(scale: Scale, suites: Iterable[str]) -> str:
     """The machine of the measurements; names all if there were several."""
     known = (load(scale, suite).machine for suite in suites)
@@ -53,13 +100,14 @@ def machine(scale: Scale, suites: Iterable[str]) -> str:
 
 
 def save(scale: Scale, suite: str, data: SuiteData) -> None:
-    """Replaces the file at once: an interrupted run leaves the previous one."""
+    """Replaces the file at once: an interrupted run leaves a complete one."""
     file = path(scale, suite)
     file.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "machine": data.machine,
         "versions": data.versions,
         "samples": [sample.as_json() for sample in data.samples],
+        "missing": data.missing,
     }
     beside = file.with_suffix(".new")
     beside.write_text(json.dumps(content, indent=1))

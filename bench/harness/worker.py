@@ -1,7 +1,7 @@
-"""Measures cases of one suite in its own process: `python -m harness.worker MODULE SCALE FD CASE...`.
+"""Measures cases of one suite in its own process: `python -m harness.worker MODULE SCALE FD PART CASE...`.
 
 A crash ends only this suite, and only its contenders share the process. Events go to the file
-descriptor FD, one JSON object per line.
+descriptor FD, one JSON object per line. PART is the part of its planned seconds that the suite has.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import time
 import traceback
 from typing import Any
 
-from harness import machine
+from harness import machine, plan
 from harness.case import SCALES
+from peers import optional
 
 
 def main() -> None:
-    name, scale_name, descriptor, *wanted = sys.argv[1:]
+    name, scale_name, descriptor, part, *wanted = sys.argv[1:]
     # Keep the output of libraries out of the tables.
     os.dup2(2, 1)
     with os.fdopen(int(descriptor), "w") as out:
@@ -31,24 +32,27 @@ def main() -> None:
         suite = importlib.import_module(name)
         scale = SCALES[scale_name]
         tell(machine=machine.describe())
-        for case in suite.cases(scale):
-            if case.name not in wanted:
-                continue
+        budget = plan.Budget(
+            name.rsplit(".", 1)[-1], scale, suite.cases(scale), wanted, float(part)
+        )
+        for case, share in budget.shares():
             tell(begin=case.name)
             start = time.perf_counter()
             try:
-                measured = case.measure(scale)
+                measured = case.measure(scale.given(share))
+                samples = [{**sample.as_json(), "case": case.name} for sample in measured]
+                taken = time.perf_counter() - start
+                known = {"versions": versions(), "missing": optional.missing()}
+                tell(end=case.name, samples=samples, seconds=taken, **known)
             except Exception:
                 tell(end=case.name, error=traceback.format_exc())
-                continue
-            samples = [{**sample.as_json(), "case": case.name} for sample in measured]
-            taken = time.perf_counter() - start
-            tell(end=case.name, samples=samples, seconds=taken, versions=versions())
+            budget.spend(time.perf_counter() - start)
 
 
 def versions() -> dict[str, str]:
     """The versions of the contenders that the suite has loaded."""
-    loaded = ("tensorhash", "numpy", "torch", "polars", "open3d", "spconv", "tensorflow")
+    loaded = ("tensorhash", "numpy", "torch", "polars", "pandas", "duckdb", "scipy", "small_gicp")
+    loaded += ("open3d", "spconv", "pyg_lib", "tensorflow")
     found = {name: getattr(sys.modules.get(name), "__version__", "") for name in loaded}
     return {name: str(version).split("+")[0] for name, version in found.items() if version}
 

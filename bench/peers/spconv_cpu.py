@@ -1,4 +1,4 @@
-"""spconv's CPU get_indice_pairs as a contender, with torch tensors. Their conversion is not timed."""
+"""spconv on the CPU as a contender: kernel maps and layers, with torch tensors. Their conversion is not timed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from spconv import pytorch as layers
 from spconv.core import ConvAlgo
 from spconv.pytorch import ops
 
 NAME = "spconv"
+# The layers of networks are taken from here, because of the next line.
+__all__ = ["NAME", "batch", "counts", "kernel_map", "layers"]
+# Every backward pass asks CUDA for a stream, also on the CPU, where nothing uses it and torch has no CUDA.
+if not torch.cuda.is_available():
+    ops.get_current_stream = lambda: 0
 
 
 def batch(coords: np.ndarray) -> tuple[torch.Tensor, int, list[int]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import machine, process
+from harness import lidar, machine, process
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, Round, in_turn, median, samples
 from harness.report import OURS, grouped, markdown, milliseconds, noise, number, ratio
@@ -24,8 +24,9 @@ voxels in random order: 100,000 draws from a cube of 96^3 cells. `of matmul` is 
 that of torch's dense product of all rows with one matrix, into a result that exists. Each contender runs untimed for
 14 ms before each timed call: by then, threads of torch that spin after an operator sleep. "network" is five pairs of
 convolution and ReLU without such a pause. "with map" includes our kernel map or spconv's (its `Native` algorithm; the
-others need a GPU), also over a room: the sides of 200 boxes in a hall. "busy" is the forward call beside one process
-that keeps a processor busy.
+others need a GPU), also over a room: the sides of 200 boxes in a hall. "step" is that with both gradients, through
+autograd, also with as many voxels as scans of three datasets have at the usual voxel sizes: nuScenes and SemanticKITTI
+(a real LiDAR scan), ScanNet (the room). "busy" is the forward call beside one process that keeps a processor busy.
 """
 CHANNELS = (16, 32, 64, 128)
 MATMUL, SPCONV, BUSY = "dense matmul", "spconv", "beside a busy process"
@@ -38,7 +39,7 @@ LAYERS = 5
 def cases(scale: Scale) -> list[Case]:
     draws = min(DRAWS, scale.most_rows)
     made = []
-    for channels in scale.pick(CHANNELS, CHANNELS[:2]):
+    for channels in scale.pick(CHANNELS, CHANNELS[1:2]):
         given = {"channels": channels, "draws": draws}
         made += [
             Case(f"convolution/matmul/{channels}", partial(beside_matmul, **given)),
@@ -51,7 +52,17 @@ def cases(scale: Scale) -> list[Case]:
             ),
             Case(f"convolution/busy/{channels}", partial(beside_busy, **given)),
         ]
-    return made
+    sizes = scale.pick(tuple(STEPS), ("uniform",))
+    return [
+        *made,
+        *(
+            Case(
+                f"convolution/step/{name}",
+                partial(steps, channels=STEP_CHANNELS, name=name, most=scale.most_rows),
+            )
+            for name in sizes
+        ),
+    ]
 
 
 def voxels(draws: int) -> np.ndarray:
@@ -81,13 +92,35 @@ def sides(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return cells[((cells == low) | (cells == high)).any(axis=1)]
 
 
+def scan(count: int) -> np.ndarray:
+    """int32 [N, 4], distinct: voxels of 5 cm of real LiDAR scans, several if one is too small.
+
+    From 0 on and within 35 m of the sensor, because spconv's grids have at most 2^31 cells."""
+    cells = lidar.voxels(3 * count)
+    near = (np.abs(cells[:, 1:3]) < 700).all(axis=1) & (np.abs(cells[:, 3]) < 100)
+    kept = cells[near]
+    kept = kept[np.argsort(kept[:, 0], kind="stable")][:count]
+    kept[:, 1:] -= kept[:, 1:].min(axis=0)
+    return kept
+
+
 VOXELS_OF = {"uniform": voxels, "room": room}
+# The voxels of one sample of these datasets, and the data that stand for them.
+DATASETS: dict[str, tuple[Callable[[int], np.ndarray], int]] = {
+    "nuScenes": (scan, 91_000),
+    "SemanticKITTI": (scan, 120_000),
+    "ScanNet": (room, 148_000),
+}
+STEPS = {"uniform": (voxels, DRAWS), **DATASETS}
+STEP_CHANNELS = 32
 
 
 class Layer:
     """Voxels, features and weight of one convolution, and its calls."""
 
-    def __init__(self, channels: int, draws: int, kind: str = "uniform") -> None:
+    def __init__(
+        self, channels: int, count: int, make: Callable[[int], np.ndarray] = voxels
+    ) -> None:
         import torch
 
         from tensorhash.coords import generate_kernel_map
@@ -95,7 +128,7 @@ class Layer:
 
         torch.set_num_threads(machine.threads())
         torch.manual_seed(0)
-        self.coords = torch.from_numpy(VOXELS_OF[kind](draws))
+        self.coords = torch.from_numpy(make(count))
         self.rows = len(self.coords)
         self.features = torch.randn(self.rows, channels)
         self.gradient = torch.randn(self.rows, channels)
@@ -168,30 +201,57 @@ def beside_matmul(scale: Scale, channels: int, draws: int) -> list[Sample]:
     for sample in made:
         pairs = len(layer.map.in_maps)
         times = LAYERS if sample.labels["operation"] == "network" else 1
-        rows = layer.rows if sample.who == MATMUL else pairs * times
+        rows = layer.rows if sample.contender == MATMUL else pairs * times
         sample.numbers = {"products": rows * channels * channels}
     return made
 
 
 def beside_spconv(scale: Scale, channels: int, draws: int, kind: str) -> list[Sample]:
     import torch
-    from spconv.pytorch import ConvAlgo, SparseConvTensor, SubMConv3d
 
+    from peers.spconv_cpu import layers
     from tensorhash.torch import sparse_conv
 
-    layer = Layer(channels, draws, kind)
-    peer = SubMConv3d(channels, channels, 3, bias=False, algo=ConvAlgo.Native)
+    layer = Layer(channels, draws, VOXELS_OF[kind])
+    peer = layers.SubMConv3d(channels, channels, 3, bias=False, algo=layers.ConvAlgo.Native)
     shape = (layer.coords[:, 1:].max(dim=0).values + 1).tolist()
     given = layer.features, layer.coords, shape, 1
     works = {
         OURS: lambda: sparse_conv(layer.features, layer.weight, layer.make_map()),
-        SPCONV: lambda: peer(SparseConvTensor(*given)),
+        SPCONV: lambda: peer(layers.SparseConvTensor(*given)),
     }
     with torch.no_grad():
         name = "with map" if kind == "uniform" else "with map, room"
-        rounds = {who: after_pause({name: work}) for who, work in works.items()}
+        rounds = {contender: after_pause({name: work}) for contender, work in works.items()}
         labels = labelled("spconv", channels) | {"kind": kind}
         return samples(in_turn(rounds, scale, scale.rounds(draws)), **labels)
+
+
+def steps(scale: Scale, channels: int, name: str, most: int) -> list[Sample]:
+    """Map, forward and both gradients beside spconv's, through autograd."""
+    from peers.spconv_cpu import layers
+    from tensorhash.torch import sparse_conv
+
+    make, count = STEPS[name]
+    layer = Layer(channels, min(count, most), make)
+    peer = layers.SubMConv3d(channels, channels, 3, bias=False, algo=layers.ConvAlgo.Native)
+    shape = (layer.coords[:, 1:].max(dim=0).values + 1).tolist()
+    batches = int(layer.coords[:, 0].max()) + 1
+    features, weight = layer.features.requires_grad_(), layer.weight.requires_grad_()
+
+    def ours() -> None:
+        sparse_conv(features, weight, layer.make_map()).backward(layer.gradient)
+
+    def theirs() -> None:
+        peer(layers.SparseConvTensor(features, layer.coords, shape, batches)).features.backward(
+            layer.gradient
+        )
+
+    operation = f"step, {layer.rows:,} voxels, {name}"
+    works = {OURS: ours, SPCONV: theirs}
+    rounds = {name: after_pause({operation: work}) for name, work in works.items()}
+    labels = labelled("step", channels) | {"kind": name}
+    return samples(in_turn(rounds, scale, scale.rounds(count)), **labels)
 
 
 @contextmanager
@@ -214,9 +274,10 @@ def beside_busy(scale: Scale, channels: int, draws: int) -> list[Sample]:
     made: list[Sample] = []
     rounds = scale.rounds(draws)
     with torch.no_grad():
-        alone = in_turn({OURS: after_pause({"busy": layer.forward})}, scale, rounds)
+        half = scale.given(scale.budget / 2)
+        alone = in_turn({OURS: after_pause({"busy": layer.forward})}, half, rounds)
         with busy_process():
-            busy = in_turn({BUSY: after_pause({"busy": layer.forward})}, scale, rounds)
+            busy = in_turn({BUSY: after_pause({"busy": layer.forward})}, half, rounds)
     for times in (alone, busy):
         made += samples(times, **labelled("busy", channels))
     return made
@@ -229,10 +290,10 @@ def rate(sample: Sample) -> float:
 
 def tables(measured: list[Sample]) -> list[str]:
     products = {
-        s.labels["channels"]: s for s in measured if s.who == MATMUL
+        s.labels["channels"]: s for s in measured if s.contender == MATMUL
     }  # one per number of channels
     lines = []
-    for labels, row in grouped([s for s in measured if s.who != MATMUL]):
+    for labels, row in grouped([s for s in measured if s.contender != MATMUL]):
         ours, cells = row[OURS], ["", "", ""]
         product = products.get(labels["channels"])
         if product and "products" in ours.numbers:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from harness import keys, machine, process
-from harness.case import FULL, Case, Sample, Scale, rows_text
+from harness.case import Case, Sample, Scale, rows_text
 from harness.keys import CONSTRUCT, HIT, INSERT, MISS, KeyKind
 from harness.report import GATHER, beside
 from harness.store import BUILD
@@ -16,12 +16,18 @@ TITLE = "C++ maps"
 ABOUT = """
 Random keys with an int64 value. Every map is made for its number of keys. With several threads, only operations that
 a map allows from several threads are measured. The gather limit is as above. The scatter limit does what an insert
-must also do: it writes the bucket and copies keys and values. `std` and `tbb` would take minutes, so they have fewer
-rounds and rows, and only int64 and int32x3 keys. Above 10^6 rows, peers have one thread.
+must also do: it writes the bucket and copies keys and values. `std` and `tbb` would take minutes, so they have at most
+10^6 rows, and only int64 and int32x3 keys. Above 10^6 rows, peers have one thread.
 [cpp/README.md](cpp/README.md) has the details.
 """
 BINARY = BUILD / "tensorhash-bench"
-ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+ROWS = {
+    keys.INT64: (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+    keys.INT32X3: (1_000_000, 10_000_000),
+    keys.INT32X4: (1_000_000,),
+    keys.BYTES16: (1_000_000,),
+    keys.BYTES64: (1_000_000, 10_000_000),
+}
 OPERATIONS = {
     "construct_insert": CONSTRUCT,
     "insert": INSERT,
@@ -38,13 +44,11 @@ PEERS = {
 
 FAST = ("absl", "boost")
 VERBS = ("construct_insert", "insert", "find_hit", "find_miss")
-# After this many seconds of an operation, a peer skips its other rounds.
-BUDGET = 1
 
 
 def cases(scale: Scale) -> list[Case]:
     counts = sorted({1, machine.threads()})
-    every = [(kind, rows, t) for kind in keys.KINDS for t in counts for rows in ROWS]
+    every = [(kind, rows, t) for kind in keys.KINDS for t in counts for rows in ROWS[kind]]
     quick = [(kind, 1_000_000, t) for kind in (keys.INT64, keys.INT32X3) for t in counts]
     picked = {(k, scale.rows(rows)[0], t): None for k, rows, t in scale.pick(every, quick)}
     return [
@@ -59,19 +63,23 @@ def cases(scale: Scale) -> list[Case]:
 def peers(scale: Scale, kind: KeyKind, rows: int, threads: int) -> Sequence[str]:
     """The peers that end in reasonable time."""
     main_keys = kind in (keys.INT64, keys.INT32X3)
-    if scale is not FULL:
+    if not scale.full:
         return FAST
     if rows > 1_000_000:
-        return () if threads > 1 or not main_keys else tuple(PEERS) if kind is keys.INT64 else FAST
+        return FAST if threads == 1 and main_keys else ()
     return tuple(PEERS) if main_keys else FAST
 
 
 def measure(scale: Scale, kind: KeyKind, rows: int, threads: int) -> list[Sample]:
-    operations = OPERATIONS if scale is FULL and rows <= 1_000_000 else VERBS
+    """Erasures of many rows are measured without peers: each round fills their tables again."""
     rounds = min(31, scale.rounds(rows))
-    return list(
-        read(kind, run(kind, rows, threads, operations, rounds, peers(scale, kind, rows, threads)))
-    )
+    others = peers(scale, kind, rows, threads)
+    verbs = OPERATIONS if scale.full and rows <= 1_000_000 else VERBS
+    budget = scale.budget / len(OPERATIONS) / max(1, len(others))
+    lines = run(kind, rows, threads, verbs, rounds, others, budget)
+    if scale.full and "erase" not in verbs:
+        lines += run(kind, rows, threads, ["erase"], rounds)
+    return list(read(kind, lines))
 
 
 def run(
@@ -81,13 +89,15 @@ def run(
     operations: Iterable[str],
     rounds: int,
     beside: Iterable[str] = (),
+    budget: float = 1.0,
 ) -> list[str]:
-    """Runs tensorhash-bench and returns the lines that it prints."""
+    """Runs tensorhash-bench and returns the lines that it prints. A peer that has used `budget`
+    seconds of an operation skips its other rounds."""
     if not BINARY.exists():
         raise FileNotFoundError(f"{BINARY} does not exist: tools/build-bench makes it")
     command = [str(BINARY), "--key", kind.name, "--rows", str(rows), "--threads", str(threads)]
     command += ["--op", ",".join(operations), "--rounds", str(rounds)]
-    command += ["--budget", str(BUDGET), "--peers", ",".join(beside) or "none"]
+    command += ["--budget", f"{max(budget, 0.001):.3f}", "--peers", ",".join(beside) or "none"]
     return process.run(command).splitlines()
 
 
@@ -96,12 +106,12 @@ def read(kind: KeyKind, lines: list[str]) -> Iterator[Sample]:
     for line in map(json.loads, lines):
         operation = OPERATIONS[line["op"]]
         labels = {"key": kind.name, "rows": line["rows"], "threads": line["threads"]}
-        who = PEERS.get(line["who"], line["who"])
-        if who.startswith(GATHER):
-            if who != ("gather2" if kind.lines(operation) == 2 else GATHER):
+        contender = PEERS.get(line["contender"], line["contender"])
+        if contender.startswith(GATHER):
+            if contender != ("gather2" if kind.lines(operation) == 2 else GATHER):
                 continue
-            who = GATHER
-        yield Sample(who, {**labels, "operation": operation}, line["seconds"])
+            contender = GATHER
+        yield Sample(contender, {**labels, "operation": operation}, line["seconds"])
 
 
 def tables(measured: list[Sample]) -> list[str]:

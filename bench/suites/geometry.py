@@ -1,4 +1,4 @@
-"""VoxelBlockGrid and neighbour searches beside Open3D's."""
+"""VoxelBlockGrid beside Open3D's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from harness.case import Case, Sample, Scale
 from harness.clock import Clock, in_turn, samples
 from harness.report import OURS, beside
+from suites.points import street
 
 TITLE = "Geometry"
 ABOUT = """
@@ -18,8 +19,6 @@ Four depth and colour images of a synthetic room (a ball before a wavy wall), in
 blocks of 16^3. Both grids have room for all blocks. The integration is timed on a grid that has the blocks already.
 Files are `.npz`, which both libraries read and write. A first `ray_cast` runs before the clock starts, because Open3D's
 first one returns zeros.
-Then neighbours of a synthetic street, 200,000 points and 100,000 queries, with the time to build the index; "kept"
-is a search on an index that is there.
 """
 OPEN3D = "Open3D"
 VOXEL, RESOLUTION = 0.01, 16
@@ -29,11 +28,7 @@ NAMES = ("tsdf", "weight", "color")
 
 def cases(scale: Scale) -> list[Case]:
     sizes = {"smoke": (64, 48)}.get(scale.name, (640, 480))
-    rows = min(200_000, scale.most_rows)
-    return [
-        Case("geometry/voxel_block_grid", partial(measure, width=sizes[0], height=sizes[1])),
-        Case("geometry/neighbours", partial(measure_neighbours, rows=rows)),
-    ]
+    return [Case("geometry/voxel_block_grid", partial(measure, width=sizes[0], height=sizes[1]))]
 
 
 def intrinsic_of(width: int, height: int) -> np.ndarray:
@@ -171,66 +166,6 @@ def measure(scale: Scale, width: int, height: int) -> list[Sample]:
         raise AssertionError(f"contenders disagree on the number of blocks: {counts}")
     times = in_turn(contenders, scale, scale.rounds(1_000_000))
     return samples(times, data=f"{width} x {height}")
-
-
-def street(rows: int, seed: int) -> np.ndarray:
-    """float64 [rows, 3]: a flat ground around a sensor, with walls."""
-    rng = np.random.default_rng(seed)
-    angle, distance = rng.uniform(0, 2 * np.pi, rows), rng.gamma(2, 12, rows)
-    height = np.where(rng.random(rows) < 0.7, rng.normal(0, 0.03, rows), rng.uniform(0, 6, rows))
-    return np.stack([distance * np.cos(angle), distance * np.sin(angle), height], axis=1)
-
-
-def neighbours_of(points: np.ndarray, queries: np.ndarray) -> dict[str, Any]:
-    """One round of each contender: kNN with k = 8 and a radius of 0.3, with and without the build,
-    and both limits at once."""
-    import open3d.core as o3c
-
-    from tensorhash.geometry import NeighborIndex, knn_search, radius_search
-
-    kept = NeighborIndex(points)
-    search = o3c.nns.NearestNeighborSearch
-    cloud, asked = o3c.Tensor(points), o3c.Tensor(queries)
-    tree, cells, mixed = search(cloud), search(cloud), search(cloud)
-    tree.knn_index()
-    mixed.hybrid_index(0.3)
-    cells.fixed_radius_index(0.3)
-
-    def ours(clock: Clock) -> None:
-        with clock("kNN, k = 8"):
-            knn_search(points, queries, 8)
-        with clock("radius 0.3"):
-            radius_search(points, queries, 0.3)
-        with clock("kNN, kept"):
-            kept.knn(8, queries)
-        with clock("radius, kept"):
-            kept.radius(0.3, queries)
-        with clock("hybrid, kept"):
-            kept.hybrid(0.3, 8, queries)
-
-    def theirs(clock: Clock) -> None:
-        with clock("kNN, k = 8"):
-            made = search(cloud)
-            made.knn_index()
-            made.knn_search(asked, 8)
-        with clock("radius 0.3"):
-            made = search(cloud)
-            made.fixed_radius_index(0.3)
-            made.fixed_radius_search(asked, 0.3)
-        with clock("kNN, kept"):
-            tree.knn_search(asked, 8)
-        with clock("radius, kept"):
-            cells.fixed_radius_search(asked, 0.3)
-        with clock("hybrid, kept"):
-            mixed.hybrid_search(asked, 0.3, 8)
-
-    return {OURS: ours, OPEN3D: theirs}
-
-
-def measure_neighbours(scale: Scale, rows: int) -> list[Sample]:
-    contenders = neighbours_of(street(rows, 0), street(max(1, rows // 2), 1))
-    times = in_turn(contenders, scale, scale.rounds(1_000_000))
-    return samples(times, data=f"{rows} points")
 
 
 def tables(measured: list[Sample]) -> list[str]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from harness import keys
-from harness.case import FULL, Case, Sample, Scale, rows_text
+from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, Round, in_turn, samples
 from harness.report import beside
 
@@ -63,7 +63,7 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
     inserted = keys.INT64.random(rows, seed=1)
     limit = dict.fromkeys(("from zero", "reserved", "ready"), inserted)
     rounds[gather.NAME] = gather.round_of(keys.INT64, limit)
-    count = max(ROUNDS if scale is FULL else 1, scale.rounds(rows))
+    count = max(ROUNDS if scale.full else 1, scale.rounds(rows))
     return samples(in_turn(rounds, scale, count), rows=rows)
 
 

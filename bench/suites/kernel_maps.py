@@ -47,11 +47,13 @@ BESIDE = ("uniform", "LiDAR")  # the data for spconv and for memory
 
 
 def cases(scale: Scale) -> list[Case]:
+    small = min(scale.rows(*ROWS))
     every = [(data, rows, size) for data in DATA for rows in scale.rows(*ROWS) for size in SIZES]
     few = [("uniform", rows, size) for rows in scale.rows(100_000) for size in SIZES]
-    small = min(scale.rows(*ROWS))
     peers, paths = [], []
     for data, rows, size in scale.pick(every, few):
+        if rows != small and size > min(SIZES):
+            continue  # larger kernels only on the small sets: spconv takes seconds
         name = f"{data}/{rows_text(rows)}/{size}^3"
         given = {"data": data, "rows": rows, "size": size}
         if data in BESIDE:
@@ -113,8 +115,8 @@ def every_path(scale: Scale, data: str, rows: int, size: int) -> list[Sample]:
     made = samples(
         in_turn(rounds, scale, scale.rounds(rows)), **labelled("paths", data, rows, size)
     )
-    for sample in (s for s in made if s.who in PROBING):
-        coarse, fine = works[sample.who]().probes
+    for sample in (s for s in made if s.contender in PROBING):
+        coarse, fine = works[sample.contender]().probes
         sample.numbers = {"coarse": int(coarse), "fine": int(fine)}
         if coarse:
             reached, occupied = coarse_cells(coords, size)
@@ -169,7 +171,7 @@ def tables(measured: list[Sample]) -> list[str]:
     for sample in measured:
         labels = {k: v for k, v in sample.labels.items() if k not in ("part", "operation")}
         part = parts[sample.labels["part"]]
-        part.append(Sample(sample.who, labels, sample.seconds, sample.numbers))
+        part.append(Sample(sample.contender, labels, sample.seconds, sample.numbers))
     lines: list[str] = []
     if parts["spconv"]:
         more = {

@@ -31,12 +31,12 @@ def cases(scale: Scale) -> list[Case]:
     ]
 
 
-def distinct_keys(kind: KeyKind, begin: int, rows: int) -> np.ndarray:
-    """An odd multiple of the row number in the first bytes: distinct, also in four bytes."""
-    width = min(kind.bytes, 8)
-    numbers = np.arange(begin, begin + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+def distinct_keys(kind: KeyKind, numbers: np.ndarray) -> np.ndarray:
+    """An odd multiple of each number in the first bytes of a key: distinct, also in four bytes."""
+    rows, width = len(numbers), min(kind.bytes, 8)
+    spread = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     made = np.zeros((rows, kind.bytes), np.uint8)
-    made[:, :width] = numbers.view(np.uint8).reshape(rows, 8)[:, :width]
+    made[:, :width] = spread.view(np.uint8).reshape(rows, 8)[:, :width]
     return made.view(kind.dtype).reshape(rows, *kind.shape)
 
 
@@ -49,7 +49,7 @@ def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
     held: list[float] = []
     longest = 0.0
     for begin in range(0, rows, step):
-        batch = distinct_keys(kind, begin, step)
+        batch = distinct_keys(kind, np.arange(begin, begin + step))
         start = time.perf_counter()
         table.insert(batch, values)
         longest = max(longest, time.perf_counter() - start)

@@ -50,15 +50,15 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
         if not np.array_equal(*(table.search(queries) for table in made.values())):
             raise AssertionError(f"the two tables differ for {rows} rows")
 
-    def searches(who: str) -> Round:
+    def searches(contender: str) -> Round:
         def one_round(clock: Clock) -> None:
             for name, queries in batches.items():
                 with clock(name):
-                    made[who].search(queries)
+                    made[contender].search(queries)
 
         return one_round
 
-    rounds = {who: searches(who) for who in made}
+    rounds = {contender: searches(contender) for contender in made}
     slots = made[PACKED].capacity * SLOT_BYTES
     rounds[gather.NAME] = gather.round_of(INT32X4, batches, index_bytes=slots)
     return samples(in_turn(rounds, scale, scale.rounds(rows)), rows=rows)

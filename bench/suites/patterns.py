@@ -61,15 +61,15 @@ def limit(kind: KeyKind, pattern: str, rows: int) -> Round:
 def measure(scale: Scale, kind: KeyKind) -> list[Sample]:
     (rows,) = scale.rows(ROWS)
     rounds = {
-        (who, pattern): make(kind, pattern, rows)
+        (contender, pattern): make(kind, pattern, rows)
         for pattern in keys.PATTERNS
-        for who, make in ((OURS, life), (GATHER, limit))
+        for contender, make in ((OURS, life), (GATHER, limit))
     }
     times = in_turn(rounds, scale, scale.rounds(rows))
     return [
         sample
-        for (who, pattern), taken in times.items()
-        for sample in samples({who: taken}, key=kind.name, rows=rows, keys=pattern)
+        for (contender, pattern), taken in times.items()
+        for sample in samples({contender: taken}, key=kind.name, rows=rows, keys=pattern)
     ]
 
 

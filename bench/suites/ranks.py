@@ -19,16 +19,19 @@ import numpy as np
 from harness import machine, process
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, median, samples
+from harness.ranks_model import Network, call, simulate
 from harness.report import beside
 
 TITLE = "One table over ranks"
 ABOUT = """
 Random int64 keys with 16 float32 per key. Two ranks under torchrun divide the threads of the one process and talk
-over loopback. `messages` is the part of the ranks' time spent in messages, waiting included. The ratio is a multiple
-of the one process' time: less is faster.
+over loopback. `messages` is the part of the ranks' time spent in messages, packing and waiting included. The ratio is
+a multiple of the one process' time: less is faster. `model` is the time that harness/ranks_model.py predicts, as a part
+of the measured one: the same call in a group of one rank, and messages of constants that messages alone have shown.
 """
 ROWS, DIM, RANKS = 1_000_000, 16, 2
-ONE, TOGETHER = "one process", f"{RANKS} ranks"
+ONE, TOGETHER, ALONE = "one process", f"{RANKS} ranks", "a rank alone"
+MODELLED = ("insert", "find", "get", "accumulate")
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -80,14 +83,19 @@ class Messages:
         return timed
 
 
-def one_round(rank: int, keys: Any, values: Any, clocks: dict[str, Clock]) -> None:
-    """All ranks together, messages included; then rank 0 alone."""
+def new_table(group: Any, rows: int) -> Any:
+    from tensorhash.distributed import DistributedHashMap
+
+    return DistributedHashMap(group, rows, "int64", (), "float32", (DIM,))
+
+
+def one_round(rank: int, own: Any, keys: Any, values: Any, clocks: dict[str, Clock]) -> None:
+    """All ranks together, messages included; each in its `own` group; then rank 0 alone."""
     import torch.distributed as dist
 
     import tensorhash
-    from tensorhash.distributed import DistributedHashMap
 
-    table = DistributedHashMap(None, len(keys), "int64", (), "float32", (DIM,))
+    table = new_table(None, len(keys))
     meter = Messages(table)
     for verb, work in calls(table, keys[rank::RANKS], values[rank::RANKS]).items():
         dist.barrier()
@@ -96,15 +104,46 @@ def one_round(rank: int, keys: Any, values: Any, clocks: dict[str, Clock]) -> No
             work()
         clocks["messages"].times[verb].append(meter.seconds - before)
         dist.barrier()
+    alone = new_table(own, len(keys) // RANKS)
+    for verb, work in calls(alone, keys[rank::RANKS], values[rank::RANKS]).items():
+        dist.barrier()
+        with clocks[ALONE](verb):
+            work()
+    dist.barrier()
     if rank == 0:
         one = tensorhash.HashMap(len(keys), "int64", (), "float32", (DIM,))
-        own = tensorhash.get_num_threads()
-        tensorhash.set_num_threads(own * RANKS)
+        threads = tensorhash.get_num_threads()
+        tensorhash.set_num_threads(threads * RANKS)
         for verb, work in calls(one, keys, values).items():
             with clocks[ONE](verb):
                 work()
-        tensorhash.set_num_threads(own)
+        tensorhash.set_num_threads(threads)
     dist.barrier()
+
+
+def network_of(exchange: Any) -> Network:
+    """The network's constants, from messages alone."""
+    from tensorhash import _core
+    from tensorhash.distributed.messages import Column
+
+    def seconds(size: int, columns: int = 1) -> float:
+        """Of an exchange of `size` bytes with the other rank, both ways."""
+        rows = _core.empty_rows(size, ("uint8", ()))
+        sent = [Column(("uint8", ()), rows=rows)] * columns
+        counts = [0 if rank == exchange.rank else size for rank in range(RANKS)]
+        clock = Clock()
+        for _ in range(11):
+            exchange.agree("network")  # both start together
+            with clock("send"):
+                exchange.rows("network", sent, counts, counts)
+        return median(clock.times["send"][1:])
+
+    small, many, large = 8, 33, 1 << 25
+    message = (seconds(small, many) - seconds(small)) / (many - 1)
+    latency = seconds(small) - message
+    chunks = large / Network(0, 0, 1).chunk
+    flight = seconds(large) - latency - chunks * message
+    return Network(latency, message, large / flight)
 
 
 def main_of_rank(rows: int, rounds: int, out: Path) -> None:
@@ -113,19 +152,29 @@ def main_of_rank(rows: int, rounds: int, out: Path) -> None:
 
     dist.init_process_group("gloo")
     rank = dist.get_rank()
+    own = [dist.new_group([each]) for each in range(RANKS)][rank]
     rng = np.random.default_rng(0)
     keys = rng.integers(-(2**63), 2**63 - 1, rows)
     values = rng.normal(size=(rows, DIM)).astype(np.float32)
-    clocks = {who: Clock() for who in (ONE, TOGETHER, "messages")}
-    one_round(rank, keys[:10_000], values[:10_000], {who: Clock() for who in clocks})
+    clocks = {contender: Clock() for contender in (ONE, TOGETHER, "messages", ALONE)}
+    one_round(
+        rank, own, keys[:10_000], values[:10_000], {contender: Clock() for contender in clocks}
+    )
     for _ in range(rounds):
-        one_round(rank, keys, values, clocks)
+        one_round(rank, own, keys, values, clocks)
+    network = network_of(new_table(None, 0)._exchange)
     if rank == 0:
-        messages = clocks.pop("messages").times
-        made = samples({who: clock.times for who, clock in clocks.items()}, rows=rows)
+        messages, alone = (clocks.pop(contender).times for contender in ("messages", ALONE))
+        made = samples({contender: clock.times for contender, clock in clocks.items()}, rows=rows)
         for sample in made:
-            if sample.who == TOGETHER:
-                sample.numbers["messages"] = median(messages[sample.labels["operation"]])
+            verb = sample.labels["operation"]
+            if sample.contender == TOGETHER:
+                sample.numbers["messages"] = median(messages[verb])
+                sample.numbers.update(network._asdict())
+            if sample.contender == TOGETHER and verb in MODELLED:
+                sent = call(verb, 8, 4 * DIM)
+                part = rows // RANKS, median(alone[verb])
+                sample.numbers["model"] = simulate(RANKS, *part, sent, network)
         out.write_text(json.dumps([sample.as_json() for sample in made]))
     dist.destroy_process_group()
 
@@ -135,7 +184,12 @@ def tables(measured: list[Sample]) -> list[str]:
         together = row[TOGETHER]
         return f"{together.numbers['messages'] / median(together.seconds):.0%}"
 
-    return beside(measured, ours=ONE, more={"messages": messages})
+    def model(_: dict, row: dict[str, Sample]) -> str:
+        together = row[TOGETHER]
+        predicted = together.numbers.get("model")
+        return f"{predicted / median(together.seconds):.0%}" if predicted else ""
+
+    return beside(measured, ours=ONE, more={"messages": messages, "model": model})
 
 
 if __name__ == "__main__":

@@ -22,27 +22,34 @@ insert` also makes it. Finds and erasures use another order than the inserts. Fi
 they are timed. `reserve` doubles the capacity of a full table. Times are medians of whole rounds; contenders take
 turns in one process. The spread is half the interquartile range, the largest of the row. The gather limit reads the
 same keys, fetches one cache line per key (two for finds and erasures of keys wider than 8 bytes) from memory as large
-as the table's, and writes 5 bytes per key.
+as the table's, and writes 5 bytes per key. `construct + insert` of pyg-lib's CPUHashMap makes it from its keys.
 """
 
-ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+ROWS = {
+    keys.INT64: (1_000, 10_000, 100_000, 1_000_000, 10_000_000),
+    keys.INT32X3: (10_000, 1_000_000, 10_000_000),
+    keys.INT32X4: (1_000_000,),
+    keys.BYTES16: (1_000_000,),
+    keys.BYTES64: (1_000_000, 10_000_000),
+}
 QUICK = ((keys.INT64, 10_000), (keys.INT64, 1_000_000), (keys.INT32X3, 1_000_000))
-# A round of ten million keys takes Open3D a minute and a dict seconds: two kinds of key are enough.
+# A round of ten million keys takes Open3D a minute and a dict seconds: one kind of key is enough.
 # Open3D does not accept uint8 keys.
 OPEN3D_AT_MOST = {
     keys.INT64: 10_000_000,
-    keys.INT32X3: 10_000_000,
+    keys.INT32X3: 1_000_000,
     keys.BYTES16: 0,
     keys.BYTES64: 0,
 }
 DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
 OTHERS_AT_MOST = 100_000
+MANY_ROWS = 1_000_000  # from here on also pyg-lib's CPUHashMap
 # A table of up to this many rows stays in the caches, so its time depends on the previous contender.
 WARM_AT_MOST = 2_000_000
 
 
 def cases(scale: Scale) -> list[Case]:
-    every = [(kind, rows) for kind in keys.KINDS for rows in ROWS]
+    every = [(kind, rows) for kind in keys.KINDS for rows in ROWS[kind]]
     picked = [(kind, scale.rows(rows)[0]) for kind, rows in scale.pick(every, QUICK)]
     return [
         Case(f"tables/{kind.name}/{rows_text(rows)}", partial(measure, kind=kind, rows=rows))
@@ -99,7 +106,7 @@ def life(peer: ModuleType, kind: KeyKind, batches: Batches) -> Round:
 
 
 def contenders(kind: KeyKind, rows: int) -> dict[str, Round]:
-    from peers import gather, open3d_cpu, ours, python_dict
+    from peers import gather, open3d_cpu, ours, pyg, python_dict
 
     batches = Batches(kind, rows)
     limited = {
@@ -115,6 +122,8 @@ def contenders(kind: KeyKind, rows: int) -> dict[str, Round]:
     if rows <= DICT_AT_MOST.get(kind, OTHERS_AT_MOST):
         peers.append(python_dict)
     rounds = {peer.NAME: life(peer, kind, batches) for peer in peers}
+    if kind is keys.INT64 and pyg.maker() and rows >= MANY_ROWS:
+        rounds[pyg.NAME] = pyg.life(batches.there, batches.shuffled, batches.missing)
     return {**rounds, gather.NAME: gather.round_of(kind, limited)}
 
 

@@ -74,7 +74,7 @@ def measure(scale: Scale, dim: int) -> list[Sample]:
 
         return one_round
 
-    rounds = {who: life(make) for who, make in contenders.items()}
+    rounds = {contender: life(make) for contender, make in contenders.items()}
     limit = {"insert": keys, "insert again": shuffled, "lookup": shuffled}
     rounds[gather.NAME] = gather.round_of(INT64, {op: k.numpy() for op, k in limit.items()})
     return samples(in_turn(rounds, scale, scale.rounds(rows)), dim=dim, rows=rows)

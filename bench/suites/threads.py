@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from harness import keys, machine
-from harness.case import FULL, Case, Sample, Scale, rows_text
+from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import median
 from harness.keys import KeyKind
 from harness.report import ALL_THREADS, ONE_THREAD, markdown, milliseconds, number
@@ -54,15 +55,18 @@ def measure(scale: Scale, kind: KeyKind, rows: int) -> list[Sample]:
     ways = {ONE: (1, one_processor), SHARING: (threads, one_processor), ALL: (threads, nullcontext)}
     rounds = scale.rounds(rows)
     measured: dict[tuple[str, str, str], Sample] = {}
+    begun = time.perf_counter()
     # More turns if they are short, at the full scale.
-    for _ in range(4 * TURNS if scale is FULL and rows <= 1_000_000 else TURNS):
+    for turn in range(4 * TURNS if scale.full and rows <= 1_000_000 else TURNS):
+        if turn > 0 and time.perf_counter() - begun > scale.budget:
+            break
         for way, (count, place) in ways.items():
             with place():
                 lines = cpp.run(kind, rows, count, OPERATIONS, rounds)
             for sample in cpp.read(kind, lines):
                 labels = {**sample.labels, "threads": way}
-                known = Sample(sample.who, labels)
-                at = (sample.who, sample.labels["operation"], way)
+                known = Sample(sample.contender, labels)
+                at = (sample.contender, sample.labels["operation"], way)
                 measured.setdefault(at, known).seconds.extend(sample.seconds)
     return list(measured.values())
 
@@ -77,12 +81,14 @@ def tables(measured: list[Sample]) -> list[str]:
     rows: dict[tuple[Any, ...], dict[str, Sample]] = {}
     for sample in measured:
         label = (sample.labels["key"], sample.labels["rows"], sample.labels["operation"])
-        rows.setdefault((*label, sample.who), {})[sample.labels["threads"]] = sample
+        rows.setdefault((*label, sample.contender), {})[sample.labels["threads"]] = sample
     ways = (ONE, SHARING, ALL)
     lines = []
-    for (key, count, operation, who), row in sorted(rows.items(), key=lambda item: item[0][:3]):
-        cells = [key, rows_text(count), operation, who]
+    for (key, count, operation, contender), row in sorted(
+        rows.items(), key=lambda item: item[0][:3]
+    ):
+        cells = [key, rows_text(count), operation, contender]
         cells += [milliseconds(row[way]) for way in ways]
         lines.append([*cells, *(f"{number(gain)}x" for gain in gains(row))])
-    header = ["key", "rows", "operation", "who", *(f"{way}, ms" for way in ways)]
+    header = ["key", "rows", "operation", "contender", *(f"{way}, ms" for way in ways)]
     return markdown([*header, "gain", "gain of the same code"], lines, texts=4)

@@ -1,7 +1,8 @@
-"""The benchmark harness: its statistics, its goals, and what it keeps after a crash."""
+"""The benchmark harness: its statistics, its plan, and what it keeps after a crash."""
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
 import suites  # noqa: E402
-from harness import clock, goals, report, runner, store  # noqa: E402
-from harness.case import FULL, QUICK, SMOKE, Sample, Scale, chosen, rows_text  # noqa: E402
+from harness import clock, plan, report, runner, store  # noqa: E402
+from harness.case import FULL, QUICK, SMOKE, Case, Sample, Scale, chosen, rows_text  # noqa: E402
 from harness.progress import Progress  # noqa: E402
 
 BROKEN = """
@@ -41,36 +42,87 @@ def seconds_of(scale, rounds, **taken):
     """Runs in_turn with contenders that take these seconds per round, on a fake clock."""
     now, order = [0.0], []
 
-    def contender(who):
+    def contender(name):
         def one_round(watch):
-            order.append(who)
+            order.append(name)
             with watch("work"):
-                now[0] += taken[who]
+                now[0] += taken[name]
 
         return one_round
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock.time, "perf_counter", lambda: now[0])
-        times = clock.in_turn({who: contender(who) for who in taken}, scale, rounds)
+        times = clock.in_turn({name: contender(name) for name in taken}, scale, rounds)
     return times, order
 
 
+def scale_with(budget):
+    return Scale("test", 10, 1).given(budget)
+
+
 def test_contenders_take_turns_and_the_first_round_does_not_count():
-    times, order = seconds_of(Scale("test", 10, 1, 100.0), 3, ours=1.0, peer=2.0)
+    times, order = seconds_of(scale_with(100.0), 3, ours=1.0, peer=2.0)
     assert order == ["ours", "peer"] * 4
     assert times == {"ours": {"work": [1.0] * 3}, "peer": {"work": [2.0] * 3}}
 
 
 def test_a_slow_contender_skips_rounds_beyond_its_budget():
-    times, order = seconds_of(Scale("test", 10, 1, 10.0), 3, ours=1.0, slow=9.0, slower=50.0)
+    times, order = seconds_of(scale_with(40.0), 3, ours=1.0, slow=9.0, slower=50.0)
     assert times["slow"] == {"work": [9.0, 9.0]}
     assert times["slower"] == {"work": [50.0]}
     assert order.count("ours") == 4
 
 
-def test_the_first_contender_has_twice_the_budget():
-    times, _ = seconds_of(Scale("test", 10, 1, 10.0), 9, ours=4.0, peer=4.0)
-    assert times == {"ours": {"work": [4.0] * 6}, "peer": {"work": [4.0] * 3}}
+def test_without_a_budget_every_contender_has_one_round():
+    times, order = seconds_of(scale_with(0.0), 3, ours=1.0, peer=2.0)
+    assert times == {"ours": {"work": [1.0]}, "peer": {"work": [2.0]}}
+    assert order == ["ours", "peer"]
+
+
+def test_the_first_contender_has_two_shares_of_the_budget():
+    times, _ = seconds_of(scale_with(30.0), 9, ours=4.0, peer=4.0)
+    assert times == {"ours": {"work": [4.0] * 5}, "peer": {"work": [4.0] * 2}}
+
+
+def test_the_plan_of_all_suites_leaves_room_below_the_limits():
+    for scale in (FULL, QUICK):
+        assert all(plan.seconds(suite, scale) > 0 for suite in suites.NAMES)
+        planned = sum(plan.seconds(suite, scale) for suite in suites.NAMES)
+        assert planned < 0.95 * plan.LIMITS[scale.name]
+    assert plan.SECONDS.keys() == set(suites.NAMES)
+
+
+def test_a_run_that_is_late_gives_the_suites_left_a_part_of_their_seconds(monkeypatch):
+    monkeypatch.setattr(plan, "SECONDS", {"a": (1000, 100), "b": (500, 50)})
+    assert plan.haste(0.0, ["a", "b"], FULL) == 1.0
+    assert plan.haste(210.0, ["a", "b"], FULL) == 1.0
+    assert plan.haste(960.0, ["a", "b"], FULL) == pytest.approx(750 / 1500)
+    assert plan.haste(2000.0, ["b"], FULL) == 0.0
+    assert plan.haste(100.0, ["a"], SMOKE) == 1.0
+    cases = [Case("b/x", list)]
+    assert [share for _, share in plan.Budget("b", FULL, cases, ["b/x"], 0.5).shares()] == [250.0]
+
+
+def test_cases_share_what_their_suite_has_left(monkeypatch):
+    monkeypatch.setitem(plan.SECONDS, "test", (60, 6))
+    cases = [Case(f"test/{name}", list) for name in "abcdef"]
+    budget = plan.Budget("test", FULL, cases, [case.name for case in cases[:3]])
+    given = []
+    for case, share in budget.shares():
+        given.append((case.name, share))
+        budget.spend(20.0 if case is cases[0] else 1.0)
+    assert given == [("test/a", 10.0), ("test/b", 5.0), ("test/c", 9.0)]
+
+
+def test_a_suite_that_has_used_its_seconds_gives_nothing(monkeypatch):
+    monkeypatch.setitem(plan.SECONDS, "test", (60, 6))
+    cases = [Case("test/a", list), Case("test/b", list)]
+    budget = plan.Budget("test", FULL, cases, ["test/a", "test/b"])
+    shares = []
+    for _, share in budget.shares():
+        shares.append(share)
+        budget.spend(100.0)
+    assert shares == [30.0, 0.0]
 
 
 def test_the_spread_is_half_the_quartile_range_of_the_median():
@@ -105,100 +157,23 @@ def test_every_case_has_its_own_name_that_begins_with_its_suite(scale):
         assert all(name.startswith(f"{suite}/") for name in names)
 
 
-def measured(**medians):
-    """Data in which Open3D took the given multiple of our time for each operation."""
-    samples = []
-    for operation, times in medians.items():
-        labels = {"key": "int64", "rows": 1_000_000, "operation": operation}
-        samples.append(Sample("tensorhash", labels, [1.0, 1.0, 9.0]))
-        samples.append(Sample("Open3D", labels, [times] * 3))
-    return {"tables": store.SuiteData("a machine", {}, samples)}
+def test_a_case_that_was_run_again_is_recorded_with_the_median_of_its_runs():
+    data = store.SuiteData()
+    for seconds in ([3.0, 5.0, 4.0], [1.0, 1.0], [9.0]):
+        labels = {"operation": "find"}
+        data.add_run("a/b", [Sample("tensorhash", labels, seconds, {"bytes": seconds[0]}, "a/b")])
+    (recorded,) = data.recorded()
+    assert clock.median(recorded.seconds) == 4.0
+    assert recorded.numbers == {"bytes": 3.0}
+    assert data.runs() == {"a/b": 3}
+    assert "a/b (3 runs)" in report.notes(data)[0]
+    data.forget("a/b")
+    assert (data.recorded(), data.runs()) == ([], {})
 
 
-def test_goals_are_judged_by_the_data():
-    verdicts = goals.judge(measured(insert=25.0, erase=5.0))
-    known = {v.goal.what: v for v in verdicts if v.measured}
-    assert list(known) == ["insert, int64, against Open3D", "erase, int64, against Open3D"]
-    insert, erase = known.values()
-    assert (insert.score, insert.outcome()) == (1.25, "reached")
-    assert (erase.score, erase.outcome()) == (0.25, "missed: 25% of the goal")
-
-
-def test_a_goal_with_an_upper_limit_is_missed_from_above():
-    labels = {"what": "call", "rows": 1, "operation": "find"}
-    data = store.SuiteData("a machine", {}, [Sample("tensorhash", labels, [8e-6])])
-    (verdict,) = (v for v in goals.judge({"overhead": data}) if v.measured)
-    assert verdict.score == pytest.approx(0.5)
-    assert verdict.goal_text() == "under 4 µs"
-
-
-def judged(suite, samples):
-    """The measurement of each goal that these samples decide, by name."""
-    data = store.SuiteData("a machine", {}, samples)
-    return {v.goal.what: v for v in goals.judge({suite: data}) if v.measured}
-
-
-def test_packed_search_is_judged_at_both_sizes():
-    samples = [
-        Sample(who, {"rows": rows, "operation": operation}, [seconds])
-        for rows, slow in ((100_000, 2.0), (1_000_000, 3.0))
-        for operation in ("hit", "miss")
-        for who, seconds in (("PackedHashTable", 1.0), ("TorchHashTable", slow))
-    ]
-    (verdict,) = judged("packed", samples).values()
-    assert verdict.measured == {"hit 1e5": 2, "miss 1e5": 2, "hit 1e6": 3, "miss 1e6": 3}
-    assert (verdict.goal.target, verdict.score) == (2.5, 0.8)
-
-
-def test_the_gain_of_threads_is_compared_with_that_of_gather():
-    from suites.threads import ALL, ONE
-
-    seconds = {
-        ("gather", ONE): 4.0,
-        ("gather", ALL): 2.0,
-        ("tensorhash", ONE): 6.0,
-        ("tensorhash", ALL): 4.0,
-    }
-    samples = [
-        Sample(who, {"key": "int64", "rows": 1_000_000, "operation": "insert", "threads": way}, [s])
-        for (who, way), s in seconds.items()
-    ]
-    (verdict,) = judged("threads", samples).values()
-    assert verdict.measured == {"1e6": 0.75}
-
-
-def test_kernel_maps_are_compared_with_spconv_at_both_sizes():
-    samples = [
-        Sample(who, {"part": "spconv", "voxels": voxels, "rows": rows, "kernel": kernel}, [seconds])
-        for voxels in ("uniform", "LiDAR")
-        for rows in (100_000, 500_000)
-        for kernel in ("3^3", "5^3", "7^3")
-        for who, seconds in (("tensorhash", 1.0), ("spconv", 7.0))
-    ]
-    verdicts = judged("kernel_maps", samples)
-    assert {v.goal.what.split()[4]: [] for v in verdicts.values()}.keys() == {"1e5", "5e5"}
-    targets = [verdict.goal.target for verdict in verdicts.values()]
-    assert targets == [10, 15, 15, 5, 8, 8]
-    assert [v.score >= 1 for v in verdicts.values()] == [False] * 3 + [True, False, False]
-
-
-def test_tensorflows_tables_are_judged_for_insert_and_lookup_at_every_dim():
-    samples = [
-        Sample(who, {"dim": dim, "operation": operation, "rows": 1_000_000}, [seconds])
-        for dim in (1, 16, 64)
-        for operation in ("insert", "insert again", "lookup")
-        for who, seconds in (
-            ("tensorhash", 1.0),
-            ("MutableHashTable", 9.0),
-            ("DenseHashTable", 2.0),
-        )
-    ]
-    verdicts = judged("tensorflow", samples)
-    assert [(v.goal.target, v.measured) for v in verdicts.values()] == [
-        (3, {"dim 16": 2, "dim 64": 2}),
-        (1.5, {"dim 1": 2}),
-    ] * 2
-    assert [what.split(",")[0] for what in verdicts] == ["insert"] * 2 + ["lookup"] * 2
+def test_the_report_names_the_contenders_that_are_not_installed():
+    data = store.SuiteData("a machine", {}, [], ["pyg_lib"])
+    assert report.notes(data)[0] == "Left out, because they are not installed: pyg_lib."
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
@@ -248,14 +223,6 @@ def test_a_table_shows_our_time_its_share_of_the_limits_and_each_peer():
     assert cells == [*ours, "120", "12.0x", "±0%; 1 round: peer"]
 
 
-def test_memory_limits_do_not_count_as_peers():
-    labels = {"key": "int64", "rows": 1_000_000, "threads": 1, "operation": "insert"}
-    times = {"tensorhash": 1.0, "gather": 0.2, "scatter": 0.5, "boost::unordered_flat_map": 4.0}
-    found = judged("cpp", [Sample(who, labels, [seconds]) for who, seconds in times.items()])
-    best = found["insert, int64, one thread, against the best C++ map"]
-    assert best.measured == {"1e6": 4.0}
-
-
 def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results.md")
     report.write({"b": ["old b"], "a": ["old a"], "gone": ["gone"]}, ["a", "b", "gone"])
@@ -296,25 +263,6 @@ def test_the_command_lists_its_cases_and_reports_if_none_match():
     assert "no such case" in nothing.stderr
 
 
-def test_convolutions_are_judged_by_rate_by_spconv_and_beside_a_busy_process():
-    def sample(who, part, operation, seconds, products=0):
-        kind = {"kind": "uniform"} if part == "spconv" else {}
-        labels = {"part": part, "channels": 16, "operation": operation, **kind}
-        return Sample(who, labels, [seconds], {"products": products} if products else {})
-
-    samples = [
-        sample("dense matmul", "matmul", "forward", 1.0, 100),
-        sample("tensorhash", "matmul", "forward", 4.0, 380),
-        sample("tensorhash", "matmul", "input gradient", 4.0, 300),
-        sample("tensorhash", "spconv", "with map", 1.0),
-        sample("spconv", "spconv", "with map", 7.0),
-        sample("tensorhash", "busy", "busy", 1.0),
-        sample("beside a busy process", "busy", "busy", 3.0),
-    ]
-    verdicts = judged("convolution", samples)
-    assert [(v.measured[""], v.score >= 1) for v in verdicts.values()] == [
-        (0.95, True),
-        (0.75, False),
-        (7, True),
-        (3, False),
-    ]
+def test_a_contender_is_called_contender_in_all_of_the_benchmark():
+    files = [*BENCH.rglob("*.py"), *BENCH.rglob("*.cpp")]
+    assert [str(file) for file in files if re.search(r"\bwho\b", file.read_text())] == []

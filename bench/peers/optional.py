@@ -1,0 +1,22 @@
+"""Contenders that a machine may lack: they are left out, and the report says so."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_missing: dict[str, None] = {}
+
+
+def module(name: str) -> Any:
+    """The module, or None if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        _missing[name] = None
+        return None
+
+
+def missing() -> list[str]:
+    """The modules that were asked for in vain."""
+    return list(_missing)
