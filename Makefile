@@ -64,7 +64,7 @@ mutants:  ## plant bugs one by one; the tests must notice each (slow: part of te
 
 docs: test-docs  ## the documentation as web pages in build/docs/html
 
-lint: test-lint test-workflow  ## check format (clang-format, ruff), types (mypy) and the CI workflow (actionlint)
+lint: test-lint test-workflow  ## check format (clang-format, ruff), types (mypy) and the CI workflows (schema, actionlint)
 
 format:  ## format the sources
 	@tools/setup lint
@@ -81,8 +81,8 @@ test-lint:
 	@tools/lint
 
 test-workflow:
-	@tools/setup workflow
-	$(call step,"lint: CI workflow")
+	@tools/setup lint workflow
+	$(call step,"lint: CI workflows")
 	@tools/lint-workflow
 
 test-cpp:  ## C++ tests, optimised build, all key kinds

@@ -1,10 +1,11 @@
 /* The C interface, for other languages and for front ends built by another compiler.
+ * Over 400 lines: one header declares all of it.
  *
  * - Every call returns TH_OK or an error code. th_last_error() then has the message, per thread. A
  *   null argument, a negative count or a rank above 63 is an error.
- * - Arrays are contiguous, in C order and in host memory (or see th_device_begin): keys [rows, key
- * bytes], indices int32 [rows], mask one byte per row, 0 or 1. An array may be null if `rows` is 0.
- * Output arrays may also be null where the call says so.
+ * - Arrays are contiguous, in C order and in host memory (or see th_device_begin): keys of the
+ *   table's key bytes per row, indices int32 [rows], mask one byte per row, 0 or 1. An array may be
+ *   null if `rows` is 0. Output arrays may also be null where the call says so.
  * - Any thread may call any map: readers run together, a writer alone. A call that fails changes
  *   nothing.
  *
@@ -327,8 +328,8 @@ TH_API th_status th_sharded_load(char const* file_name, char const* const* devic
                                  int32_t device_count, th_policy policy, th_sharded** map);
 
 /* A BoundedHashMap: a map that holds at most max_capacity keys. A full one evicts entries and
- * returns them. The calls are those of th_map, with int32 indices; the index is -1 for a row whose
- * key is not in the map when the call returns. */
+ * returns them. The calls are those of th_map, with int32 indices; the index is -1 if
+ * the map does not have the row's key when the call returns. */
 typedef struct th_bounded th_bounded;
 
 /* Which entry leaves a full map: the least recently used, or the one with the lowest score. */

@@ -27,7 +27,7 @@ Tensor scores_of(std::int64_t const* scores, std::int64_t rows) {
     return scores == nullptr ? Tensor() : rows_of(scores, rows, {Dtype::Int64, {}}, "scores");
 }
 
-/// Copies the parts whose address is not null.
+/// Copies the parts that have an address.
 void copy_parts(Evicted const& entries, void* keys, void* const* values, std::int64_t* scores) {
     if (keys != nullptr) {
         copy_out(entries.keys, keys);

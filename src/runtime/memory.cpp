@@ -1,5 +1,6 @@
 // Small blocks come from the heap, large ones from mapped memory. Freed large blocks are kept for a
 // while.
+// Over 400 lines: all functions share the lists of kept blocks and their lock.
 #include "runtime/memory.hpp"
 
 #include <pthread.h>

@@ -74,6 +74,7 @@ def contract_tables_are_on_the_test_device(request, monkeypatch):
 
 # The suites of coordinates whose tables and functions take TENSORHASH_TEST_DEVICE.
 COORD_SUITES = ("test_coord", "test_kernel_map", "test_voxelize", "test_neighbours")
+COORD_SUITES += ("test_convolution", "test_int_coords")
 
 
 @pytest.fixture(autouse=True)
@@ -88,13 +89,14 @@ def coordinates_are_on_the_test_device(request, monkeypatch):
     coords = tensorhash.coords
     kinds = (coords.PackedHashTable, coords.CoordTable, coords.PackedHashTable128)
     makers = [kind.__init__ for kind in (*kinds, coords.TorchHashTable)]
-    makers += [coords.CoordTable.from_coords.__func__]
+    makers += [coords.CoordTable.from_coords.__func__, inspect.unwrap(coords.IntCoords.__init__)]
     makers += [kind.from_keys.__func__ for kind in (kinds[2], coords.TorchHashTable)]
     for maker in makers:
         monkeypatch.setattr(maker, "__defaults__", with_default(maker, device=device))
     for name in (
         *("unique_coords", "stride_coords", "expand_coords", "generate_kernel_map"),
         *("kernel_map_from_offsets", "voxelize", "voxel_downsample", "radius_search"),
+        "convolution_map",
     ):
         function = inspect.unwrap(getattr(coords, name))
         defaults = {**function.__kwdefaults__, "device": device}

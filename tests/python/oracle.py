@@ -21,7 +21,8 @@ def on_host(view):
     return np.asarray(view.cpu() if isinstance(view, _core.Tensor) else view)
 
 
-ON_CPU = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0").startswith("cpu")
+DEVICE = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0")
+ON_CPU = DEVICE.startswith("cpu")
 needs_numpy_views = pytest.mark.skipif(not ON_CPU, reason="NumPy has no views on a device")
 
 

@@ -64,7 +64,8 @@ def test_info(run, answer):
     assert facts["tensorhash"] == tensorhash.__version__
     assert facts["numpy"] == np.__version__ and "ply" in facts["formats"]
     code, out, _ = run("info")
-    assert code == 0 and f"tensorhash  {tensorhash.__version__}" in out
+    assert code == 0 and f"tensorhash   {tensorhash.__version__}" in out
+    assert "integer ids  i is cpu:i" in out and facts["integer ids"]
 
 
 def test_voxelize_agrees_with_numpy(scan, tmp_path, answer):
@@ -256,6 +257,10 @@ def test_inspect_checkpoints(tmp_path, answer, run):
         (["convert", "SCAN", "no/such/folder.ply"], "No such file or directory"),
         (["inspect", "."], "got a folder without checkpoint.json"),
         (["inspect", "BAD"], "expected a PLY file, but it begins with"),
+        (
+            ["inspect", "UNKNOWN"],
+            "expected a table or a checkpoint of tensorhash, or a point cloud",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -263,7 +268,11 @@ def test_bad_input_is_one_line_and_exit_code_2(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.ply").write_bytes(b"PLY?")
-    words = [{"SCAN": scan, "BAD": "bad.ply"}.get(word, word) for word in arguments]
+    (tmp_path / "page.html").write_bytes(b"<html></html>")
+    words = [
+        {"SCAN": scan, "BAD": "bad.ply", "UNKNOWN": "page.html"}.get(word, word)
+        for word in arguments
+    ]
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert message in err and err.count("\n") == 1 and err.startswith("tensorhash"), err

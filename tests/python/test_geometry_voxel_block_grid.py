@@ -1,4 +1,7 @@
-"""VoxelBlockGrid against loops in plain NumPy, to the last bit."""
+"""VoxelBlockGrid against loops in plain NumPy, to the last bit.
+
+Over 400 lines: one file tests one class, with frames and helpers that all tests share.
+"""
 
 import copy
 import pickle

@@ -128,21 +128,6 @@ def test_unit_tests_lie_in_the_folders_of_src():
     assert sources - units - optional == set(), "src has folders without a folder in tests/unit"
 
 
-def reserved_folders() -> list[tuple[str, str]]:
-    """The rows of the table below "## Reserved folders": the folder, and the layer below it."""
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    section = page.partition("\n## Reserved folders\n")[2].partition("\n## ")[0]
-    return re.findall(r"^\| `(.+?)` \| `(.+?)` \|", section, re.MULTILINE)
-
-
-def test_reserved_folders_have_a_place_in_the_order():
-    names = {layer.name for layer in LAYERS}
-    reserved = reserved_folders()
-    assert reserved
-    for folder, below in reserved:
-        assert below in names | {name for name, _ in reserved}, f"{folder} comes after {below}"
-
-
 @pytest.mark.parametrize("verb", ["insert", "find"])
 def test_the_walk_of_a_verb_names_at_most_ten_files_and_their_functions(verb):
     page = (ROOT / "docs" / "architecture.md").read_text()

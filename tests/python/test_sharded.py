@@ -1,4 +1,7 @@
-"""ShardedHashMap against one HashMap and against one oracle per shard."""
+"""ShardedHashMap against one HashMap and against one oracle per shard.
+
+Over 400 lines: all tests share the oracle of the shards.
+"""
 
 import copy
 import os

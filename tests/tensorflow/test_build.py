@@ -33,21 +33,30 @@ def test_no_compiler(tmp_path):
     assert "no-such-compiler" in said
 
 
-def test_a_compiler_that_fails(tmp_path):
+def failure_of_library(monkeypatch, **environment: str) -> str:
+    """The same without a process, in which TensorFlow would be imported again."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ImportError) as caught:
+        _build.library()
+    return str(caught.value)
+
+
+def test_a_compiler_that_fails(tmp_path, monkeypatch):
     broken = tmp_path / "broken++"
     broken.write_text(
         "#!/bin/sh\n[ $1 = --version ] && exit 0\necho 'error: out of order'\nexit 1\n"
     )
     broken.chmod(0o755)
     cache = tmp_path / "cache"
-    said = failure_of_import(CXX=str(broken), TENSORHASH_CACHE=str(cache))
+    said = failure_of_library(monkeypatch, CXX=str(broken), TENSORHASH_CACHE=str(cache))
     assert "could not be compiled (error: out of order)" in said
     assert not list(cache.rglob("*.so"))
 
 
-def test_a_cache_that_cannot_be_written(tmp_path):
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    said = failure_of_import(TENSORHASH_CACHE=str(tmp_path / "file"))
+    said = failure_of_library(monkeypatch, TENSORHASH_CACHE=str(tmp_path / "file"))
     assert "cannot be written" in said
     assert "TENSORHASH_CACHE" in said
 

@@ -8,7 +8,6 @@ int main() {
     Tensor const ones = Tensor::from(std::vector<std::int64_t>{1, 1, 1});
     HashMap counts(Capacity{0}, {Dtype::Int32, {3}}, {{Dtype::Int64, {}}});
     counts.accumulate(voxels, {ones}, {Reduce::Sum});
-    std::vector<Tensor> const found = counts.get(voxels);
-    std::printf("%d voxels, the first occurs %d times\n", int(counts.size()),
-                int(found[0].as<std::int64_t>()[0]));
+    int const first = int(counts.get(voxels)[0].as<std::int64_t>()[0]);
+    std::printf("%d voxels, the first occurs %d times\n", int(counts.size()), first);
 }

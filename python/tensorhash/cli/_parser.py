@@ -25,6 +25,7 @@ def make_parser() -> Parser:
     parser = Parser(
         prog="tensorhash",
         description="Point clouds, voxels, distinct rows and table files, from the shell.",
+        epilog="Example: tensorhash voxelize scan.ply thin.ply --size 0.1",
     )
     parser.add_argument(
         "--version", action="version", version=f"tensorhash {tensorhash.__version__}"

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib.metadata
 import io as streams
+import re
 
 import tensorhash
 from tensorhash.cli import _output
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     text = streams.StringIO()
     with contextlib.redirect_stdout(text):
         tensorhash.show_config()
-    rows = dict(line.split(maxsplit=1) for line in text.getvalue().splitlines())
+    rows = dict(re.split(r"  +", line, maxsplit=1) for line in text.getvalue().splitlines())
     rows["formats"] = " ".join(suffix.lstrip(".") for suffix in SUFFIXES)
     found = {name: _version(name) for name in _OPTIONAL}
     rows["optional"] = ", ".join(f"{n} {v}" for n, v in found.items() if v) or "none"

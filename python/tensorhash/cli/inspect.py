@@ -21,10 +21,12 @@ from tensorhash.sharded_bounded import ShardedBoundedHashMap
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.add_argument("file", help="a file of ours, a checkpoint's folder, or a point cloud")
+    parser.add_argument("file", help="a table, a checkpoint or its folder, or a point cloud")
     parser.add_argument("--verify", action="store_true", help="read everything and prove it")
     parser.add_argument(
-        "--max-bytes", type=int, help="memory that --verify may use; else in proportion to the file"
+        "--max-bytes",
+        type=int,
+        help="memory that --verify may use; in proportion to the file if not given",
     )
     _output.add_json(parser)
 
@@ -46,6 +48,8 @@ def _shown(value: Any) -> str:
         return ", ".join(map(_shown, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -141,7 +145,15 @@ def _checkpoint_file(path: str, verify: bool, max_bytes: int | None) -> dict[str
 
 
 def _cloud(path: str, verify: bool, max_bytes: int | None) -> dict[str, Any]:
-    cloud = io.read(path, max_bytes=max_bytes)
+    try:
+        cloud = io.read(path, max_bytes=max_bytes)
+    except ValueError as error:
+        if "expected a point cloud" not in str(error):
+            raise
+        raise ValueError(
+            f"{path}: expected a table or a checkpoint of tensorhash, or a point cloud "
+            f"({', '.join(suffix[1:].upper() for suffix in io.SUFFIXES)})"
+        ) from error
     good = _clouds.finite_rows(cloud)
     facts: dict[str, Any] = {
         "bytes": os.path.getsize(path),

@@ -16,7 +16,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     parser.add_argument("input", help="point cloud: .ply, .xyz, .npy, .npz, .las, .laz")
     parser.add_argument("--size", type=_parser_types.positive, help="edge of a voxel at the start")
-    parser.add_argument("--port", type=_parser_types.port, default=0, help="else a free one")
+    parser.add_argument(
+        "--port", type=_parser_types.port, default=0, help="a free one if not given"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
 
 

@@ -29,7 +29,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="edge of a voxel, in the unit of the points",
     )
-    parser.add_argument("--reduce", choices=("mean", "first", "last", "min", "max"), default="mean")
+    parser.add_argument(
+        "--reduce",
+        choices=("mean", "first", "last", "min", "max"),
+        default="mean",
+        help="what the points of a voxel become; mean if not given",
+    )
     _clouds.add_encoding(parser)
     _output.add_json(parser)
 

@@ -12,12 +12,16 @@ from tensorhash.cli._output import Progress
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
-    parser.add_argument("--output", default="tensorhash-demo", help="folder of pictures and report")
+    parser.add_argument(
+        "--output",
+        default="tensorhash-demo",
+        help="folder of pictures and report; tensorhash-demo if not given",
+    )
     parser.add_argument(
         "--synthetic", action="store_true", help="use a synthetic street; download nothing"
     )
     parser.add_argument(
-        "--torch", action="store_true", help="also train a sparse network, which needs torch"
+        "--torch", action="store_true", help="also train two networks, which needs torch"
     )
 
 

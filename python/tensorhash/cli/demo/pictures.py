@@ -248,6 +248,25 @@ class Album:
             figure, "10-rooms.png", "Voxels of a synthetic room from above, without the ceiling."
         )
 
+    def remainders(self, compared: Any) -> None:
+        """The error with a row per id, and with rows that ids share."""
+        figure, axes = self._figure()
+        seen = np.arange(1, len(compared.ours) + 1) * embedding.BATCH / 1e6
+        axes.plot(seen, compared.shared, c=SECOND, label="torch.nn.Embedding, row = id modulo rows")
+        axes.plot(seen, compared.ours, c=FIRST, label="HashEmbedding, one row per id")
+        axes.axhline(embedding.NOISE, ls="--", c=GREY, label="noise: the best possible")
+        axes.set(
+            xlabel="ratings seen, in millions", ylabel="root mean square error", ylim=(0, None)
+        )
+        axes.grid(alpha=0.3)
+        axes.legend()
+        axes.set_title(f"With {compared.rows:,} rows each: ids that share a row learn less")
+        self._save(
+            figure,
+            "11-hash-embedding.png",
+            "Every second batch of picture 8, learned in torch. Adagrad, the same rate.",
+        )
+
     def times(self, timings: list[stages.Timing]) -> None:
         """Our times beside NumPy's."""
         compared = [one for one in timings if one.numpy is not None][::-1]

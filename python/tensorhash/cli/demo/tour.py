@@ -1,4 +1,4 @@
-"""All steps of the demo in order."""
+"""All steps of the demo in order: `tour` has over 50 lines, one or two per step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tour(NamedTuple):
 
 
 STEPS = 10  # without those of torch
-TORCH_STEPS = 1
+TORCH_STEPS = 2
 
 
 def tour(folder: Path, synthetic: bool, progress: Progress, with_torch: bool = False) -> Tour:
@@ -43,12 +43,15 @@ def tour(folder: Path, synthetic: bool, progress: Progress, with_torch: bool = F
         learned, learn_time = embedding.learn()
     timings = [voxel_time, count_time, distinct_time, group_time, mesh_time, map_time, learn_time]
     segmented: Any = None
+    compared: Any = None
     if with_torch:
-        from tensorhash.cli.demo import segmentation
+        from tensorhash.cli.demo import recommending, segmentation
 
         with progress.step("training a MinkUNet"):
             segmented, unet_time = segmentation.segment()
-        timings.append(unet_time)
+        with progress.step("training a HashEmbedding"):
+            compared, hash_time = recommending.compare()
+        timings += [unet_time, hash_time]
     with progress.step("drawing pictures"):
         album.scans(found)
         album.voxels(found, voxels)
@@ -60,6 +63,7 @@ def tour(folder: Path, synthetic: bool, progress: Progress, with_torch: bool = F
         album.learning(learned)
         if segmented:
             album.rooms(segmented)
+            album.remainders(compared)
         album.times(timings)
     facts = [
         f"{found.name}: {len(found.points):,} points, {distinct:,} of them distinct; "
