@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "tensorhash/conv.hpp"
 
 namespace tensorhash::conv {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conv/arguments.hpp"
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "conv/plan.hpp"
 #include "conv/storage.hpp"
 #include "conv/workers.hpp"
@@ -24,14 +24,14 @@ struct WeightUse {
     bool mirrored = false;    // offset k uses matrix K - 1 - k
 };
 
-/// Weights as kernels read them: [offset][group][column block][in channel][columns, padded].
+/// Weights as the loops read them: [offset][group][column block][in channel][columns, padded].
 template <class S>
 class PackedWeights {
 public:
     using T = typename S::Computed;
 
-    PackedWeights(Kernels<T> const& kernels, Tensor const& weight, Channels channels, WeightUse use)
-        : kernels_(kernels), weight_(weight), channels_(channels), use_(use),
+    PackedWeights(Loops<T> const& loops, Tensor const& weight, Channels channels, WeightUse use)
+        : loops_(loops), weight_(weight), channels_(channels), use_(use),
           offsets_(static_cast<std::size_t>(weight.shape()[0])),
           packed_(offsets_ * of_offset() * sizeof(T)) {
         double const copies = static_cast<double>(offsets_ * of_offset());
@@ -43,7 +43,7 @@ public:
     T const* data() const noexcept { return reinterpret_cast<T const*>(packed_.data()); }
 
 private:
-    std::size_t of_group() const { return channels_.in * padded(channels_.out, kernels_.lanes); }
+    std::size_t of_group() const { return channels_.in * padded(channels_.out, loops_.lanes); }
     std::size_t of_offset() const { return channels_.groups * of_group(); }
 
     void pack_offset(std::size_t k) {
@@ -63,9 +63,9 @@ private:
     void pack_group(typename S::Stored const* from, std::size_t columns, T* to) const {
         std::size_t const down = use_.transposed ? 1 : columns;
         std::size_t const across = use_.transposed ? columns : 1;
-        for (std::size_t b = 0; b < channels_.out; b += kernels_.block_columns) {
-            std::size_t const count = std::min(kernels_.block_columns, channels_.out - b);
-            std::size_t const wide = padded(count, kernels_.lanes);
+        for (std::size_t b = 0; b < channels_.out; b += loops_.block_columns) {
+            std::size_t const count = std::min(loops_.block_columns, channels_.out - b);
+            std::size_t const wide = padded(count, loops_.lanes);
             for (std::size_t c = 0; c < channels_.in; ++c, to += wide) {
                 for (std::size_t o = 0; o < count; ++o) {
                     to[o] = S::load(from[c * down + (b + o) * across]);
@@ -75,7 +75,7 @@ private:
         }
     }
 
-    Kernels<T> const& kernels_;
+    Loops<T> const& loops_;
     Tensor const& weight_;
     Channels channels_;
     WeightUse use_;
@@ -102,9 +102,9 @@ public:
 
     Convolution(PlanData const& plan, Channels channels, T const* features, T const* weights,
                 Tensor& out)
-        : level_(level()), kernels_(level_.kernels<T>()), plan_(plan), channels_(channels),
+        : level_(level()), loops_(level_.loops<T>()), plan_(plan), channels_(channels),
           features_(features), weights_(weights), out_(static_cast<Stored*>(out.data())),
-          row_(channels.groups * channels.out), padded_out_(padded(channels.out, kernels_.lanes)),
+          row_(channels.groups * channels.out), padded_out_(padded(channels.out, loops_.lanes)),
           in_place_(kIsWide<S> && padded_out_ == channels.out) {}
 
     void run() {
@@ -140,7 +140,7 @@ private:
             to = reinterpret_cast<T*>(sums.data());
         }
         std::memset(to, 0, elements * sizeof(T));
-        kernels_.tile({
+        loops_.tile({
             .pairs = plan_.pairs(),
             .runs = runs.data(),
             .offsets = runs.size(),
@@ -170,7 +170,7 @@ private:
     }
 
     Level const& level_;
-    Kernels<T> const& kernels_;
+    Loops<T> const& loops_;
     PlanData const& plan_;
     Channels channels_;
     T const* features_;
@@ -191,7 +191,7 @@ Tensor convolve(PlanData const& plan, Tensor const& features, Tensor const& weig
         using T = typename S::Computed;
         Level const& best = level();
         Computed<S> const rows(best, features);
-        PackedWeights<S> const packed(best.kernels<T>(), weight, channels, use);
+        PackedWeights<S> const packed(best.loops<T>(), weight, channels, use);
         Convolution<S>(plan, channels, rows.data(), packed.data(), out).run();
     });
     return out;

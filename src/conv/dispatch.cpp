@@ -1,10 +1,10 @@
-// Picks the instruction-set level of the convolution's kernels. It knows one level more than the
+// Picks the instruction-set level of the convolution's loops. It knows one level more than the
 // hash engine: AVX-512, which TENSORHASH_ISA=x86-64-v3 rules out.
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::conv {

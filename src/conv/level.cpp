@@ -1,10 +1,10 @@
-// The kernels of one instruction-set level. Compiled once per level, with TH_ISA as its name.
+// The loops of one instruction-set level. Compiled once per level, with TH_ISA as its name.
 #include <cstddef>
 #include <cstdint>
 
-#include "conv/kernels.hpp"
-#include "conv/outer_kernel.hpp"
-#include "conv/tile_kernel.hpp"
+#include "conv/loops.hpp"
+#include "conv/outer_loop.hpp"
+#include "conv/tile_loop.hpp"
 #include "conv/vectors.hpp"
 #include "cpu/level_name.hpp"
 #include "tensor/half.hpp"
@@ -61,7 +61,7 @@ void narrow_bfloat16(float const* from, std::uint16_t* to, std::size_t count) {
 }
 
 template <class T>
-constexpr Kernels<T> kernels_of() {
+constexpr Loops<T> loops_of() {
     return {kLanes<T>, kBlockColumns<T>, add_tile<T>, add_outer<T>, outer_rows<T>};
 }
 
@@ -74,8 +74,8 @@ constexpr Kernels<T> kernels_of() {
 Level const& TH_LEVEL_NAME(level_)() {
     static constexpr Level kLevel{
         TH_TEXT(TH_STEP_NAMESPACE),
-        kernels_of<float>(),
-        kernels_of<double>(),
+        loops_of<float>(),
+        loops_of<double>(),
         widen_half,
         narrow_half,
         widen_bfloat16,

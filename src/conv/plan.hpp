@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "tensorhash/conv.hpp"
 
 namespace tensorhash::conv {

@@ -1,5 +1,5 @@
 // From a dtype to the type in which it is computed, and back. Half types become floats once, before
-// the kernels run: every row is read several times.
+// the loops run: every row is read several times.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "tensor/stored.hpp"

@@ -1,4 +1,4 @@
-// One vector register of the level that this file is compiled for, and the shapes of the kernels'
+// One vector register of the level that this file is compiled for, and the shapes of the loops'
 // blocks: as many sums as fit into the registers, beside the operands.
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conv/arguments.hpp"
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "conv/plan.hpp"
 #include "conv/storage.hpp"
 #include "conv/workers.hpp"
@@ -45,9 +45,9 @@ public:
     using T = typename S::Computed;
 
     WeightGradient(PlanData const& plan, Channels channels, T const* features, T const* gradient)
-        : level_(level()), kernels_(level_.kernels<T>()), plan_(plan), channels_(channels),
-          features_(features), gradient_(gradient), wide_(padded(channels.out, kernels_.lanes)),
-          of_group_(padded(channels.in, kernels_.outer_rows(channels.out)) * wide_),
+        : level_(level()), loops_(level_.loops<T>()), plan_(plan), channels_(channels),
+          features_(features), gradient_(gradient), wide_(padded(channels.out, loops_.lanes)),
+          of_group_(padded(channels.in, loops_.outer_rows(channels.out)) * wide_),
           // Every level must cut alike: bytes without padding.
           parts_(cut_parts(plan, channels.groups * channels.in * channels.out * sizeof(T))),
           sums_(parts_.size() * channels.groups * of_group_ * sizeof(T)) {}
@@ -58,7 +58,7 @@ public:
                             static_cast<double>(channels_.out);
         std::size_t const threads = worthwhile_threads(work, parts_.size());
         share_parts(parts_.size(), threads, [&](auto const& next) {
-            runtime::Block panel(panel_elements(kernels_, channels_.in, channels_.out) * sizeof(T));
+            runtime::Block panel(panel_elements(loops_, channels_.in, channels_.out) * sizeof(T));
             for (std::size_t i = next(); i < parts_.size(); i = next()) {
                 sum_part(i, reinterpret_cast<T*>(panel.data()));
             }
@@ -79,7 +79,7 @@ private:
         for (std::size_t g = 0; g < channels_.groups; ++g) {
             T* const sums = sums_of(part, g);
             std::memset(sums, 0, of_group_ * sizeof(T));
-            kernels_.outer({
+            loops_.outer({
                 .pairs = plan_.pairs(),
                 .run = parts_[part].run,
                 .in = channels_.in,
@@ -116,7 +116,7 @@ private:
     }
 
     Level const& level_;
-    Kernels<T> const& kernels_;
+    Loops<T> const& loops_;
     PlanData const& plan_;
     Channels channels_;
     T const* features_;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "conv_oracle.hpp"
 #include "cpu/engine.hpp"
 #include "support/fixtures.hpp"

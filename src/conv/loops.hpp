@@ -64,7 +64,7 @@ struct Outer {
 };
 
 template <class T>
-struct Kernels {
+struct Loops {
     std::size_t lanes;
     std::size_t block_columns;  // columns that one pass over the channels computes
     void (*tile)(Tile<T> const&);
@@ -74,22 +74,22 @@ struct Kernels {
 };
 
 template <class T>
-std::size_t panel_elements(Kernels<T> const& kernels, std::size_t in, std::size_t out) {
+std::size_t panel_elements(Loops<T> const& loops, std::size_t in, std::size_t out) {
     return static_cast<std::size_t>(kChunkPairs) *
-           (padded(in, kernels.outer_rows(out)) + padded(out, kernels.lanes));
+           (padded(in, loops.outer_rows(out)) + padded(out, loops.lanes));
 }
 
 struct Level {
     char const* name;
-    Kernels<float> of_float;
-    Kernels<double> of_double;
+    Loops<float> of_float;
+    Loops<double> of_double;
     void (*widen_half)(std::uint16_t const* from, float* to, std::size_t count);
     void (*narrow_half)(float const* from, std::uint16_t* to, std::size_t count);
     void (*widen_bfloat16)(std::uint16_t const* from, float* to, std::size_t count);
     void (*narrow_bfloat16)(float const* from, std::uint16_t* to, std::size_t count);
 
     template <class T>
-    Kernels<T> const& kernels() const {
+    Loops<T> const& loops() const {
         if constexpr (std::is_same_v<T, float>) {
             return of_float;
         } else {

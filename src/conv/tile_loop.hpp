@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "conv/vectors.hpp"
 
 namespace tensorhash::conv {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "conv/kernels.hpp"
+#include "conv/loops.hpp"
 #include "conv/vectors.hpp"
 
 namespace tensorhash::conv {
@@ -143,7 +143,7 @@ void add_chunk(Outer<T> const& work, Side<T> left, Side<T> right, std::size_t hi
 template <class T>
 bool is_direct(Outer<T> const& work) {
     constexpr std::size_t kMost = 32;
-    constexpr std::size_t kWhole = 16;  // a multiple of every kernel's rows and lanes
+    constexpr std::size_t kWhole = 16;  // a multiple of every loop's rows and lanes
     return work.in <= kMost && work.out <= kMost && work.in % kWhole == 0 &&
            work.out % kWhole == 0 && work.feature_stride == work.in;
 }
