@@ -97,10 +97,10 @@ ReleaseCount erase_rows(IndexView const& view, BatchView const& rows, std::size_
             }
             // An earlier row may have released the slot since the guess. A wrong guess cannot wait:
             // the next row of this key may guess right.
-            bool const is_right =
+            bool const is_confirmed =
                 confirm(index, at.buf_index, batch, row) &&
                 (at.buf_index == kNotFound || index.ticket(at.position) == to_ticket(at.buf_index));
-            if (is_right) {
+            if (is_confirmed) {
                 take(row, at);
             } else {
                 finish(row, hash);

@@ -91,7 +91,7 @@ std::size_t number(WordTable& shared, std::uint64_t const* words, std::uint32_t 
     for (; i < count; ++i) {
         std::uint64_t const word = words[i];
         if (word == 0) [[unlikely]] {
-            if (table.zero == kNoNumber) {
+            if (table.zero == kNoWord) {
                 if (table.count == table.limit) break;
                 table.zero = list_word(table, 0, rows ? rows[i] : first_row + std::uint32_t(i));
             }
@@ -119,7 +119,7 @@ void look_up(WordTable const& table, std::uint64_t const* words, std::size_t cou
             continue;
         }
         Slot const slot = slot_of(table, words[i]);
-        numbers[i] = slot.is_found ? table.numbers[slot.at] : kNoNumber;
+        numbers[i] = slot.is_found ? table.numbers[slot.at] : kNoWord;
     }
 }
 

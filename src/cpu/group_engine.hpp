@@ -16,7 +16,8 @@ struct NarrowKeys {
     std::uint32_t float_bytes;  // as in step::KeyFormat
 };
 
-inline constexpr std::uint32_t kNoNumber = 0xffffffffu;
+/// The number of a word that a table does not have.
+inline constexpr std::uint32_t kNoWord = 0xffffffffu;
 
 /// Numbers distinct words from 0 on, in order of first occurrence. For one thread. Buckets have
 /// four words. Word 0 marks an empty slot, so the key that mixes to 0 has its number in `zero`.
@@ -28,7 +29,7 @@ struct WordTable {
     std::uint32_t* first_rows;  // [limit]: the row that added it
     std::uint32_t count;        // numbers given out
     std::uint32_t limit;        // at most 3 per bucket
-    std::uint32_t zero;         // the number of word 0, or kNoNumber
+    std::uint32_t zero;         // the number of word 0, or kNoWord
 };
 
 /// Rows of a part lie in blocks of this many, by columns: words, values, rows.
@@ -63,7 +64,7 @@ struct GroupLoops {
     /// `rows`. Returns how many were numbered: fewer than `count` if the table is at its limit.
     std::size_t (*number)(WordTable&, std::uint64_t const* words, std::uint32_t const* rows,
                           std::uint32_t first_row, std::size_t count, std::uint32_t* numbers);
-    /// numbers[i] = the number of words[i], or kNoNumber. Never writes to the table.
+    /// numbers[i] = the number of words[i], or kNoWord. Never writes to the table.
     void (*look_up)(WordTable const&, std::uint64_t const* words, std::size_t count,
                     std::uint32_t* numbers);
     /// Puts the listed words into an empty, larger table.

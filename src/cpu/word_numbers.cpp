@@ -29,8 +29,8 @@ void WordNumbers::size_table(std::size_t expected) {
               listed,
               reinterpret_cast<std::uint32_t*>(listed + limit),
               0,
-              static_cast<std::uint32_t>(std::min<std::size_t>(limit, kNoNumber - 1)),
-              kNoNumber};
+              static_cast<std::uint32_t>(std::min<std::size_t>(limit, kNoWord - 1)),
+              kNoWord};
 }
 
 void WordNumbers::reset(std::size_t expected) { size_table(expected); }

@@ -19,8 +19,8 @@ public:
     /// without `rows`. Stops at the first new word once there are `most`. Returns the rows done.
     std::size_t number(std::uint64_t const* words, std::uint32_t const* rows,
                        std::uint32_t first_row, std::size_t count, std::uint32_t* numbers,
-                       std::size_t most = kNoNumber);
-    /// numbers[i] = the number of words[i], or kNoNumber.
+                       std::size_t most = SIZE_MAX);
+    /// numbers[i] = the number of words[i], or kNoWord.
     void look_up(std::uint64_t const* words, std::size_t count, std::uint32_t* numbers) const;
 
     std::size_t count() const noexcept { return table_.count; }

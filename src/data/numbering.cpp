@@ -194,7 +194,7 @@ Numbering number_all(KeyRows const& keys) {
 
 Numbering number_rows(KeyRows const& keys, step::HashSecret const& secret) {
     if (!keys.is_narrow()) return number_all(keys);
-    if (keys.rows < 2 * kSmallBatch) return *number_few(keys, secret, cpu::kNoNumber);
+    if (keys.rows < 2 * kSmallBatch) return *number_few(keys, secret, keys.rows);
     if (estimate_groups(keys, secret) <= static_cast<double>(kFewGroups)) {
         if (std::optional<Numbering> few = number_few(keys, secret, kMostFewGroups)) {
             return *std::move(few);

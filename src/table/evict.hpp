@@ -7,12 +7,13 @@
 #include "table/table.hpp"
 #include "table/victims.hpp"
 #include "tensorhash/step/bucket.hpp"
+#include "tensorhash/step/flat.hpp"
 
 namespace tensorhash::table {
 
+using step::kNoRow;
 using step::kNotFound;
 
-inline constexpr std::uint32_t kNoRow = 0xffffffffu;
 inline constexpr std::uint32_t kNoKey = 0xffffffffu;       // no distinct key of the batch
 inline constexpr std::uint32_t kNoEviction = 0xffffffffu;  // no entry of EvictionPlan::leaving
 

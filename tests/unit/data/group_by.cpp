@@ -166,7 +166,7 @@ TEST(WordNumbers, numbers_words_in_order_and_grows) {
     std::vector<std::uint64_t> const queries{0, 9, 11};
     std::vector<std::uint32_t> found(3);
     table.look_up(queries.data(), 3, found.data());
-    EXPECT_EQ(found, (std::vector<std::uint32_t>{1, 2, cpu::kNoNumber}));
+    EXPECT_EQ(found, (std::vector<std::uint32_t>{1, 2, cpu::kNoWord}));
 }
 
 TEST(WordNumbers, stops_before_it_has_more_than_it_may) {
