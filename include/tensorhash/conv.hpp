@@ -14,11 +14,11 @@ struct PlanData;
 
 /// A kernel map that is ready for convolutions: checked once, and copied, so that later writes to
 /// the map's arrays have no effect. A handle: copies share it. Many threads may use it at once.
-class TH_API Plan {
+class TH_API ConvPlan {
 public:
     /// Throws TypeError, ValueError or DeviceError unless the map has row numbers below num_in and
     /// num_out, and out rows that ascend within each offset.
-    explicit Plan(coords::KernelMap const& map);
+    explicit ConvPlan(coords::KernelMap const& map);
 
     std::int64_t offsets() const noexcept;
     std::int64_t pairs() const noexcept;
@@ -36,15 +36,15 @@ private:
 // bits are the same on any number of threads, and on all x86-64 levels with FMA.
 
 /// out[o] = the sum of features[i] times weight[k] over all pairs (i, o) of all offsets k.
-TH_API Tensor forward(Plan const& plan, Tensor const& features, Tensor const& weight,
+TH_API Tensor forward(ConvPlan const& plan, Tensor const& features, Tensor const& weight,
                       std::int64_t groups = 1);
 
 /// [num_in, C]: the gradient of forward() in `features`, from that of its result.
-TH_API Tensor input_gradient(Plan const& plan, Tensor const& gradient, Tensor const& weight,
+TH_API Tensor input_gradient(ConvPlan const& plan, Tensor const& gradient, Tensor const& weight,
                              std::int64_t groups = 1);
 
 /// [K, C / groups, D]: the gradient of forward() in `weight`, from that of its result.
-TH_API Tensor weight_gradient(Plan const& plan, Tensor const& features, Tensor const& gradient,
+TH_API Tensor weight_gradient(ConvPlan const& plan, Tensor const& features, Tensor const& gradient,
                               std::int64_t groups = 1);
 
 }  // namespace tensorhash::conv

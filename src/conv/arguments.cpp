@@ -37,7 +37,7 @@ Tensor check_rows(Tensor const& array, std::string_view argument, std::int64_t r
     return array.contiguous();
 }
 
-Tensor check_weight(Tensor const& weight, Plan const& plan) {
+Tensor check_weight(Tensor const& weight, ConvPlan const& plan) {
     require_float(weight, "weight");
     require_host(weight.device(), "weight");
     if (weight.rank() != 3 || weight.shape()[0] != plan.offsets()) {

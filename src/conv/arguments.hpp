@@ -15,7 +15,7 @@ Tensor check_rows(Tensor const& array, std::string_view argument, std::int64_t r
                   std::string_view side);
 
 /// The weight: contiguous, [offsets of the plan, channels, out channels].
-Tensor check_weight(Tensor const& weight, Plan const& plan);
+Tensor check_weight(Tensor const& weight, ConvPlan const& plan);
 
 /// Throws DtypeError unless `array` has the dtype of the other array.
 void require_same_dtype(Tensor const& array, std::string_view argument, Tensor const& other,

@@ -199,7 +199,7 @@ Tensor convolve(PlanData const& plan, Tensor const& features, Tensor const& weig
 
 }  // namespace
 
-Tensor forward(Plan const& plan, Tensor const& features, Tensor const& weight,
+Tensor forward(ConvPlan const& plan, Tensor const& features, Tensor const& weight,
                std::int64_t groups) {
     Tensor const rows = check_rows(features, "features", plan.num_in(), "in");
     Tensor const matrices = check_weight(weight, plan);
@@ -219,7 +219,7 @@ Tensor forward(Plan const& plan, Tensor const& features, Tensor const& weight,
     return convolve(plan.data(), rows, matrices, channels, {});
 }
 
-Tensor input_gradient(Plan const& plan, Tensor const& gradient, Tensor const& weight,
+Tensor input_gradient(ConvPlan const& plan, Tensor const& gradient, Tensor const& weight,
                       std::int64_t groups) {
     Tensor const rows = check_rows(gradient, "gradient", plan.num_out(), "out");
     Tensor const matrices = check_weight(weight, plan);

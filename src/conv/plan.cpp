@@ -214,11 +214,13 @@ Turned const& PlanData::turned() const {
     return turned_;
 }
 
-Plan::Plan(coords::KernelMap const& map) : data_(std::make_shared<PlanData const>(map)) {}
+ConvPlan::ConvPlan(coords::KernelMap const& map) : data_(std::make_shared<PlanData const>(map)) {}
 
-std::int64_t Plan::offsets() const noexcept { return static_cast<std::int64_t>(data_->groups()); }
-std::int64_t Plan::pairs() const noexcept { return data_->bounds.back(); }
-std::int64_t Plan::num_in() const noexcept { return data_->map.num_in; }
-std::int64_t Plan::num_out() const noexcept { return data_->map.num_out; }
+std::int64_t ConvPlan::offsets() const noexcept {
+    return static_cast<std::int64_t>(data_->groups());
+}
+std::int64_t ConvPlan::pairs() const noexcept { return data_->bounds.back(); }
+std::int64_t ConvPlan::num_in() const noexcept { return data_->map.num_in; }
+std::int64_t ConvPlan::num_out() const noexcept { return data_->map.num_out; }
 
 }  // namespace tensorhash::conv

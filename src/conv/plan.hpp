@@ -1,5 +1,5 @@
-// What Plan keeps of a kernel map: its own copy of the pairs, where each stretch of out rows begins
-// in every offset, and on demand the map turned round for the gradient of the input.
+// What ConvPlan keeps of a kernel map: its own copy of the pairs, where each stretch of out rows
+// begins in every offset, and on demand the map turned round for the gradient of the input.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Turned {
 };
 
 struct PlanData {
-    /// Copies and checks. Throws as Plan does.
+    /// Copies and checks. Throws as ConvPlan does.
     explicit PlanData(coords::KernelMap const& map);
 
     std::size_t groups() const noexcept { return bounds.size() - 1; }

@@ -129,7 +129,7 @@ private:
 
 }  // namespace
 
-Tensor weight_gradient(Plan const& plan, Tensor const& features, Tensor const& gradient,
+Tensor weight_gradient(ConvPlan const& plan, Tensor const& features, Tensor const& gradient,
                        std::int64_t groups) {
     Tensor const ins = check_rows(features, "features", plan.num_in(), "in");
     Tensor const outs = check_rows(gradient, "gradient", plan.num_out(), "out");

@@ -14,9 +14,9 @@
 namespace th_test::conv {
 namespace {
 
+using tensorhash::conv::ConvPlan;
 using tensorhash::conv::forward;
 using tensorhash::conv::input_gradient;
-using tensorhash::conv::Plan;
 using tensorhash::conv::weight_gradient;
 
 class ConvolutionOverThreads : public OverThreads {};
@@ -39,7 +39,7 @@ void check(Case const& c, Dtype dtype = Dtype::Float32) {
     SCOPED_TRACE(std::to_string(c.in) + " to " + std::to_string(c.out) + " channels, " +
                  std::to_string(c.groups) + " groups, " + std::string(name(dtype)));
     auto const [features, gradient, weight] = inputs_of(c, dtype);
-    Plan const plan(c.map);
+    ConvPlan const plan(c.map);
     Tensor const out = forward(plan, features, weight, c.groups);
     EXPECT_EQ(out.shape(), (Shape{c.map.num_out, c.out}));
     EXPECT_EQ(out.dtype(), dtype);
@@ -129,7 +129,7 @@ TEST(Convolution, TheSameBitsOnAnyNumberOfThreads) {
             std::vector<Results> all;
             for (int threads : thread_counts) {
                 Threads const scope(threads);
-                Plan const plan(c.map);
+                ConvPlan const plan(c.map);
                 all.push_back({forward(plan, features, weight, c.groups),
                                input_gradient(plan, gradient, weight, c.groups),
                                weight_gradient(plan, features, gradient, c.groups)});
@@ -147,7 +147,7 @@ TEST(Convolution, RowsWithoutAPairDoNotTouchTheResult) {
     Tensor features = random_tensor({3, 2}, Dtype::Float32, 1);
     for (float& x : features.as_mutable<float>()) x = std::numeric_limits<float>::infinity();
     Tensor const weight = random_tensor({2, 2, 2}, Dtype::Float32, 2);
-    Tensor const out = forward(Plan(c.map), features, weight);
+    Tensor const out = forward(ConvPlan(c.map), features, weight);
     for (float x : out.as<float>()) EXPECT_EQ(x, 0);
 }
 
@@ -162,7 +162,7 @@ TEST(Convolution, StridedArraysAreReadAsTheyAre) {
     }
     Tensor const strided =
         Tensor::borrow_strided(wide.data(), {6, 3}, {24, 8}, Dtype::Float32, true);
-    Plan const plan(c.map);
+    ConvPlan const plan(c.map);
     EXPECT_TRUE(same_bytes(forward(plan, strided, weight), forward(plan, features, weight)));
 }
 

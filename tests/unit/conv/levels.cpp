@@ -53,7 +53,7 @@ void compare_levels(Case const& c, Dtype dtype) {
         random_tensor({c.map.offsets.size() - 1, c.in / c.groups, c.out}, dtype, 3);
     Sums const sums[] = {forward_oracle(c, features, weight), input_oracle(c, gradient, weight),
                          weight_oracle(c, features, gradient)};
-    core::Plan const plan(c.map);
+    core::ConvPlan const plan(c.map);
     std::vector<Tensor> fused;
     for (auto const& [level, has_fma] : levels()) {
         SCOPED_TRACE(level->name);

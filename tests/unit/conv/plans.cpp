@@ -14,9 +14,9 @@
 namespace th_test::conv {
 namespace {
 
+using tensorhash::conv::ConvPlan;
 using tensorhash::conv::forward;
 using tensorhash::conv::input_gradient;
-using tensorhash::conv::Plan;
 using tensorhash::conv::weight_gradient;
 
 KernelMap some_map() { return random_map({3, 30, 400, 0.05}, 1); }
@@ -31,7 +31,7 @@ TEST_P(PlanOverThreads, HostileRowNumbersAreRefused) {
         for (std::size_t place : {0u, 7u, 500u}) {
             KernelMap map = some_map();
             map.in_maps.as_mutable<std::int32_t>()[place] = bad;
-            EXPECT_EQ(message_of<tensorhash::ValueError>([&] { Plan{map}; }),
+            EXPECT_EQ(message_of<tensorhash::ValueError>([&] { ConvPlan{map}; }),
                       "in_maps: expected rows from 0 on, below 30; this map was written to after "
                       "it was made");
         }
@@ -39,13 +39,13 @@ TEST_P(PlanOverThreads, HostileRowNumbersAreRefused) {
     for (std::int32_t bad : {-1, 400, kLeast, kMost}) {
         KernelMap map = some_map();
         map.out_maps.as_mutable<std::int32_t>()[0] = bad;
-        EXPECT_EQ(message_of<tensorhash::ValueError>([&] { Plan{map}; }),
+        EXPECT_EQ(message_of<tensorhash::ValueError>([&] { ConvPlan{map}; }),
                   "out_maps: expected rows from 0 on, below 400; this map was written to after it "
                   "was made");
     }
     KernelMap nothing_in = some_map();
     nothing_in.num_in = 0;
-    EXPECT_THROW(Plan{nothing_in}, tensorhash::ValueError);
+    EXPECT_THROW(ConvPlan{nothing_in}, tensorhash::ValueError);
 }
 
 TEST_P(PlanOverThreads, OutRowsMustAscendAlsoAcrossTheCutsOfTheCheck) {
@@ -59,7 +59,7 @@ TEST_P(PlanOverThreads, OutRowsMustAscendAlsoAcrossTheCutsOfTheCheck) {
         auto rows = changed.out_maps.as_mutable<std::int32_t>();
         if (rows[place - 1] == 0) continue;
         rows[place] = rows[place - 1] - 1;
-        EXPECT_EQ(message_of<tensorhash::ValueError>([&] { Plan{changed}; }),
+        EXPECT_EQ(message_of<tensorhash::ValueError>([&] { ConvPlan{changed}; }),
                   "out_maps: expected rows that ascend within each offset; this map was written to "
                   "after it was made");
     }
@@ -69,7 +69,7 @@ TEST(ConvPlan, BrokenOffsetsAreRefused) {
     auto const refused = [](std::function<void(KernelMap&)> const& change) {
         KernelMap map = some_map();
         change(map);
-        std::string const message = message_of<tensorhash::ValueError>([&] { Plan{map}; });
+        std::string const message = message_of<tensorhash::ValueError>([&] { ConvPlan{map}; });
         EXPECT_EQ(message.find("offsets: expected ascending numbers from 0 to"), 0u) << message;
     };
     refused([](KernelMap& map) { map.offsets.as_mutable<std::int64_t>()[0] = 1; });
@@ -83,14 +83,14 @@ TEST(ConvPlan, BrokenOffsetsAreRefused) {
 TEST(ConvPlan, WrongArraysAreRefused) {
     KernelMap map = some_map();
     map.in_maps = Tensor::zeros({map.in_maps.size()}, Dtype::Int64);
-    EXPECT_EQ(message_of<tensorhash::TypeError>([&] { Plan{map}; }),
+    EXPECT_EQ(message_of<tensorhash::TypeError>([&] { ConvPlan{map}; }),
               "in_maps: expected int32, got int64");
     map = some_map();
     map.out_maps = map.out_maps.reshape({1, map.out_maps.size()});
-    EXPECT_THROW(Plan{map}, tensorhash::ValueError);
+    EXPECT_THROW(ConvPlan{map}, tensorhash::ValueError);
     map = some_map();
     map.num_out = -1;
-    EXPECT_THROW(Plan{map}, tensorhash::ValueError);
+    EXPECT_THROW(ConvPlan{map}, tensorhash::ValueError);
 }
 
 TEST(ConvPlan, LaterWritesToTheMapDoNotCount) {
@@ -98,7 +98,7 @@ TEST(ConvPlan, LaterWritesToTheMapDoNotCount) {
     Tensor const features = random_tensor({30, 4}, Dtype::Float32, 1);
     Tensor const gradient = random_tensor({400, 5}, Dtype::Float32, 2);
     Tensor const weight = random_tensor({3, 4, 5}, Dtype::Float32, 3);
-    Plan const plan(map);
+    ConvPlan const plan(map);
     Tensor const before = forward(plan, features, weight);
     for (Tensor* rows : {&map.in_maps, &map.out_maps}) {
         for (std::int32_t& row : rows->as_mutable<std::int32_t>()) row = 1 << 30;
@@ -108,7 +108,7 @@ TEST(ConvPlan, LaterWritesToTheMapDoNotCount) {
 }
 
 TEST(ConvPlan, SizesOfThePlan) {
-    Plan const plan(some_map());
+    ConvPlan const plan(some_map());
     EXPECT_EQ(plan.offsets(), 3);
     EXPECT_EQ(plan.num_in(), 30);
     EXPECT_EQ(plan.num_out(), 400);
@@ -121,7 +121,7 @@ protected:
     static void refuses(std::string const& message, Call call) {
         EXPECT_EQ(message_of<Error>(call), message);
     }
-    Plan plan{some_map()};
+    ConvPlan plan{some_map()};
     Tensor features = random_tensor({30, 4}, Dtype::Float32, 1);
     Tensor gradient = random_tensor({400, 6}, Dtype::Float32, 2);
     Tensor weight = random_tensor({3, 4, 6}, Dtype::Float32, 3);
