@@ -160,7 +160,7 @@ Placement GroupBy::Impl::place(KeyRows const& batch) const {
     auto const missing_rows = missing.as<std::int64_t>();
     KeyRows const absent{gather_rows(batch, missing), batch.element, missing_rows.size()};
     Numbering added = number_rows(absent, step::secret_of(runtime::new_seed()));
-    added.settle();
+    added.translate();
 
     auto const group_of = found.indices.as_mutable<std::int32_t>();
     for (std::size_t i = 0; i < missing_rows.size(); ++i) {

@@ -69,14 +69,14 @@ std::vector<OwnNumbers> join_pieces(std::vector<Piece>& pieces) {
 
 }  // namespace
 
-void Numbering::settle(OwnNumbers const& one) {
+void Numbering::translate(OwnNumbers const& one) {
     std::uint32_t* const rows = numbers_in(numbers);
     std::uint32_t const* const map = one.map.data();
     for (std::size_t row = one.begin; row < one.end; ++row) rows[row] = map[rows[row]];
 }
 
-void Numbering::settle() {
-    runtime::run_tasks(own.size(), [&](std::size_t i) { settle(own[i]); });
+void Numbering::translate() {
+    runtime::run_tasks(own.size(), [&](std::size_t i) { translate(own[i]); });
     own.clear();
 }
 

@@ -45,31 +45,31 @@ struct OwnNumbers {
 struct Numbering {
     runtime::Block numbers;         // uint32 [rows]
     Tensor first_rows;              // int64 [groups]
-    std::vector<OwnNumbers> own{};  // the last rows, in row order, until settle()
+    std::vector<OwnNumbers> own{};  // the last rows, in row order, until translate()
 
-    /// For rows before `own`, or after settle().
+    /// For rows before `own`, or after translate().
     std::uint32_t const* of_rows() const {
         return reinterpret_cast<std::uint32_t const*>(numbers.data());
     }
     std::size_t groups() const { return static_cast<std::size_t>(first_rows.size()); }
 
     /// Gives the rows of `one` their numbers.
-    void settle(OwnNumbers const& one);
+    void translate(OwnNumbers const& one);
     /// Gives all rows their numbers.
-    void settle();
+    void translate();
 };
 
 /// Roughly how many distinct keys there are. Reads a few thousand narrow keys.
 double estimate_groups(KeyRows const& keys, step::HashSecret const& secret);
 
 /// Each thread numbers its rows in a table of its own, in cache, and all but the first thread's are
-/// left to settle. None if a thread meets more than `most` keys.
+/// left to translate. None if a thread meets more than `most` keys.
 std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const& secret,
                                     std::size_t most);
 /// All rows through one index, for wide keys and for many keys.
 Numbering number_all(KeyRows const& keys);
 
-/// Numbers the rows in the way that suits them. The caller settles what is left.
+/// Numbers the rows in the way that suits them. The caller translates what is left.
 Numbering number_rows(KeyRows const& keys, step::HashSecret const& secret);
 
 /// Up to here every thread's table stays in its cache.

@@ -26,7 +26,7 @@ States new_states(Plan const& plan, std::size_t groups) {
 namespace {
 
 /// A batch with numbered rows.
-struct Batch {
+struct NumberedBatch {
     Plan const& plan;
     std::vector<Column> const& columns;
     std::uint32_t const* numbers;
@@ -55,7 +55,7 @@ struct Batch {
 void add_numbered(Plan const& plan, std::vector<Column> const& columns,
                   std::uint32_t const* numbers, std::size_t rows, std::int64_t first_row,
                   States& states) {
-    Batch const batch{plan, columns, numbers, first_row, states};
+    NumberedBatch const batch{plan, columns, numbers, first_row, states};
     if (rows < kSmallBatch) {
         for (std::size_t which = 0; which < plan.folds().size(); ++which) batch.add(which, 0, rows);
         return;
@@ -67,18 +67,18 @@ void add_numbered(Plan const& plan, std::vector<Column> const& columns, Numberin
                   std::size_t rows, States& states) {
     std::vector<OwnNumbers> const& own = numbering.own;
     if (own.empty()) return add_numbered(plan, columns, numbering.of_rows(), rows, 0, states);
-    std::size_t const settled = own.front().begin;
+    std::size_t const numbered = own.front().begin;
     std::size_t const folds = plan.folds().size();
-    Batch const batch{plan, columns, numbering.of_rows(), 0, states};
+    NumberedBatch const batch{plan, columns, numbering.of_rows(), 0, states};
     // A fold adds its rows one after the other, so with few folds some threads have time.
     runtime::run_tasks(folds + own.size(), [&](std::size_t task) {
         if (task < folds) {
-            batch.add(task, 0, settled);
+            batch.add(task, 0, numbered);
         } else {
-            numbering.settle(own[task - folds]);
+            numbering.translate(own[task - folds]);
         }
     });
-    runtime::run_tasks(folds, [&](std::size_t which) { batch.add(which, settled, rows); });
+    runtime::run_tasks(folds, [&](std::size_t which) { batch.add(which, numbered, rows); });
     numbering.own.clear();
 }
 

@@ -18,7 +18,7 @@ States new_states(Plan const& plan, std::size_t groups);
 void add_numbered(Plan const& plan, std::vector<Column> const& columns,
                   std::uint32_t const* numbers, std::size_t rows, std::int64_t first_row,
                   States& states);
-/// The same for a batch that was just numbered: settles the numbers while it adds.
+/// The same for a batch that was just numbered: translates the numbers while it adds.
 void add_numbered(Plan const& plan, std::vector<Column> const& columns, Numbering& numbering,
                   std::size_t rows, States& states);
 

@@ -152,7 +152,7 @@ void Table::finish_index(std::optional<BucketIndex>&& other, std::uint64_t bucke
 
 /// Makes the index large enough for this many entries. Without erased slots it may be large enough
 /// as it is. An index that would soon be full again grows.
-void Table::make_room(std::uint64_t entries) {
+void Table::fit_index(std::uint64_t entries) {
     std::uint64_t const most = index_.most_entries();
     bool const is_enough = entries <= most - most / 8;
     Growth growth;

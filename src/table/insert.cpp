@@ -154,7 +154,7 @@ cpu::ClaimCount Table::claim_and_grow(step::BatchView const& batch, std::size_t 
         std::uint64_t const sized_for = std::min(guess, enough);
         bool const all_fit = sized_for >= enough && enough <= kMaxEntries;
         bool const is_largest = sized_for >= kMaxEntries;
-        make_room(std::min(sized_for, kMaxEntries));
+        fit_index(std::min(sized_for, kMaxEntries));
         cpu::ClaimCount count;
         std::size_t done = 0;
         while (done < rows && (all_fit || is_largest || index_.room() > sized_for / 8)) {

@@ -233,7 +233,7 @@ private:
     cpu::ClaimCount look_up_and_claim(step::BatchView const& batch, std::size_t rows);
     cpu::ClaimCount claim_and_grow(step::BatchView const& batch, std::size_t rows,
                                    std::uint64_t most_new, std::uint64_t guess);
-    void make_room(std::uint64_t entries);
+    void fit_index(std::uint64_t entries);
     void undo_claims(step::BatchView const& batch, std::size_t rows,
                      std::uint64_t buckets_before) noexcept;
     void prepare_index(Growth& growth, std::uint64_t buckets);

@@ -13,7 +13,7 @@ import numpy as np
 from tensorhash._types import NumPyArray
 from tensorhash.io import _text
 from tensorhash.io._cloud import PointCloud, cloud_of, columns_of
-from tensorhash.io._ply_header import ORDERS, Element, Header, read_header, type_name
+from tensorhash.io._ply_header import ORDERS, Header, PlyElement, read_header, type_name
 
 
 class Body(NamedTuple):
@@ -31,14 +31,14 @@ def read(file: IO[bytes], size: int, source: str) -> PointCloud:
     return cloud_of(read_columns(body, element(body, "vertex")), source)
 
 
-def read_columns(body: Body, wanted: Element) -> dict[str, NumPyArray]:
+def read_columns(body: Body, wanted: PlyElement) -> dict[str, NumPyArray]:
     """The columns of an element without lists."""
     if body.header.encoding == "ascii":
         return read_text(body, wanted)
     return _read_binary(body, wanted)
 
 
-def element(body: Body, name: str) -> Element:
+def element(body: Body, name: str) -> PlyElement:
     """The element of this name; ValueError lists those of the file."""
     for candidate in body.header.elements:
         if candidate.name == name:
@@ -47,7 +47,7 @@ def element(body: Body, name: str) -> Element:
     raise ValueError(f"{body.source}: expected an element {name!r}, got {names or 'none'}")
 
 
-def _read_binary(body: Body, element: Element) -> dict[str, NumPyArray]:
+def _read_binary(body: Body, element: PlyElement) -> dict[str, NumPyArray]:
     start = start_of(body, element)
     dtype = row_dtype(body, element)
     rows = _rows(body, start, element.rows, dtype, element.name)
@@ -57,7 +57,7 @@ def _read_binary(body: Body, element: Element) -> dict[str, NumPyArray]:
     }
 
 
-def row_dtype(body: Body, element: Element) -> np.dtype[np.void]:
+def row_dtype(body: Body, element: PlyElement) -> np.dtype[np.void]:
     """The packed dtype of one row; ValueError if the element has lists."""
     order = ORDERS[body.header.encoding]
     for item in element.properties:
@@ -69,7 +69,7 @@ def row_dtype(body: Body, element: Element) -> np.dtype[np.void]:
     return np.dtype([(item.name, item.type.newbyteorder(order)) for item in element.properties])
 
 
-def start_of(body: Body, wanted: Element) -> int:
+def start_of(body: Body, wanted: PlyElement) -> int:
     """The byte where the rows of an element begin, after those of the elements before it."""
     start = body.header.end
     for element in body.header.elements:
@@ -112,7 +112,7 @@ def _require_end(body: Body) -> None:
         )
 
 
-def read_triangles(body: Body, element: Element) -> NumPyArray:
+def read_triangles(body: Body, element: PlyElement) -> NumPyArray:
     """int64 [T, 3]: the first list of a binary element, which must have three items in each row."""
     start = start_of(body, element)
     order = ORDERS[body.header.encoding]
@@ -136,7 +136,7 @@ def read_triangles(body: Body, element: Element) -> NumPyArray:
     return rows[lists[0].name].astype(np.int64)
 
 
-def read_text(body: Body, wanted: Element) -> dict[str, NumPyArray]:
+def read_text(body: Body, wanted: PlyElement) -> dict[str, NumPyArray]:
     """The columns of an element in text. Lists must have three items: they become [rows, 3]."""
     body.file.seek(body.header.end)
     lines = _text.split(body.file.read(body.size - body.header.end))
@@ -158,7 +158,7 @@ def read_text(body: Body, wanted: Element) -> dict[str, NumPyArray]:
 
 
 def _text_columns(
-    element: Element, lines: _text.Lines, chosen: NumPyArray, first: int, source: str
+    element: PlyElement, lines: _text.Lines, chosen: NumPyArray, first: int, source: str
 ) -> dict[str, NumPyArray]:
     width = sum(1 if item.count_type is None else 4 for item in element.properties)
     values = _text.parse(lines, chosen, width, first, source)

@@ -45,7 +45,7 @@ class Property(NamedTuple):
     line: int
 
 
-class Element(NamedTuple):
+class PlyElement(NamedTuple):
     """A table of the file."""
 
     name: str
@@ -58,7 +58,7 @@ class Header(NamedTuple):
     """What the header says."""
 
     encoding: str
-    elements: list[Element]
+    elements: list[PlyElement]
     end: int  #: the first byte after the header
     lines: int  #: the number of lines in the header
 
@@ -71,7 +71,7 @@ def type_name(dtype: np.dtype[Any]) -> str:
 def read_header(file: IO[bytes], size: int, source: str) -> Header:
     """Reads the header. ValueError names the line that is wrong."""
     encoding = ""
-    elements: list[Element] = []
+    elements: list[PlyElement] = []
     for number in range(1, _MAX_LINES + 1):
         line = file.readline(_MAX_LINE)
         if not line.endswith(b"\n"):
@@ -127,16 +127,18 @@ def _encoding(words: list[str], where: str, text: bytes) -> str:
 
 
 def _element(
-    words: list[str], number: int, where: str, text: bytes, others: list[Element]
-) -> Element:
+    words: list[str], number: int, where: str, text: bytes, others: list[PlyElement]
+) -> PlyElement:
     if len(words) != 3 or not words[2].isdecimal() or len(words[2]) > 18:
         raise ValueError(f"{where}: expected 'element NAME COUNT', got {shown(text)}")
     if any(element.name == words[1] for element in others):
         raise ValueError(f"{where}: the element {words[1]!r} is there twice")
-    return Element(words[1], int(words[2]), [], number)
+    return PlyElement(words[1], int(words[2]), [], number)
 
 
-def _property(words: list[str], number: int, where: str, text: bytes, element: Element) -> Property:
+def _property(
+    words: list[str], number: int, where: str, text: bytes, element: PlyElement
+) -> Property:
     is_list = len(words) == 5 and words[1] == "list"
     types = words[2:4] if is_list else words[1:2]
     if not (is_list or len(words) == 3) or any(word not in _TYPES for word in types):

@@ -42,7 +42,7 @@ public:
 
     /// Probes end at an empty slot, so the index must keep one: rebuilds the index if erased
     /// slots leave too few empty ones for these rows.
-    void make_room(std::size_t rows) {
+    void keep_an_empty_slot(std::size_t rows) {
         std::size_t erased = 0;
         for (std::uint64_t bucket = 0; bucket < buckets_; ++bucket)
             erased +=
@@ -55,7 +55,7 @@ public:
 
     /// Every key comes twice. The later rows are claimed first; the earlier rows must join and win.
     void insert_new(std::size_t rows) {
-        ASSERT_NO_FATAL_FAILURE(make_room(rows));
+        ASSERT_NO_FATAL_FAILURE(keep_an_empty_slot(rows));
         std::vector<unsigned char> keys = random_keys(rows);
         keys.insert(keys.end(), keys.begin(), keys.end());
         Answers out(2 * rows);
@@ -73,7 +73,7 @@ public:
 
     /// Like a batch that fails half way.
     void insert_and_take_back(std::size_t rows) {
-        ASSERT_NO_FATAL_FAILURE(make_room(rows));
+        ASSERT_NO_FATAL_FAILURE(keep_an_empty_slot(rows));
         std::vector<unsigned char> const keys = random_keys(rows);
         Answers out(rows);
         auto const batch = out.batch(keys, top_);

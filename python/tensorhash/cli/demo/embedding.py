@@ -27,15 +27,15 @@ class Learned(NamedTuple):
     ids: NumPyArray  #: users and items in the tables
 
 
-class Batch(NamedTuple):
-    """Ratings, and the vectors that new users and items start with."""
+class RatingBatch(NamedTuple):
+    """Users, items, and how each user rates the item."""
 
     users: NumPyArray
     items: NumPyArray
     ratings: NumPyArray
 
 
-def stream(seed: int = 3) -> Iterator[Batch]:
+def stream(seed: int = 3) -> Iterator[RatingBatch]:
     """Batches of ratings. The number of known users and items grows with each batch."""
     rng = np.random.default_rng(seed)
     users = rng.normal(size=(12_000, WIDTH)) / WIDTH**0.25
@@ -49,7 +49,7 @@ def stream(seed: int = 3) -> Iterator[Batch]:
         item = (rng.random(BATCH) ** 1.5 * len(items) * share).astype(np.int64)
         exact = (users[user] * items[item]).sum(axis=1)
         ratings = exact + rng.normal(scale=NOISE, size=BATCH)
-        yield Batch(user_ids[user], item_ids[item], ratings.astype(np.float32))
+        yield RatingBatch(user_ids[user], item_ids[item], ratings.astype(np.float32))
 
 
 _STARTS = (np.random.default_rng(0).normal(size=(4096, WIDTH)) * 0.2).astype(np.float32)
@@ -72,7 +72,7 @@ def learn() -> tuple[Learned, Timing]:
     return ours, Timing(name, BATCH * BATCHES, seconds, numpy)
 
 
-def _with_tables(batches: list[Batch]) -> Learned:
+def _with_tables(batches: list[RatingBatch]) -> Learned:
     adagrad = tensorhash.optim.Adagrad(lr=_RATE)
     users, items = (
         tensorhash.HashMap(0, "int64", (), **adagrad.columns("float32", (WIDTH,))) for _ in range(2)
@@ -131,7 +131,7 @@ class _DictTable:
         self.weights[rows] -= _RATE * total / (np.sqrt(self.squares[rows]) + 1e-10)
 
 
-def _with_a_dict(batches: list[Batch]) -> Learned:
+def _with_a_dict(batches: list[RatingBatch]) -> Learned:
     users, items = _DictTable(), _DictTable()
     errors, ids = [], []
     for batch in batches:
