@@ -126,13 +126,34 @@ void bind_packed(nb::module_& m) {
             nb::arg("capacity").none(), nb::arg("device"), nb::arg("key_dim").none());
 }
 
+void bind_torch_readers(nb::class_<TorchHashTable>& table) {
+    table
+        .def(
+            "search",
+            [](TorchHashTable const& self, nb::handle search_keys) {
+                Tensor const rows = to_tensor(search_keys, "search_keys");
+                return without_gil([&] { return self.search(rows); });
+            },
+            nb::arg("search_keys"))
+        .def("vector_keys", &without_arguments<&TorchHashTable::vector_keys, TorchHashTable>)
+        .def("unique_index", &without_arguments<&TorchHashTable::unique_index, TorchHashTable>)
+        .def("table_kvs", &without_arguments<&TorchHashTable::table_kvs, TorchHashTable>)
+        .def("grows", &TorchHashTable::grows)
+        .def("capacity", &without_arguments<&TorchHashTable::capacity, TorchHashTable>)
+        .def("num_entries", &without_arguments<&TorchHashTable::num_entries, TorchHashTable>)
+        .def("num_distinct", &without_arguments<&TorchHashTable::num_distinct, TorchHashTable>)
+        .def("key_dim", &without_arguments<&TorchHashTable::key_dim, TorchHashTable>)
+        .def_prop_ro("device", [](TorchHashTable const& self) { return to_string(self.device()); });
+}
+
 void bind_torch(nb::module_& m) {
-    using Table = TorchHashTable;
-    nb::class_<Table>(m, "TorchHashTable")
+    nb::class_<TorchHashTable> table(m, "TorchHashTable");
+    table
         .def(
             "__init__",
-            [](Table* self, std::int64_t capacity, std::string const& device) {
-                without_gil([&] { new (self) Table(Capacity{capacity}, Device::parse(device)); });
+            [](TorchHashTable* self, std::int64_t capacity, std::string const& device) {
+                without_gil(
+                    [&] { new (self) TorchHashTable(Capacity{capacity}, Device::parse(device)); });
             },
             nb::arg("capacity"), nb::arg("device"))
         .def_static(
@@ -141,7 +162,8 @@ void bind_torch(nb::module_& m) {
                std::string const& device) {
                 Tensor const rows = to_tensor(vec_keys, "vec_keys");
                 return without_gil([&] {
-                    return Table::from_keys(rows, to_capacity(capacity), Device::parse(device));
+                    return TorchHashTable::from_keys(rows, to_capacity(capacity),
+                                                     Device::parse(device));
                 });
             },
             nb::arg("vec_keys"), nb::arg("capacity").none(), nb::arg("device"))
@@ -149,32 +171,18 @@ void bind_torch(nb::module_& m) {
             "restore",
             [](nb::handle vec_keys, std::int64_t capacity, bool grows) {
                 Tensor const rows = to_tensor(vec_keys, "vec_keys");
-                return without_gil([&] { return Table::restore(rows, Capacity{capacity}, grows); });
+                return without_gil(
+                    [&] { return TorchHashTable::restore(rows, Capacity{capacity}, grows); });
             },
             nb::arg("vec_keys"), nb::arg("capacity"), nb::arg("grows"))
         .def(
             "insert",
-            [](Table& self, nb::handle vec_keys) {
+            [](TorchHashTable& self, nb::handle vec_keys) {
                 Tensor const rows = to_tensor(vec_keys, "vec_keys");
                 without_gil([&] { self.insert(rows); });
             },
-            nb::arg("vec_keys"))
-        .def(
-            "search",
-            [](Table const& self, nb::handle search_keys) {
-                Tensor const rows = to_tensor(search_keys, "search_keys");
-                return without_gil([&] { return self.search(rows); });
-            },
-            nb::arg("search_keys"))
-        .def("vector_keys", &without_arguments<&Table::vector_keys, Table>)
-        .def("unique_index", &without_arguments<&Table::unique_index, Table>)
-        .def("table_kvs", &without_arguments<&Table::table_kvs, Table>)
-        .def("grows", &Table::grows)
-        .def("capacity", &without_arguments<&Table::capacity, Table>)
-        .def("num_entries", &without_arguments<&Table::num_entries, Table>)
-        .def("num_distinct", &without_arguments<&Table::num_distinct, Table>)
-        .def("key_dim", &without_arguments<&Table::key_dim, Table>)
-        .def_prop_ro("device", [](Table const& self) { return to_string(self.device()); });
+            nb::arg("vec_keys"));
+    bind_torch_readers(table);
 }
 
 }  // namespace

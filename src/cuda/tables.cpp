@@ -37,7 +37,7 @@ CudaQueue& queue_of(Device device) { return of(device).queue; }
 
 std::unique_ptr<backend::TableBackend> CudaBackend::make_table(backend::TableSpec const& spec,
                                                                Device device) {
-    return std::make_unique<device::Table<CudaQueue>>(queue_of(device), spec, device);
+    return std::make_unique<device::DeviceTable<CudaQueue>>(queue_of(device), spec, device);
 }
 
 std::uint64_t CudaBackend::memory_for(backend::TableSpec const& spec) const {

@@ -18,7 +18,7 @@ struct HostImage {
 };
 
 template <class Queue>
-backend::TableImage Table<Queue>::to_cpu() const {
+backend::TableImage DeviceTable<Queue>::to_cpu() const {
     auto const turn = order_->read(*queue_);
     State const now = core_.read_state();
     auto host = std::make_shared<HostImage>();
@@ -69,14 +69,15 @@ inline std::vector<std::uint32_t> live_bits(backend::TableImage const& image,
 }
 
 template <class Queue>
-void Table<Queue>::from_cpu(backend::TableImage const& image) {
+void DeviceTable<Queue>::from_cpu(backend::TableImage const& image) {
     auto const live = live_bits(image, core_.capacity());
     load(image, live);
     validate();
 }
 
 template <class Queue>
-void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint32_t> const& live) {
+void DeviceTable<Queue>::load(backend::TableImage const& image,
+                              std::vector<std::uint32_t> const& live) {
     auto const turn = order_->write(*queue_);
     known_.forget();
     auto const fill = [&](Column<Queue> const& column, backend::Bytes rows) {
@@ -101,7 +102,7 @@ void Table<Queue>::load(backend::TableImage const& image, std::vector<std::uint3
 }
 
 template <class Queue>
-void Table<Queue>::validate() const {
+void DeviceTable<Queue>::validate() const {
     backend::TableImage const image = to_cpu();
     auto const turn = order_->read(*queue_);
     State const now = core_.read_state();

@@ -1,5 +1,5 @@
-// Table: the TableBackend of a device, over a queue. Results have the bits of the CPU's table.
-// Over 400 lines: one class, with one short function per verb.
+// DeviceTable: the TableBackend of a device, over a queue. Results have the bits of the CPU's
+// table. Over 400 lines: one class, with one short function per verb.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ inline std::uint64_t memory_for(backend::TableSpec const& spec) {
 }
 
 template <class Queue>
-class Table final : public backend::TableBackend {
+class DeviceTable final : public backend::TableBackend {
 public:
     /// The queue must outlive the table and its views.
-    Table(Queue& queue, backend::TableSpec const& spec, Device device)
+    DeviceTable(Queue& queue, backend::TableSpec const& spec, Device device)
         : queue_(&queue), device_(device), key_(spec.key), elements_(spec.values),
           core_(queue, format_of(spec.key), spec.capacity,
                 spec.seed ? *spec.seed : runtime::new_seed()),
@@ -55,7 +55,7 @@ public:
         auto const turn = order_->write(*queue_);
     }
     // This stream frees the memory, so it waits for the calls on other streams.
-    ~Table() override { auto const turn = order_->write(*queue_); }
+    ~DeviceTable() override { auto const turn = order_->write(*queue_); }
 
     void find(backend::KeyRows keys, backend::Answers out) const override {
         auto const turn = order_->read(*queue_);
@@ -414,8 +414,8 @@ private:
         }
         return columns;
     }
-    std::unique_ptr<Table> make_same() const {
-        return std::make_unique<Table>(
+    std::unique_ptr<DeviceTable> make_same() const {
+        return std::make_unique<DeviceTable>(
             *queue_, backend::TableSpec{key_, elements_, core_.capacity(), core_.index().seed()},
             device_);
     }

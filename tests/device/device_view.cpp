@@ -18,7 +18,7 @@
 namespace th_test {
 namespace {
 
-using Table = tensorhash::device::Table<TestQueue>;
+using Table = tensorhash::device::DeviceTable<TestQueue>;
 using tensorhash::TableView;
 namespace step = tensorhash::step;
 

@@ -16,7 +16,7 @@ namespace th_test {
 namespace {
 
 namespace backend = tensorhash::backend;
-using Table = tensorhash::device::Table<TestQueue>;
+using Table = tensorhash::device::DeviceTable<TestQueue>;
 using tensorhash::Reduce;
 
 /// Random rows of a value column. The order of additions shows in the bits.

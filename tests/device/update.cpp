@@ -28,7 +28,7 @@ struct Pair {
     TestQueue queue;
     Random random;
     std::unique_ptr<backend::TableBackend> cpu;
-    tensorhash::device::Table<TestQueue> device;
+    tensorhash::device::DeviceTable<TestQueue> device;
 
     Pair(Optimizer const& optimizer, Dtype dtype, std::uint64_t seed)
         : weights{dtype, {3}}, columns(tensorhash::optimizer_columns(optimizer, weights)),

@@ -31,7 +31,7 @@ public:
 
     std::unique_ptr<backend::TableBackend> make_table(backend::TableSpec const& spec,
                                                       Device device) override {
-        return std::make_unique<device::Table<LazyQueue>>(queue(device), spec, device);
+        return std::make_unique<device::DeviceTable<LazyQueue>>(queue(device), spec, device);
     }
     backend::CoordsBackend const& coords(Device device) override {
         return coords_.at(static_cast<std::size_t>(device.id));

@@ -100,7 +100,7 @@ void measure_table(Machine& machine, TableSize const& size) {
     device::Array<Queue, std::uint64_t> const got(queue, rows);
     tensorhash::Element const number{tensorhash::Dtype::Int64, {}};
     std::vector<tensorhash::Element> const columns{number};
-    device::Table<Queue> table(queue, {number, columns, rows, 1}, tensorhash::Device{});
+    device::DeviceTable<Queue> table(queue, {number, columns, rows, 1}, tensorhash::Device{});
     auto const rows_of = [&](auto const& array) {
         auto const* const bytes = reinterpret_cast<unsigned char const*>(array.data());
         return tensorhash::backend::KeyRows{bytes, rows};

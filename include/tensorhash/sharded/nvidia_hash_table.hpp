@@ -24,8 +24,6 @@ class MutableNvidiaHashTableOfScalarsT {
     static_assert(HasDtype<K> && HasDtype<V>, "K and V must be C++ types that have a dtype");
 
 public:
-    using Table = MultiDeviceHashTable<K, V>;
-
     /// One shard on each device.
     explicit MutableNvidiaHashTableOfScalarsT(
         std::size_t capacity = 0, std::vector<std::string> const& device_names = {"cpu:0"})
@@ -80,8 +78,8 @@ public:
     }
 
     /// Do not use the table while another thread calls import_values().
-    Table& table() noexcept { return table_; }
-    Table const& table() const noexcept { return table_; }
+    MultiDeviceHashTable<K, V>& table() noexcept { return table_; }
+    MultiDeviceHashTable<K, V> const& table() const noexcept { return table_; }
 
 private:
     ShardedHashMap empty_like_this() const {
@@ -101,7 +99,7 @@ private:
         return flat(tensor);
     }
 
-    Table table_;
+    MultiDeviceHashTable<K, V> table_;
     mutable std::shared_mutex import_;  // exclusive in import_values(), shared elsewhere
 };
 
