@@ -31,7 +31,7 @@ public:
                                                &report.data()->wrong, coords.rows});
         Report now;
         queue.read_back(&now, report.data(), sizeof now);
-        if (now.wrong == kNoNumber) {
+        if (now.wrong == kNoElement) {
             batches_ = batches ? static_cast<std::uint64_t>(*batches) : now.batches;
         } else if (batches) {
             backend::fail_batch(limit, read_number(queue, coords, now.wrong * coords.columns).value,
@@ -91,7 +91,7 @@ public:
 private:
     struct Report {
         std::uint64_t batches = 0;
-        std::uint64_t wrong = kNoNumber;
+        std::uint64_t wrong = kNoElement;
     };
 
     std::uint64_t row_bytes() const { return coords_.columns * byte_size(coords_.tensor.dtype()); }
@@ -142,7 +142,7 @@ private:
         FirstFound<Queue> const first(*queue_);
         queue_->launch(coords_.rows, FindOutside{view_of(coords_), on_device.data(), true,
                                                  first.data(), coords_.rows});
-        if (std::uint64_t const at = first.read(); at != kNoNumber) {
+        if (std::uint64_t const at = first.read(); at != kNoElement) {
             std::uint64_t const number = at % coords_.rows * coords_.columns + at / coords_.rows;
             backend::fail_expansion(read_number(*queue_, coords_, number), coords_.tensor.dtype());
         }

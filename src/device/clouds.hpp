@@ -89,7 +89,7 @@ public:
         }
     }
     void check_batch(PointReport const& report, std::string_view argument) const {
-        if (report.wrong_batch != kNoNumber) {
+        if (report.wrong_batch != kNoElement) {
             std::int64_t const batch = read_one(*queue_, batch_.data() + report.wrong_batch);
             backend::fail_batch_number(argument, static_cast<std::uint64_t>(batch),
                                        report.wrong_batch);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backend/points.hpp"
 #include "device/counters.hpp"
 #include "device/grid.hpp"
 #include "tensorhash/step/int32.hpp"
@@ -12,9 +13,7 @@ namespace tensorhash::device {
 /// A batch index and six axes.
 inline constexpr std::uint32_t kRowColumns = 7;
 
-/// The position of a number that does not exist.
-inline constexpr std::uint64_t kNoNumber = ~0ull;
-
+using backend::kNoElement;
 using step::fits_int32;
 
 /// int32 or int64 [rows, columns] on the device.
@@ -61,23 +60,23 @@ struct NarrowRows {
     using Shared = NoShared;
     RowsView from;
     std::int32_t* to;
-    std::uint64_t* first;    // kNoNumber before the launch; null: not wanted
+    std::uint64_t* first;    // kNoElement before the launch; null: not wanted
     unsigned char* outside;  // [rows]; null: not wanted
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
         for_rows(rows, [&](std::uint64_t row) {
-            std::uint64_t mine = kNoNumber;
+            std::uint64_t mine = kNoElement;
             for (std::uint32_t c = from.columns; c-- > 0;) {
                 std::int64_t const value = from.at(row, c);
                 to[row * from.columns + c] = static_cast<std::int32_t>(value);
                 mine = fits_int32(value) ? mine : row * from.columns + c;
             }
-            if (mine != kNoNumber && first != nullptr) {
+            if (mine != kNoElement && first != nullptr) {
                 fetch_min(first, mine);
             }
             if (outside != nullptr) {
-                outside[row] = mine != kNoNumber ? 1 : 0;
+                outside[row] = mine != kNoElement ? 1 : 0;
             }
         });
     }
@@ -106,12 +105,12 @@ struct FindOutside {
     RowsView view;
     std::int64_t const* limits;  // [columns, 2]: low and high, both included
     bool by_column;  // "first" means: in the first column, there in the first row; else by row
-    std::uint64_t* first;  // kNoNumber before the launch; then column * rows + row, or
+    std::uint64_t* first;  // kNoElement before the launch; then column * rows + row, or
                            // row * columns + column
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t mine = kNoNumber;
+        std::uint64_t mine = kNoElement;
         for_rows(rows, [&](std::uint64_t row) {
             for (std::uint32_t c = 0; c < view.columns; ++c) {
                 std::int64_t const value = view.at(row, c);
@@ -121,7 +120,7 @@ struct FindOutside {
                 mine = !inside && at < mine ? at : mine;
             }
         });
-        if (mine != kNoNumber) {
+        if (mine != kNoElement) {
             fetch_min(first, mine);
         }
     }

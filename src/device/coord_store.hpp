@@ -178,8 +178,8 @@ public:
 private:
     /// What an insert says, and what stays on the device for lookups.
     struct Report {
-        std::uint64_t not_int32 = kNoNumber;
-        std::uint64_t outside = kNoNumber;
+        std::uint64_t not_int32 = kNoElement;
+        std::uint64_t outside = kNoElement;
         FlatState state{};
     };
     /// Everything that an insert may replace.
@@ -326,15 +326,15 @@ private:
     /// Throws what the CPU throws for numbers out of range.
     void check(Report const& report, CoordRows const& fresh, std::string_view argument) {
         if (rules_.range == backend::RowRange::Packed64) {
-            if (report.not_int32 != kNoNumber || report.state.out_of_range != 0) {
+            if (report.not_int32 != kNoElement || report.state.out_of_range != 0) {
                 fail_range(fresh, argument);
             }
             return;
         }
-        if (report.not_int32 != kNoNumber) {
+        if (report.not_int32 != kNoElement) {
             backend::fail_not_int32(argument, read_number(*queue_, fresh, report.not_int32));
         }
-        if (report.outside != kNoNumber) {
+        if (report.outside != kNoElement) {
             backend::fail_range(argument, read_number(*queue_, fresh, report.outside),
                                 rules_.range);
         }

@@ -71,11 +71,11 @@ struct NumberRows {
     std::int64_t const* indices;
     std::int64_t rows;
     std::uint32_t* out;    // [count]
-    std::uint64_t* wrong;  // kNoNumber before the launch
+    std::uint64_t* wrong;  // kNoElement before the launch
     std::uint64_t count;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t first = kNoNumber;
+        std::uint64_t first = kNoElement;
         for_rows(count, [&](std::uint64_t i) {
             std::int64_t const given = indices[i];
             std::int64_t const number = given < 0 ? given + rows : given;

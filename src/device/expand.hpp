@@ -23,7 +23,7 @@ struct SumRows {
     std::uint64_t sums;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t mine = kNoNumber;
+        std::uint64_t mine = kNoElement;
         for_rows(sums, [&](std::uint64_t i) {
             std::uint64_t const row = (begin + i) % base_rows;
             std::uint64_t const k = (begin + i) / base_rows;
@@ -38,7 +38,7 @@ struct SumRows {
                 mine = !inside && at < mine ? at : mine;
             }
         });
-        if (mine != kNoNumber) {
+        if (mine != kNoElement) {
             fetch_min(first, mine);
         }
     }
@@ -71,12 +71,12 @@ struct CheckBatches {
     RowsView view;
     std::int64_t limit;
     std::uint64_t* batches;  // 0 before the launch; then 1 + the largest batch below the limit
-    std::uint64_t* first;    // kNoNumber before; then the first row with a batch not in [0, limit)
+    std::uint64_t* first;    // kNoElement before; then the first row with a batch not in [0, limit)
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
         std::uint64_t most = 0;
-        std::uint64_t wrong = kNoNumber;
+        std::uint64_t wrong = kNoElement;
         for_rows(rows, [&](std::uint64_t row) {
             std::int64_t const batch = view.at(row, 0);
             if (batch < 0 || batch >= limit) {
@@ -89,7 +89,7 @@ struct CheckBatches {
         if (most != 0) {
             fetch_max(batches, most);
         }
-        if (wrong != kNoNumber) {
+        if (wrong != kNoElement) {
             fetch_min(first, wrong);
         }
     }

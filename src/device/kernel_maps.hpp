@@ -29,8 +29,8 @@ inline RowsView view_of(CoordRows const& rows) {
 
 /// What the device says about a map, before its offsets. Words only.
 struct MapReport {
-    std::uint64_t in_outside = kNoNumber;   // the first number that does not fit int32
-    std::uint64_t out_outside = kNoNumber;  // the same
+    std::uint64_t in_outside = kNoElement;   // the first number that does not fit int32
+    std::uint64_t out_outside = kNoElement;  // the same
     std::uint64_t coarse_probes = 0;
     std::uint64_t fine_probes = 0;
     std::uint64_t total = 0;  // pairs
@@ -124,7 +124,7 @@ public:
         Lookups lookups =
             find(index, static_cast<std::uint32_t>(entries), queries(own_out.data, outside.data()));
         repeated_ = repeated;
-        equal_ = equal_ && now_.out_outside == kNoNumber;
+        equal_ = equal_ && now_.out_outside == kNoElement;
         return finish(std::move(lookups));
     }
 
@@ -268,11 +268,11 @@ private:
 
     /// Throws what the CPU throws, in its order.
     void check_rows(RowIndexView const& index) {
-        if (now_.in_outside != kNoNumber) {
+        if (now_.in_outside != kNoElement) {
             backend::fail_not_int32("in_coords",
                                     read_number(*queue_, request_.in, now_.in_outside));
         }
-        if (now_.out_outside != kNoNumber) {
+        if (now_.out_outside != kNoElement) {
             backend::fail_not_int32(request_.out_name,
                                     read_number(*queue_, request_.out, now_.out_outside));
         }
@@ -289,7 +289,7 @@ private:
     }
     [[noreturn]] void fail_repeated(RowIndexView const& index) {
         Array<Queue, std::uint64_t> const repeat(*queue_, 1);
-        queue_->fill(repeat.data(), 0xff, repeat.bytes());  // kNoNumber
+        queue_->fill(repeat.data(), 0xff, repeat.bytes());  // kNoElement
         queue_->launch(request_.in.rows, FindRepeat{index, repeat.data(), request_.in.rows});
         std::uint64_t row = 0;
         queue_->read_back(&row, repeat.data(), sizeof row);

@@ -63,13 +63,13 @@ TH_STEP double squared_between(double const* a, double const* b, std::uint64_t a
 struct PointReport {
     std::uint64_t nan = 0;
     std::uint64_t infinite = 0;
-    std::uint64_t inexact = 0;              // integers that float64 does not hold
-    std::uint64_t first = kNoNumber;        // the first number that is one of them
-    std::uint64_t far = 0;                  // numbers beyond `limit`
-    std::uint64_t largest = 0;              // the bits of the largest magnitude
-    std::uint64_t wrong_batch = kNoNumber;  // the first row with a batch that does not fit
-    std::uint64_t outside = 0;              // coordinates outside the dtype of the voxels
-    std::uint64_t first_outside = kNoNumber;
+    std::uint64_t inexact = 0;               // integers that float64 does not hold
+    std::uint64_t first = kNoElement;        // the first number that is one of them
+    std::uint64_t far = 0;                   // numbers beyond `limit`
+    std::uint64_t largest = 0;               // the bits of the largest magnitude
+    std::uint64_t wrong_batch = kNoElement;  // the first row with a batch that does not fit
+    std::uint64_t outside = 0;               // coordinates outside the dtype of the voxels
+    std::uint64_t first_outside = kNoElement;
 };
 
 /// Adds a thread's count, without an atomic operation if there is nothing to add.
@@ -79,7 +79,7 @@ TH_STEP void report_count(std::uint64_t* at, std::uint64_t count) {
     }
 }
 TH_STEP void report_first(std::uint64_t* at, std::uint64_t first) {
-    if (first != kNoNumber) {
+    if (first != kNoElement) {
         fetch_min(at, first);
     }
 }
@@ -142,11 +142,11 @@ struct ReadBatch {
     void const* from;
     Dtype dtype;
     std::int64_t* to;
-    std::uint64_t* wrong;  // kNoNumber before the launch; null: not wanted
+    std::uint64_t* wrong;  // kNoElement before the launch; null: not wanted
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t first = kNoNumber;
+        std::uint64_t first = kNoElement;
         for_rows(rows, [&](std::uint64_t row) {
             with_number(from, dtype, row,
                         [&](auto number) { to[row] = static_cast<std::int64_t>(number); });
@@ -175,8 +175,8 @@ struct QuantizePoints {
 
     TH_STEP void operator()(NoShared&) const {
         std::uint64_t outside = 0;
-        std::uint64_t first = kNoNumber;
-        std::uint64_t wrong = kNoNumber;
+        std::uint64_t first = kNoElement;
+        std::uint64_t wrong = kNoElement;
         for_rows(rows, [&](std::uint64_t row) {
             Key* key = keys + row * (axes + (batch != nullptr ? 1 : 0));
             if (batch != nullptr) {

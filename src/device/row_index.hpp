@@ -198,7 +198,7 @@ private:
 struct FindRepeat {
     using Shared = NoShared;
     RowIndexView index;
-    std::uint64_t* repeat;  // kNoNumber before the launch
+    std::uint64_t* repeat;  // kNoElement before the launch
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {

@@ -46,12 +46,12 @@ template <class Queue>
 Array<Queue, std::uint32_t> row_numbers(Queue& queue, backend::PickedRows const& picked) {
     Array<Queue, std::uint32_t> numbers(queue, picked.count);
     Array<Queue, std::uint64_t> const wrong(queue, 1);
-    queue.fill(wrong.data(), 0xff, wrong.bytes());  // kNoNumber
+    queue.fill(wrong.data(), 0xff, wrong.bytes());  // kNoElement
     queue.launch(picked.count, NumberRows{picked.indices, static_cast<std::int64_t>(picked.rows),
                                           numbers.data(), wrong.data(), picked.count});
     std::uint64_t first = 0;
     queue.read_back(&first, wrong.data(), sizeof first);
-    if (first != kNoNumber) {
+    if (first != kNoElement) {
         std::int64_t number = 0;
         queue.read_back(&number, picked.indices + first, sizeof number);
         backend::fail_row_number(first, number, picked.rows);

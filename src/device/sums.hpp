@@ -28,7 +28,7 @@ inline std::vector<std::int64_t> limits_of_columns(backend::RowRange range, std:
     return numbers;
 }
 
-/// Finds the first number out of range, by row. `first` is kNoNumber before.
+/// Finds the first number out of range, by row. `first` is kNoElement before.
 template <class Queue>
 void find_outside(Queue& queue, RowsView const& view, std::uint64_t rows, backend::RowRange range,
                   std::uint64_t* first) {
@@ -41,7 +41,7 @@ template <class Queue>
 class FirstFound {
 public:
     explicit FirstFound(Queue& queue) : queue_(&queue), word_(queue, 1) {
-        queue.fill(word_.data(), 0xff, word_.bytes());  // kNoNumber
+        queue.fill(word_.data(), 0xff, word_.bytes());  // kNoElement
     }
     std::uint64_t* data() const noexcept { return word_.data(); }
     /// Waits.
@@ -64,7 +64,7 @@ void check_int32(Queue& queue, CoordRows const& rows, std::string_view argument)
     }
     FirstFound<Queue> const first(queue);
     find_outside(queue, view_of(rows), rows.rows, backend::RowRange::Int32, first.data());
-    if (std::uint64_t const at = first.read(); at != kNoNumber) {
+    if (std::uint64_t const at = first.read(); at != kNoElement) {
         backend::fail_not_int32(argument, read_number(queue, rows, at));
     }
 }
@@ -100,7 +100,7 @@ public:
     /// Throws ValueError if a sum is out of range. Waits.
     void check() const {
         std::uint64_t const at = outside_.read();
-        if (at == kNoNumber) {
+        if (at == kNoElement) {
             return;
         }
         auto const column = static_cast<std::uint32_t>(at % base_.columns);

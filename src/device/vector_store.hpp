@@ -139,7 +139,7 @@ private:
 
     /// What an insert says, and what stays on the device for lookups.
     struct Report {
-        std::uint64_t not_int32 = kNoNumber;
+        std::uint64_t not_int32 = kNoElement;
         FlatState state{};
     };
     /// Everything that an insert may replace.
@@ -196,7 +196,7 @@ private:
                                     &report_.data()->state, count});
     }
     void check(Report const& report, CoordRows const& fresh, std::uint64_t slots) {
-        if (report.not_int32 != kNoNumber) {
+        if (report.not_int32 != kNoElement) {
             backend::fail_not_int32("vec_keys", read_number(*queue_, fresh, report.not_int32));
         }
         if (report.state.full != 0) {

@@ -38,7 +38,7 @@ Tensor quantize_as(Queue& queue, Device device, backend::VoxelizeRequest const& 
     cloud.check_points(now[0], "points");
     cloud.check_batch(now[0], "batch");
     PointReport const& found = now[1];
-    if (found.wrong_batch != kNoNumber) {
+    if (found.wrong_batch != kNoElement) {
         backend::fail_voxel_batch(read_one(queue, cloud.batch() + found.wrong_batch),
                                   found.wrong_batch, dtype_of<Key>);
     }
@@ -67,7 +67,7 @@ public:
         : queue_(&queue), inverse_(static_cast<std::int64_t const*>(inverse.data())),
           voxels_(voxels), rows_(to_rows(static_cast<std::size_t>(inverse.size()))),
           starts_(Array<Queue, std::uint64_t>::zeros(queue, count() + 1)), order_(queue, rows_),
-          report_(upload(queue, std::vector<std::uint64_t>{kNoNumber, kNoNumber, 0})) {
+          report_(upload(queue, std::vector<std::uint64_t>{kNoElement, kNoElement, 0})) {
         Array<Queue, std::uint32_t> const keys(queue, rows_);
         queue.launch(rows_, CountVoxelRows{inverse_, voxels, keys.data(), order_.data(),
                                            starts_.data(), report_.data(), rows_});
@@ -92,10 +92,10 @@ public:
     std::uint64_t check() const {
         std::uint64_t now[3];
         queue_->read_back(now, report_.data(), sizeof now);
-        if (now[0] != kNoNumber) {
+        if (now[0] != kNoElement) {
             backend::fail_voxel_number(read_one(*queue_, inverse_ + now[0]), voxels_);
         }
-        if (now[1] != kNoNumber) {
+        if (now[1] != kNoElement) {
             backend::fail_empty_voxel(now[1]);
         }
         return now[2];

@@ -23,11 +23,11 @@ struct CountVoxelRows {
     std::uint32_t* keys;    // [rows]: the voxel
     std::uint32_t* order;   // [rows]: the row
     std::uint64_t* counts;  // [voxels]
-    std::uint64_t* wrong;   // the first such row; kNoNumber before the launch
+    std::uint64_t* wrong;   // the first such row; kNoElement before the launch
     std::uint64_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t first = kNoNumber;
+        std::uint64_t first = kNoElement;
         for_rows(rows, [&](std::uint64_t row) {
             std::int64_t const voxel = inverse[row];
             bool const exists = voxel >= 0 && voxel < voxels;
@@ -47,11 +47,11 @@ struct CountVoxelRows {
 struct FindEmptyVoxel {
     using Shared = NoShared;
     std::uint64_t const* starts;  // [voxels + 1]
-    std::uint64_t* empty;         // kNoNumber before the launch
+    std::uint64_t* empty;         // kNoElement before the launch
     std::uint64_t voxels;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint64_t first = kNoNumber;
+        std::uint64_t first = kNoElement;
         for_rows(voxels, [&](std::uint64_t voxel) {
             first = starts[voxel] == starts[voxel + 1] && voxel < first ? voxel : first;
         });
