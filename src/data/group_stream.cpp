@@ -8,7 +8,7 @@
 #include "data/values.hpp"
 #include "map/arguments.hpp"
 #include "runtime/seed.hpp"
-#include "tensor/shapes.hpp"
+#include "tensor/row_numbers.hpp"
 #include "tensorhash/data/group_by.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/hash_map.hpp"
@@ -139,24 +139,11 @@ GroupBy::GroupBy(GroupBy&&) noexcept = default;
 GroupBy& GroupBy::operator=(GroupBy&&) noexcept = default;
 GroupBy::~GroupBy() = default;
 
-namespace {
-
-/// int64: the numbers of the rows that are not set in `mask`.
-Tensor unset_rows(std::span<bool const> mask) {
-    auto const count = static_cast<std::size_t>(std::count(mask.begin(), mask.end(), false));
-    Tensor out = Tensor::empty(with_rows(count, {}), Dtype::Int64);
-    auto* next = static_cast<std::int64_t*>(out.data());
-    for (std::size_t row = 0; row < mask.size(); ++row) {
-        if (!mask[row]) *next++ = static_cast<std::int64_t>(row);
-    }
-    return out;
-}
-
-}  // namespace
-
 Placement GroupBy::Impl::place(KeyRows const& batch) const {
     Located found = keys.find(batch.tensor);
-    Tensor const missing = unset_rows(found.mask.as<bool>());
+    auto const is_found = found.mask.as<bool>();
+    Tensor const missing = numbers_where<std::int64_t>(
+        is_found.size(), [&](std::size_t row) { return !is_found[row]; });
     auto const missing_rows = missing.as<std::int64_t>();
     KeyRows const absent{gather_rows(batch, missing), batch.element, missing_rows.size()};
     Numbering added = number_rows(absent, step::secret_of(runtime::new_seed()));

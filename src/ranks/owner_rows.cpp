@@ -4,8 +4,8 @@
 
 #include "map/results.hpp"
 #include "runtime/parallel.hpp"
-#include "runtime/scan.hpp"
 #include "table/rows.hpp"
+#include "tensor/row_numbers.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/ranks.hpp"
 
@@ -30,25 +30,8 @@ Tensor marked_indices(Tensor const& indices, Tensor const& mask) {
 
 Tensor rows_where(Tensor const& indices, bool found) {
     auto const index = indices.as<std::int32_t>();
-    Tensor out;
-    runtime::select(
-        runtime::cut(index.size(), runtime::kGrain),
-        [&](std::size_t begin, std::size_t end) {
-            return static_cast<std::size_t>(
-                std::count_if(index.begin() + static_cast<std::ptrdiff_t>(begin),
-                              index.begin() + static_cast<std::ptrdiff_t>(end),
-                              [found](std::int32_t at) { return (at >= 0) == found; }));
-        },
-        [&](std::size_t total) { out = Tensor::empty(with_rows(total, {}), Dtype::Int32); },
-        [&](std::size_t begin, std::size_t end, std::size_t place) {
-            auto* const rows = static_cast<std::int32_t*>(out.data());
-            for (std::size_t row = begin; row < end; ++row) {
-                if ((index[row] >= 0) == found) {
-                    rows[place++] = static_cast<std::int32_t>(row);
-                }
-            }
-        });
-    return out;
+    return numbers_where<std::int32_t>(index.size(),
+                                       [&](std::size_t row) { return (index[row] >= 0) == found; });
 }
 
 std::vector<std::int64_t> count_true(Tensor const& mask, std::vector<std::int64_t> const& counts) {

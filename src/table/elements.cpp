@@ -1,13 +1,13 @@
 // Casts and copies of rows on the CPU, by plain loops.
 #include "table/elements.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "runtime/parallel.hpp"
 #include "tensor/casts.hpp"
 #include "tensor/numbers.hpp"
+#include "tensor/row_numbers.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -60,15 +60,7 @@ void cast_elements(backend::Cast const& request) {
 }
 
 Tensor true_rows(backend::Bytes mask, std::uint64_t rows) {
-    auto const falses = static_cast<std::uint64_t>(std::count(mask, mask + rows, 0));
-    Tensor out = Tensor::empty({static_cast<std::int64_t>(rows - falses)}, Dtype::Int64);
-    auto* next = static_cast<std::int64_t*>(out.data());
-    for (std::uint64_t row = 0; row < rows; ++row) {
-        if (mask[row] != 0) {
-            *next++ = static_cast<std::int64_t>(row);
-        }
-    }
-    return out;
+    return numbers_where<std::int64_t>(rows, [&](std::size_t row) { return mask[row] != 0; });
 }
 
 void take_rows(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to) {
