@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/scan.hpp"
+
 namespace tensorhash::cpu {
 
 PartOrder::PartOrder(FirstRows const& first_rows, std::size_t rows)
@@ -17,11 +19,11 @@ PartOrder::PartOrder(FirstRows const& first_rows, std::size_t rows)
         }
     });
     for (std::size_t window = 0; window < windows_; ++window) {
-        bases_[window + 1] = bases_[window];
         for (std::size_t part = 0; part < kParts; ++part) {
-            bases_[window + 1] += end(window, part) - begin(window, part);
+            bases_[window] += end(window, part) - begin(window, part);
         }
     }
+    runtime::scan(bases_);
 }
 
 }  // namespace tensorhash::cpu

@@ -3,6 +3,7 @@
 // cubes in other blocks; passes 3 and 4 write vertices and triangles. Blocks write only their own.
 #include <bit>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -141,11 +142,9 @@ public:
     }
 
     SurfaceMesh mesh() {
-        std::size_t total = 0;
-        for (BlockVertices& block : vertices_) {
-            block.first = total;
-            total += block.count;
-        }
+        for (BlockVertices& block : vertices_) block.first = block.count;
+        std::size_t const total =
+            runtime::scan(vertices_ | std::views::transform(&BlockVertices::first));
         if (total > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
             throw ValueError("weight_threshold: expected fewer than 2^31 vertices, got " +
                              std::to_string(total) + "; use a larger voxel_size");

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "runtime/lock.hpp"
 #include "runtime/parallel.hpp"
+#include "runtime/scan.hpp"
 #include "runtime/seed.hpp"
 #include "strings/offset_source.hpp"
 #include "strings/string_index_impl.hpp"
@@ -152,10 +154,11 @@ StringRows copy_strings(StringTable const& table, std::int64_t const* numbers, s
     };
     StringRows out{new_numbers(rows + 1), {}};
     std::int64_t* const offsets = numbers_in(out.offsets);
-    offsets[0] = 0;
     for (std::size_t row = 0; row < rows; ++row) {
-        offsets[row + 1] = offsets[row] + static_cast<std::int64_t>(string(row).size());
+        offsets[row] = static_cast<std::int64_t>(string(row).size());
     }
+    offsets[rows] = 0;
+    runtime::scan(std::span(offsets, rows + 1));
     out.bytes = Tensor::empty({offsets[rows]}, Dtype::UInt8);
     auto* const bytes = static_cast<char*>(out.bytes.data());
     runtime::for_ranges(rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {

@@ -148,8 +148,8 @@ private:
     /// By home block, so that what belongs to a block is read once for all its rows.
     void sort_rows(runtime::BlockVector<std::uint32_t> const& homes) {
         begins_.assign(blocks_.count() + 2, 0);
-        for (std::uint32_t const home : homes) ++begins_[home + 2];
-        std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+        for (std::uint32_t const home : homes) ++begins_[home + 1];
+        runtime::scan(begins_);  // shifted by one home block: placing a row moves its begin
         for (std::size_t i = 0; i < rows_; ++i) {
             std::uint32_t const place = begins_[homes[i] + 1]++;
             order_[place] = static_cast<std::uint32_t>(i);
@@ -171,32 +171,29 @@ private:
         runtime::BlockVector<std::uint64_t> numbers;
         runtime::BlockVector<std::uint32_t> ids;
         auto const chunks = runtime::cut(last - first, 256);
-        auto const for_all = [&](std::size_t begin, std::size_t end, std::size_t place,
-                                 auto&& body) {
-            for_reached(first + begin, first + end,
-                        [&](std::size_t home, std::size_t delta) { body(home, delta, place++); });
-        };
-        std::vector<std::size_t> places(std::max<std::size_t>(1, chunks.count));
-        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            std::size_t count = 0;
-            for_all(begin, end, 0, [&](std::size_t, std::size_t, std::size_t) { ++count; });
-            places[chunk] = count;
-        });
-        std::size_t const count = runtime::scan(places);
-        numbers.resize(count);
-        ids.resize(count);
-        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            for_all(begin, end, places[chunk],
-                    [&](std::size_t home, std::size_t delta, std::size_t at) {
-                        numbers[at] = blocks_.number(home) + steps_.deltas[delta];
-                    });
-        });
-        blocks_.add(numbers.data(), count, ids.data());
-        runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            for_all(begin, end, places[chunk],
-                    [&](std::size_t home, std::size_t delta, std::size_t at) {
-                        reached_[home * deltas() + delta] = ids[at];
-                    });
+        runtime::select(
+            chunks,
+            [&](std::size_t begin, std::size_t end) {
+                std::size_t count = 0;
+                for_reached(first + begin, first + end, [&](std::size_t, std::size_t) { ++count; });
+                return count;
+            },
+            [&](std::size_t count) {
+                numbers.resize(count);
+                ids.resize(count);
+            },
+            [&](std::size_t begin, std::size_t end, std::size_t place) {
+                for_reached(first + begin, first + end, [&](std::size_t home, std::size_t delta) {
+                    numbers[place] = blocks_.number(home) + steps_.deltas[delta];
+                    reached_[home * deltas() + delta] = static_cast<std::uint32_t>(place++);
+                });
+            });
+        blocks_.add(numbers.data(), numbers.size(), ids.data());
+        runtime::for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
+            for_reached(first + begin, first + end, [&](std::size_t home, std::size_t delta) {
+                std::uint32_t& reached = reached_[home * deltas() + delta];
+                reached = ids[reached];
+            });
         });
     }
 
@@ -315,21 +312,22 @@ std::optional<BatchedCoords> expand(BatchedRows const& rows,
         {static_cast<std::int64_t>(expansion.mark_sums()), static_cast<std::int64_t>(rows.columns)},
         sorted.dtype());
     auto* const out = static_cast<Int*>(coords.data());
-    std::vector<std::int64_t> ends(rows.batches ? *rows.batches + 1 : 1, 0);
+    std::vector<std::int64_t> begins(rows.batches ? *rows.batches : 0);  // of the batches
     std::size_t written = 0;
     for (std::size_t begin = 0; begin < rows.rows;) {
         Int const batch = values[begin * rows.columns];
         std::size_t end = begin;
         while (end < rows.rows && values[end * rows.columns] == batch) ++end;
         std::size_t const count = expansion.write(begin, end, out + written * rows.columns);
-        if (!rows.batches) ends.push_back(0);
-        ends[rows.batches ? static_cast<std::size_t>(batch) + 1 : ends.size() - 1] =
+        if (!rows.batches) begins.push_back(0);
+        begins[rows.batches ? static_cast<std::size_t>(batch) : begins.size() - 1] =
             static_cast<std::int64_t>(count);
         written += count;
         begin = end;
     }
-    std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    return BatchedCoords{std::move(coords), Tensor::from(ends)};
+    begins.push_back(0);
+    runtime::scan(begins);
+    return BatchedCoords{std::move(coords), Tensor::from(begins)};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "cpu/word_numbers.hpp"
 #include "runtime/block_vector.hpp"
 #include "runtime/memory.hpp"
+#include "runtime/scan.hpp"
 #include "runtime/seed.hpp"
 
 namespace tensorhash::coords {
@@ -118,9 +119,8 @@ public:
     AllVoxels(cpu::Partition const& partition, std::size_t rows, std::size_t axes)
         : axes_(axes), first_rows_(rows * sizeof(std::uint32_t)),
           means_(rows * axes * sizeof(double)) {
-        for (std::size_t part = 0; part < kParts; ++part) {
-            begins_[part + 1] = begins_[part] + partition.rows(part);
-        }
+        for (std::size_t part = 0; part < kParts; ++part) begins_[part] = partition.rows(part);
+        runtime::scan(begins_);
     }
 
     /// Ascending.
