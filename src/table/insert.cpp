@@ -16,7 +16,7 @@ namespace {
 // Entries of the first larger index to try while the number of distinct rows is unknown.
 constexpr std::uint64_t kFirstGuess = std::uint64_t{1} << 16;
 
-// So many rows show whether a batch has many new keys.
+// This many rows show whether a batch has many new keys.
 constexpr std::size_t kSample = 512;
 
 /// New keys to expect in `rows` rows if `done` rows had `claimed`, and a tenth more.

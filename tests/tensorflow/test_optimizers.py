@@ -258,7 +258,7 @@ def test_moving_averages_are_refused(rng):
 
 
 def test_any_optimizer_of_keras_can_be_extended(rng):
-    class Lion(thtf.optimizers.RowStep, keras.optimizers.Lion):
+    class Lion(thtf.optimizers.RowOptimizer, keras.optimizers.Lion):
         pass
 
     theirs, ours, rows = pair(rng)

@@ -18,13 +18,13 @@ import tensorflow as tf
 from tensorhash.tensorflow._row_slots import Pending, Rows, RowSlots
 from tensorhash.tensorflow._stage import RowsAnchor, StepAnchor
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "RowStep"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "RowOptimizer"]
 
 
-class RowStep:
+class RowOptimizer:
     """A mixin that teaches a Keras optimizer to step the rows of tables.
 
-    It goes in front of the optimizer's class, as in `class Lion(RowStep, keras.optimizers.Lion)`.
+    It goes in front of the optimizer's class, as in `class Lion(RowOptimizer, keras.optimizers.Lion)`.
     A row steps when its gradient is not zero: the optimizer's own update_step runs on the rows of
     the batch and on their state, after unscaling, accumulation and clipping. Rows without a
     gradient rest: neither momentum nor weight decay changes them. The optimizer counts its steps,
@@ -159,7 +159,7 @@ def _of_this_step(variable: RowsAnchor, gradient: tf.Tensor, tag: Any) -> tf.Ten
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
-class SGD(RowStep, keras.optimizers.SGD):
+class SGD(RowOptimizer, keras.optimizers.SGD):
     """keras.optimizers.SGD, also for the rows of tables.
 
     >>> SGD(0.1, momentum=0.9).momentum
@@ -168,7 +168,7 @@ class SGD(RowStep, keras.optimizers.SGD):
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
-class Adagrad(RowStep, keras.optimizers.Adagrad):
+class Adagrad(RowOptimizer, keras.optimizers.Adagrad):
     """keras.optimizers.Adagrad, also for the rows of tables.
 
     >>> Adagrad(0.1).initial_accumulator_value
@@ -177,7 +177,7 @@ class Adagrad(RowStep, keras.optimizers.Adagrad):
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
-class Adam(RowStep, keras.optimizers.Adam):
+class Adam(RowOptimizer, keras.optimizers.Adam):
     """keras.optimizers.Adam, also for the rows of tables.
 
     >>> Adam(0.001, clipnorm=1.0).clipnorm
@@ -186,7 +186,7 @@ class Adam(RowStep, keras.optimizers.Adam):
 
 
 @keras.saving.register_keras_serializable(package="tensorhash")
-class AdamW(RowStep, keras.optimizers.AdamW):
+class AdamW(RowOptimizer, keras.optimizers.AdamW):
     """keras.optimizers.AdamW, also for the rows of tables.
 
     >>> AdamW(0.001, weight_decay=0.01).weight_decay
