@@ -87,7 +87,8 @@ struct VectorStoreInfo {
     bool grows = false;
 };
 
-/// The rows of a TorchHashTable: of any number of columns, hashed with Murmur. As CoordStore else.
+/// The rows of a TorchHashTable: of any number of columns, hashed with Murmur. Otherwise as
+/// CoordStore.
 class VectorStore {
 public:
     virtual ~VectorStore() = default;
@@ -157,15 +158,17 @@ public:
 
     /// The voxel of each point: `request.dtype` [N, D], or [N, 1 + D] with a batch.
     virtual Tensor voxelize(VoxelizeRequest const& request) const = 0;
-    /// The mean of the points of each voxel, in order of first occurrence, in one pass. Nothing if
-    /// the back end has no such way for these points; then the caller uses the functions around.
+    /// The mean of the points of each voxel, in order of first occurrence, in one pass. Empty if
+    /// the back end cannot do it in one pass; then the caller voxelizes, numbers and reduces.
     virtual std::optional<Tensor> voxel_means(VoxelizeRequest const&) const { return {}; }
     /// Reduces the rows of `values` [N, ...] that share a voxel; `inverse` is int64 [N].
     virtual Tensor reduce_voxels(Tensor const& values, Tensor const& inverse, std::int64_t voxels,
                                  coords::VoxelReduce reduce) const = 0;
 
-    /// Functions that pick a row of each voxel, int64 [voxels]. The row nearest to the centre of
-    /// the voxel; of equally near ones the first. `request` has no batch.
+    // These pick a row of each voxel: int64 [voxels].
+
+    /// The row nearest to the centre of the voxel; of equally near ones the first. `request` has no
+    /// batch.
     virtual Tensor rows_near_centers(VoxelizeRequest const& request, Tensor const& inverse,
                                      std::int64_t voxels) const = 0;
     /// The row nearest to the mean of the points.

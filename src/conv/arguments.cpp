@@ -60,7 +60,7 @@ void require_same_dtype(Tensor const& array, std::string_view argument, Tensor c
 
 void check_groups(std::int64_t groups, std::int64_t channels, std::string_view argument) {
     if (groups >= 1 && channels % groups == 0) return;
-    throw ValueError("groups: expected 1 or more that divide the " + std::to_string(channels) +
+    throw ValueError("groups: expected a positive divisor of the " + std::to_string(channels) +
                      " channels of " + std::string(argument) + ", got " + std::to_string(groups));
 }
 

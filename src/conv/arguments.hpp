@@ -21,7 +21,7 @@ Tensor check_weight(Tensor const& weight, ConvPlan const& plan);
 void require_same_dtype(Tensor const& array, std::string_view argument, Tensor const& other,
                         std::string_view other_argument);
 
-/// Throws ValueError unless `groups` is at least 1 and divides `channels`, which `argument` has.
+/// Throws ValueError unless `groups` is positive and divides the `channels` of `argument`.
 void check_groups(std::int64_t groups, std::int64_t channels, std::string_view argument);
 
 }  // namespace tensorhash::conv

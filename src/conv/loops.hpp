@@ -54,7 +54,7 @@ struct Outer {
     PairRows pairs;
     Run run;
     std::size_t in;     // channels of the group
-    std::size_t out;    //
+    std::size_t out;    // channels of the group's result
     T const* features;  // at the group's first channel
     std::size_t feature_stride;
     T const* gradient;

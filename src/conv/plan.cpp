@@ -74,7 +74,7 @@ std::vector<std::int64_t> checked_bounds(coords::KernelMap const& map) {
     return {given.begin(), given.end()};
 }
 
-/// Are rows [begin, end) all from 0 on, below `limit`? Compares as unsigned: one test for both.
+/// Are all these rows in [0, limit)? Compares as unsigned: one test for both ends.
 bool below(std::int32_t const* begin, std::int32_t const* end, std::int64_t limit) {
     if (begin == end) return true;
     std::uint32_t most = 0;
@@ -124,7 +124,7 @@ void require_good(Faults const& faults, coords::KernelMap const& map) {
     }
 }
 
-/// A number of a pair that differs from that of the exchanged pair.
+/// A hash of a pair. The exchanged pair has another one.
 std::uint64_t mixed(std::int32_t first, std::int32_t second) {
     std::uint64_t word = static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 |
                          static_cast<std::uint32_t>(second);
@@ -134,8 +134,8 @@ std::uint64_t mixed(std::int32_t first, std::int32_t second) {
     return word ^ (word >> 29);
 }
 
-/// Is every offset the exchange of the one as far from the other end? Compares sums of mixed pairs:
-/// equal sets have equal sums, and others differ but for one chance in 2^64.
+/// Does offset K - 1 - k have the pairs of offset k with in and out exchanged, for every k?
+/// Compares sums of hashes: different sets have equal sums with a chance of one in 2^64.
 bool is_mirrored(PlanData const& plan) {
     std::size_t const groups = plan.groups();
     if (plan.map.num_in != plan.map.num_out) return false;

@@ -13,8 +13,8 @@
 
 namespace tensorhash::conv {
 
-/// The map that gives the gradient of the input: the same map if each offset is the exchange of
-/// the offset as far from the other end (a submanifold convolution), else the exchanged map.
+/// The map that gives the gradient of the input: the same map if offset K - 1 - k is
+/// offset k with in and out exchanged (a submanifold convolution), else the exchanged map.
 struct Turned {
     bool mirrored = false;
     std::shared_ptr<PlanData const> map;  // null if mirrored

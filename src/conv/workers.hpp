@@ -13,7 +13,7 @@ namespace tensorhash::conv {
 /// Multiplications below which a second thread costs more than it gains.
 inline constexpr double kWorkOfThread = 5e5;
 
-/// How many threads are worth it for this many multiplications in this many parts: at least one.
+/// The number of threads that pay off for this many multiplications in this many parts.
 inline std::size_t worthwhile_threads(double multiplications, std::size_t parts) {
     auto const most =
         std::max<std::size_t>(1, std::min(static_cast<std::size_t>(num_threads()), parts));

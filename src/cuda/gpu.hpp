@@ -87,7 +87,7 @@ private:
     Staging staging_;
     std::mutex mutex_;
     std::vector<cudaEvent_t> idle_events_;
-    std::map<int, bool> peers_;  // that were asked for, and whether they may use this memory
+    std::map<int, bool> peers_;  // devices that wanted this memory, and whether they may use it
 
     std::array<std::atomic<char const*>, kNames> launches_{};  // the last ones, a ring
     std::atomic<unsigned> next_launch_ = 0;

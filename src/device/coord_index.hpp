@@ -82,8 +82,8 @@ private:
     step::HashSecret secret_;
 };
 
-/// An index over rows that do not change, made without a word to the host: it is packed if all rows
-/// have a packed key, else wide. The device decides.
+/// An index over rows that do not change. It is packed if all rows have a packed key, else wide.
+/// The device decides, so the host does not wait.
 template <class Queue>
 class ScratchIndex {
 public:

@@ -345,7 +345,7 @@ private:
         backend::fail_range(argument, read_number(*queue_, fresh, first.read()), rules_.range);
     }
 
-    /// `is_new`: the rows so far have packed keys.
+    /// `is_new`: the store has no wide index yet, because all its rows have packed keys.
     void claim_wide(Held& next, CoordRows const& fresh, std::string_view argument, bool is_new) {
         bool const rebuild = is_new || !held_.wide || held_.wide->room() < next.rows.entries;
         auto const first = static_cast<std::uint32_t>(rebuild ? 0 : held_.rows.entries);

@@ -43,7 +43,7 @@ bool overflows(std::int32_t a, int step) noexcept {
            sum > std::numeric_limits<std::int32_t>::max();
 }
 
-/// The keys around `key`. Where a coordinate would leave int32, the key itself: no block is there.
+/// The keys around `key`. A neighbour outside int32 does not exist; `key` stands in for it.
 void keys_around(std::int32_t const* key, std::int32_t* out) noexcept {
     for (std::size_t around = 0; around < Neighbourhood::kAround; ++around, out += 3) {
         std::array<int, 3> const step{static_cast<int>(around % 3) - 1,

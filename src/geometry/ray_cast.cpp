@@ -14,7 +14,7 @@
 namespace tensorhash::geometry {
 namespace {
 
-/// The images to render; null for those not asked for.
+/// The images to render; null if not wanted.
 struct Targets {
     float* depth = nullptr;
     float* vertex = nullptr;

@@ -59,7 +59,7 @@ Tensor first_rows(Tensor const& buffer, std::size_t rows) {
 }
 
 /// Whether at least about a third of the rows repeat a key, judged by runs of rows from the whole
-/// batch. The number of rows decides how many: so many that repeats show by chance.
+/// batch. A larger batch needs more of them, because its repeats lie farther apart.
 bool has_many_repeats(CheckedBatch const& keys, Element const& element) {
     constexpr std::size_t kRun = 32;
     double const root = std::sqrt(static_cast<double>(keys.rows));

@@ -17,7 +17,7 @@ namespace th_gpu {
 
 namespace device = tensorhash::device;
 
-/// A table whose index takes about so many bytes.
+/// A table with an index of about this many bytes.
 struct TableSize {
     std::string name;
     std::uint64_t index_bytes;

@@ -154,11 +154,11 @@ TEST_F(ConvArguments, GroupsMustDivideTheChannels) {
     using tensorhash::ValueError;
     for (std::int64_t groups : {0, -2, 4}) {
         refuses<ValueError>(
-            "groups: expected 1 or more that divide the 6 channels of weight, got " +
+            "groups: expected a positive divisor of the 6 channels of weight, got " +
                 std::to_string(groups),
             [&] { forward(plan, features, weight, groups); });
     }
-    refuses<ValueError>("groups: expected 1 or more that divide the 4 channels of features, got 3",
+    refuses<ValueError>("groups: expected a positive divisor of the 4 channels of features, got 3",
                         [&] { weight_gradient(plan, features, gradient, 3); });
 }
 
