@@ -17,7 +17,7 @@ import tensorhash
 FOLDER = Path(tensorhash.__file__).parent
 PARTS = (
     "", "cli", "coords", "core", "data", "distributed", "geometry", "io", "optim", "tensorflow",
-    "torch", "view",
+    "tensorflow.optimizers", "torch", "torch.embedding", "view",
 )  # fmt: skip
 # Methods without a leading underscore are public, and these.
 SPOKEN = {"__call__", "__contains__", "__getitem__", "__iter__", "__len__"}

@@ -53,7 +53,7 @@ class RowOptimizer:
 
     def add_variable_from_reference(
         self: Any, reference_variable: Any, name: str | None = None, initializer: Any = "zeros"
-    ) -> Any:
+    ) -> keras.Variable | Rows | Pending:
         slots = self._slots_of(reference_variable)
         if slots is None:
             return super().add_variable_from_reference(  # type: ignore[misc]
