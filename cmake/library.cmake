@@ -116,6 +116,7 @@ set(_core_sources
     src/map/update_arguments.cpp
     src/ranks/owner_rows.cpp
     src/ranks/rank_batch.cpp
+    src/ranks/repeats.cpp
     src/runtime/bytes.cpp
     src/runtime/cgroup.cpp
     src/runtime/memory.cpp

@@ -25,7 +25,6 @@ struct RankAnswers {
 };
 
 /// The rows of a batch grouped by the rank that owns their key. Rows of one rank keep their order.
-///
 class TH_API RankBatch {
 public:
     /// Arguments are checked as a table with these elements checks them.
@@ -34,7 +33,8 @@ public:
     RankBatch& operator=(RankBatch&&) noexcept;
     ~RankBatch();
 
-    /// Takes keys with one row in each of `columns`, and groups them.
+    /// Takes keys with one row in each of `columns`, and groups them. What was taken before is
+    /// dropped, or stays if this throws.
     void take(Tensor const& keys, std::vector<Tensor> const& columns);
     /// The same, but if many keys are equal, one row per key travels: `reduce` combines the values
     /// of equal keys as HashMap::accumulate() does. Counts and truths become sums and extremes, so
@@ -77,7 +77,7 @@ TH_API Tensor rows_where(Tensor const& indices, bool found);
 TH_API std::vector<std::int64_t> count_true(Tensor const& mask,
                                             std::vector<std::int64_t> const& counts);
 /// Copies from[rows[i]] for begin <= i < end to the rows of `to` from `at` on. Tensors are on the
-/// CPU and contiguous; `rows` is int32, and each of its rows must exist.
+/// CPU and contiguous; `rows` is int32. Each of its rows must exist: that is not checked.
 TH_API void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::int64_t end,
                       Tensor& to, std::int64_t at);
 

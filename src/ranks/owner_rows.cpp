@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <string>
 
+#include "map/arguments.hpp"
 #include "map/results.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
+#include "tensor/allocators.hpp"
 #include "tensor/row_numbers.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/ranks.hpp"
@@ -49,20 +51,35 @@ std::vector<std::int64_t> count_true(Tensor const& mask, std::vector<std::int64_
     return totals;
 }
 
+namespace {
+
+/// The width of the rows. Throws unless they lie one after the other on the CPU.
+std::size_t row_bytes(Tensor const& tensor, char const* argument) {
+    std::size_t const bytes = map::element_of(tensor, argument).bytes();
+    require_host(tensor.device(), argument);
+    if (!tensor.is_contiguous()) {
+        throw ValueError(std::string(argument) + ": not contiguous; call contiguous() first");
+    }
+    return bytes;
+}
+
+}  // namespace
+
 void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::int64_t end,
                Tensor& to, std::int64_t at) {
-    std::size_t const bytes = map::element_of(from, "from").bytes();
-    if (map::element_of(to, "to").bytes() != bytes || at < 0 || begin < 0 || end < begin ||
-        end > rows.size() || end - begin > to.shape()[0] - at) {
+    std::size_t const bytes = row_bytes(from, "from");
+    auto const row = rows.as<std::int32_t>();
+    if (row_bytes(to, "to") != bytes || at < 0 || begin < 0 || end < begin || end > rows.size() ||
+        end - begin > to.shape()[0] - at) {
         throw ValueError("rows: expected rows of " + std::to_string(bytes) +
                          " bytes that fit into `to`, got rows " + std::to_string(begin) + " to " +
                          std::to_string(end) + " for row " + std::to_string(at) + " of " +
                          to_string(to.shape()));
     }
-    auto const* const row = static_cast<std::uint32_t const*>(rows.data());
     table::gather_rows(
         static_cast<unsigned char*>(to.data()) + static_cast<std::size_t>(at) * bytes,
-        static_cast<unsigned char const*>(from.data()), bytes, row + begin,
+        static_cast<unsigned char const*>(from.data()), bytes,
+        reinterpret_cast<std::uint32_t const*>(row.data()) + begin,
         static_cast<std::size_t>(end - begin));
 }
 

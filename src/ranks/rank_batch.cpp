@@ -1,7 +1,6 @@
 // RankBatch: a stable counting sort by rank, and the way back to the caller's rows.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,10 +8,10 @@
 
 #include "cpu/rank_hash.hpp"
 #include "map/get.hpp"
+#include "ranks/repeats.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/scan.hpp"
-#include "table/limits.hpp"
 #include "table/rows.hpp"
 #include "tensor/bools.hpp"
 #include "tensorhash/error.hpp"
@@ -58,32 +57,6 @@ Tensor first_rows(Tensor const& buffer, std::size_t rows) {
     return Tensor::borrow(buffer.data(), std::move(shape), buffer.dtype(), buffer.owner());
 }
 
-/// Whether at least about a third of the rows repeat a key, judged by runs of rows from the whole
-/// batch. A larger batch needs more of them, because its repeats lie farther apart.
-bool has_many_repeats(CheckedBatch const& keys, Element const& element) {
-    constexpr std::size_t kRun = 32;
-    double const root = std::sqrt(static_cast<double>(keys.rows));
-    std::size_t const runs = (4096 + static_cast<std::size_t>(16 * root)) / kRun;
-    std::size_t const sampled = std::min(keys.rows, runs * kRun);
-    HashMap distinct(Capacity{static_cast<std::int64_t>(sampled)}, element, {});
-    if (sampled == keys.rows) {
-        distinct.activate(keys.tensor);
-    } else {
-        Tensor sample = Tensor::empty(with_rows(sampled, element.shape), element.dtype);
-        std::size_t const bytes = kRun * element.bytes();
-        auto* const to = static_cast<unsigned char*>(sample.data());
-        for (std::size_t run = 0; run < runs; ++run) {
-            std::size_t const first = run * (keys.rows - kRun) / (runs - 1);
-            std::copy_n(keys.data() + first * element.bytes(), bytes, to + run * bytes);
-        }
-        distinct.activate(sample);
-    }
-    auto const repeats = sampled - static_cast<std::size_t>(distinct.size());
-    // If each key comes d times, s of n rows hold about (d - 1) s^2 / 2n pairs of equal keys.
-    return static_cast<double>(repeats) * 4.0 * static_cast<double>(keys.rows) >
-           static_cast<double>(sampled) * static_cast<double>(sampled);
-}
-
 }  // namespace
 
 struct RankBatch::Impl {
@@ -103,7 +76,9 @@ struct RankBatch::Impl {
     Tensor places = {};          // int32 [sent]: the place of each row
     std::vector<std::int64_t> counts = {};
 
-    bool is_joined() const { return inverse.dtype() == Dtype::Int32; }
+    /// Without rows, for the same tables.
+    Impl untaken() const { return {key, elements, ranks}; }
+    bool is_joined() const { return inverse.dtype() != Dtype::Undefined; }
     /// Null if the rows were not joined.
     bool const* is_first() const { return static_cast<bool const*>(first.data()); }
     void take(KeysAndValues batch);
@@ -111,7 +86,13 @@ struct RankBatch::Impl {
     void take_once(KeysAndValues batch, std::vector<Reduce> const& reduce);
     void group();
     void join(KeysAndValues const& batch, std::vector<Reduce> const& reduce);
-    Tensor picks_of(Tensor const& found) const;
+    /// Where values of found keys lie.
+    struct Picks {
+        Tensor rows;            // uint32 [rows] as int32: of each caller's row, or kNotFound
+        std::size_t found = 0;  // of the rows that travel
+    };
+    Picks picks_of(Tensor const& found) const;
+    void require_values(std::vector<Tensor> const& received, std::size_t found) const;
 
     std::uint16_t const* owner_of_row() const {
         return reinterpret_cast<std::uint16_t const*>(owners.data());
@@ -179,7 +160,7 @@ void RankBatch::Impl::take(KeysAndValues batch) {
 }
 
 void RankBatch::Impl::take_once(KeysAndValues batch, std::vector<Reduce> const& reduce) {
-    has_many_repeats(batch.keys, key) ? join(batch, reduce) : take(std::move(batch));
+    ranks::has_many_repeats(batch.keys, key) ? join(batch, reduce) : take(std::move(batch));
 }
 
 void RankBatch::Impl::join(KeysAndValues const& batch, std::vector<Reduce> const& reduce) {
@@ -201,36 +182,33 @@ void RankBatch::Impl::join(KeysAndValues const& batch, std::vector<Reduce> const
     group();
 }
 
-/// uint32 [rows] as int32: the row of `received` for each of the caller's rows, or kNotFound.
-Tensor RankBatch::Impl::picks_of(Tensor const& found) const {
-    auto const* const is_found = static_cast<unsigned char const*>(found.data());
-    auto const chunks = runtime::cut(sent, runtime::kGrain);
+RankBatch::Impl::Picks RankBatch::Impl::picks_of(Tensor const& found) const {
+    auto const is_found = found.as<bool>();
     Tensor ranked = Tensor::empty(with_rows(sent, {}), Dtype::Int32);
     auto* const rank = static_cast<std::uint32_t*>(ranked.data());
-    std::size_t all = 0;
+    Picks made;
     runtime::select(
-        chunks,
+        runtime::cut(sent, runtime::kGrain),
         [&](std::size_t begin, std::size_t end) {
-            std::size_t count = 0;
-            for (std::size_t at = begin; at < end; ++at) {
-                count += is_found[at];
-            }
-            return count;
+            auto const from = is_found.begin();
+            return static_cast<std::size_t>(std::count(from + static_cast<std::ptrdiff_t>(begin),
+                                                       from + static_cast<std::ptrdiff_t>(end),
+                                                       true));
         },
-        [&](std::size_t total) { all = total; },
+        [&](std::size_t total) { made.found = total; },
         [&](std::size_t begin, std::size_t end, std::size_t place) {
             for (std::size_t at = begin; at < end; ++at) {
-                rank[at] = is_found[at] != 0 ? static_cast<std::uint32_t>(place) : step::kNotFound;
-                place += is_found[at];
+                rank[at] = is_found[at] ? static_cast<std::uint32_t>(place++) : step::kNotFound;
             }
         });
-    if (all == sent && !is_joined()) {
-        return places;  // of the rows that travel, which are the caller's
+    if (made.found == sent && !is_joined()) {
+        made.rows = places;  // of the rows that travel, which are the caller's
+        return made;
     }
-    Tensor out = Tensor::empty(with_rows(rows, {}), Dtype::Int32);
-    auto* const pick = static_cast<std::uint32_t*>(out.data());
+    made.rows = Tensor::empty(with_rows(rows, {}), Dtype::Int32);
+    auto* const pick = static_cast<std::uint32_t*>(made.rows.data());
     for_rows([&](std::size_t row, std::size_t, std::size_t place) { pick[row] = rank[place]; });
-    return out;
+    return made;
 }
 
 RankBatch::RankBatch(Element key, std::vector<Element> values, std::int64_t ranks) {
@@ -244,21 +222,28 @@ RankBatch& RankBatch::operator=(RankBatch&&) noexcept = default;
 RankBatch::~RankBatch() = default;
 
 void RankBatch::take(Tensor const& keys, std::vector<Tensor> const& columns) {
-    impl_->take(map::check_keys_and_values(keys, impl_->key, columns, impl_->elements));
+    Impl taken = impl_->untaken();
+    taken.take(map::check_keys_and_values(keys, taken.key, columns, taken.elements));
+    *impl_ = std::move(taken);
 }
 
 void RankBatch::take_joined(Tensor const& keys, std::vector<Tensor> const& columns,
                             std::vector<Reduce> const& reduce) {
-    KeysAndValues batch = map::check_keys_and_values(keys, impl_->key, columns, impl_->elements);
+    Impl taken = impl_->untaken();
+    KeysAndValues batch = map::check_keys_and_values(keys, taken.key, columns, taken.elements);
+    bool const only_keys = columns.empty() && reduce.empty();
     std::vector<Reduce> const plain =
-        columns.empty() ? reduce : map::resolve_reduce(reduce, impl_->elements, batch);
-    impl_->take_once(std::move(batch), plain);
+        only_keys ? reduce : map::resolve_reduce(reduce, taken.elements, batch);
+    taken.take_once(std::move(batch), plain);
+    *impl_ = std::move(taken);
 }
 
 void RankBatch::take_question(Tensor const& keys, std::vector<Tensor> const& defaults) {
-    KeysAndValues batch{map::check_batch(keys, impl_->key, "keys"), {}};
-    impl_->defaults.emplace(impl_->elements, defaults, batch.keys.rows);
-    impl_->take_once(std::move(batch), {});
+    Impl taken = impl_->untaken();
+    KeysAndValues batch{map::check_batch(keys, taken.key, "keys"), {}};
+    taken.defaults.emplace(taken.elements, defaults, batch.keys.rows);
+    taken.take_once(std::move(batch), {});
+    *impl_ = std::move(taken);
 }
 
 std::vector<std::int64_t> const& RankBatch::counts() const noexcept { return impl_->counts; }
@@ -278,8 +263,8 @@ Tensor RankBatch::places() const {
 void RankBatch::pack(std::int64_t column, std::int64_t begin, std::int64_t end, Tensor& to,
                      std::int64_t at) const {
     if (column < 0 || column >= static_cast<std::int64_t>(impl_->columns.size())) {
-        throw IndexError("column: expected 0 to " + std::to_string(impl_->columns.size() - 1) +
-                         ", got " + std::to_string(column));
+        throw IndexError("column: expected less than " + std::to_string(impl_->columns.size()) +
+                         ", the number of columns, got " + std::to_string(column));
     }
     pack_rows(impl_->columns[static_cast<std::size_t>(column)], impl_->order, begin, end, to, at);
 }
@@ -323,10 +308,29 @@ Tensor RankBatch::mask(Tensor const& grouped, bool only_first) const {
     return out;
 }
 
+void RankBatch::Impl::require_values(std::vector<Tensor> const& received, std::size_t found) const {
+    if (received.size() != elements.size()) {
+        throw ValueError("received: expected " + std::to_string(elements.size()) +
+                         " columns, got " + std::to_string(received.size()));
+    }
+    for (std::size_t i = 0; i < received.size(); ++i) {
+        Tensor const& column = received[i];
+        Shape const wanted = with_rows(found, elements[i].shape);
+        if (column.dtype() != elements[i].dtype || column.shape() != wanted ||
+            !column.is_contiguous()) {
+            throw ValueError("received[" + std::to_string(i) + "]: expected contiguous " +
+                             std::string(name(elements[i].dtype)) + " " + to_string(wanted) +
+                             ", got " + std::string(name(column.dtype())) + " " +
+                             to_string(column.shape()));
+        }
+    }
+}
+
 std::vector<Tensor> RankBatch::values(std::vector<Tensor> const& received,
                                       Tensor const& found) const {
     require_rows(found, impl_->sent, "found");
-    Tensor const picks = impl_->picks_of(found);
+    Impl::Picks const picks = impl_->picks_of(found);
+    impl_->require_values(received, picks.found);
     std::vector<Tensor> out = map::empty_rows(impl_->elements, impl_->rows);
     for (std::size_t i = 0; i < out.size(); ++i) {
         map::FillRows const* const fill = impl_->defaults ? impl_->defaults->of(i) : nullptr;
@@ -335,7 +339,7 @@ std::vector<Tensor> RankBatch::values(std::vector<Tensor> const& received,
         table::gather_rows(static_cast<unsigned char*>(out[i].data()),
                            static_cast<unsigned char const*>(received[i].data()),
                            impl_->elements[i].bytes(),
-                           static_cast<std::uint32_t const*>(picks.data()), impl_->rows,
+                           static_cast<std::uint32_t const*>(picks.rows.data()), impl_->rows,
                            missing.data, missing.step);
     }
     return out;

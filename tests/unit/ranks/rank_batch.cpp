@@ -161,17 +161,121 @@ TEST(RankBatch, many_equal_keys_travel_once_with_their_values_joined) {
     });
 }
 
-TEST(RankBatch, few_equal_keys_all_travel) {
-    std::vector<std::int64_t> keys(40'000);
-    for (std::size_t row = 0; row < keys.size(); ++row)
-        keys[row] = static_cast<std::int64_t>(row < 100 ? 7 : row);
+/// The number of rows that travel.
+std::size_t joined(std::vector<std::int64_t> const& keys) {
     RankBatch batch(kInt64, {}, 2);
     batch.take_joined(Tensor::from(keys), {}, {});
-    EXPECT_EQ(batch.counts()[0] + batch.counts()[1], 40'000);
-    for (auto& key : keys) key /= 8;  // neighbours are equal
-    RankBatch joined(kInt64, {}, 2);
-    joined.take_joined(Tensor::from(keys), {}, {});
-    EXPECT_LE(joined.counts()[0] + joined.counts()[1], 5'001);
+    return static_cast<std::size_t>(batch.counts()[0] + batch.counts()[1]);
+}
+
+TEST(RankBatch, all_rows_travel_unless_about_a_third_repeat_a_key) {
+    std::size_t const rows = 400'000;
+    std::vector<std::int64_t> keys(rows);
+    auto const fill = [&keys](auto const& key_of) {
+        for (std::size_t row = 0; row < rows; ++row)
+            keys[row] = static_cast<std::int64_t>(key_of(row));
+    };
+    fill([](std::size_t row) { return row < 1000 ? 7 : row; });
+    EXPECT_EQ(joined(keys), rows);
+    fill([](std::size_t row) { return row % 20 == 3 ? 7 : row; });  // one key is everywhere
+    EXPECT_EQ(joined(keys), rows);
+    fill([](std::size_t row) { return row % 20 == 3 ? row - 1 : row; });  // a few neighbours
+    EXPECT_EQ(joined(keys), rows);
+    fill([](std::size_t row) { return row < rows / 20 ? row + rows / 2 : row; });  // far apart
+    EXPECT_EQ(joined(keys), rows);
+
+    fill([](std::size_t row) { return row / 2; });
+    EXPECT_EQ(joined(keys), rows / 2);
+    fill([](std::size_t row) { return row % (rows / 2); });
+    EXPECT_EQ(joined(keys), rows / 2);
+    fill([](std::size_t row) { return row % 2 == 0 ? 7 : row; });
+    EXPECT_EQ(joined(keys), rows / 2);
+    keys = random_keys(rows, 100'000);
+    EXPECT_LE(joined(keys), 100'000u);
+    keys = {5, 5, 5, 6};
+    EXPECT_EQ(joined(keys), 2u);
+}
+
+TEST(RankBatch, keys_and_places_stay_when_the_caller_changes_its_array) {
+    std::vector<std::int64_t> const keys = random_keys(1000, 1 << 30);
+    Tensor given = Tensor::from(keys);
+    RankBatch batch(kInt64, {}, 3);
+    batch.take(given, {});
+    Tensor const before = packed(batch, 0, keys.size(), Dtype::Int64);
+    for (auto& key : given.as_mutable<std::int64_t>()) key = 0;
+    Tensor const after = packed(batch, 0, keys.size(), Dtype::Int64);
+    EXPECT_EQ(to_vector<std::int64_t>(after), to_vector<std::int64_t>(before));
+    EXPECT_NE(to_vector<std::int64_t>(after), to_vector<std::int64_t>(given));
+}
+
+TEST(RankBatch, strided_arrays_are_read_row_by_row) {
+    std::vector<std::int64_t> pairs = random_keys(2000, 1 << 30);
+    Tensor const columns[] = {
+        Tensor::borrow_strided(pairs.data(), {1000}, {16}, Dtype::Int64, true),
+        Tensor::borrow_strided(pairs.data() + 1999, {1000}, {-16}, Dtype::Int64, true)};
+    RankBatch strided(kInt64, {kInt64}, 3), plain(kInt64, {kInt64}, 3);
+    strided.take(columns[0], {columns[1]});
+    plain.take(columns[0].contiguous(), {columns[1].contiguous()});
+    EXPECT_EQ(strided.counts(), plain.counts());
+    for (std::int64_t const column : {0, 1})
+        EXPECT_EQ(to_vector<std::int64_t>(packed(strided, column, 1000, Dtype::Int64)),
+                  to_vector<std::int64_t>(packed(plain, column, 1000, Dtype::Int64)));
+}
+
+TEST(RankBatch, a_second_batch_replaces_the_first) {
+    std::vector<std::int64_t> const few = random_keys(1000, 20), many = random_keys(500, 1 << 30);
+    RankBatch batch(kInt64, {kInt64}, 3), fresh(kInt64, {kInt64}, 3);
+    batch.take_joined(Tensor::from(few), {Tensor::from(few)}, {tensorhash::Reduce::Sum});
+    EXPECT_THROW(batch.take(Tensor::from(many), {}), tensorhash::ValueError);
+    EXPECT_EQ(batch.places().size(), 1000);  // an error changes nothing
+    batch.take(Tensor::from(many), {Tensor::from(many)});
+    fresh.take(Tensor::from(many), {Tensor::from(many)});
+    EXPECT_EQ(batch.counts(), fresh.counts());
+    EXPECT_EQ(to_vector<std::int32_t>(batch.places()), to_vector<std::int32_t>(fresh.places()));
+}
+
+TEST(RankBatch, an_empty_batch_has_empty_answers) {
+    Tensor const none = Tensor::empty({0}, Dtype::Int64);
+    Tensor const answers = Tensor::empty({0}, Dtype::Int32), mask = Tensor::empty({0}, Dtype::Bool);
+    RankBatch batch(kInt64, {kInt64}, 3);
+    batch.take_joined(none, {none}, {tensorhash::Reduce::Sum});
+    EXPECT_EQ(batch.counts(), (Counts{0, 0, 0}));
+    EXPECT_EQ(batch.answers(answers, true).places.size(), 0);
+    EXPECT_EQ(batch.answers(answers, false).mask.size(), 0);
+    EXPECT_EQ(batch.mask(mask, true).size(), 0);
+    batch.take_question(none, {});
+    EXPECT_EQ(batch.values({none}, mask)[0].shape(), (Shape{0}));
+    EXPECT_EQ(tensorhash::rank_of_keys(none, kInt64, 3).size(), 0);
+    EXPECT_EQ(tensorhash::rows_where(answers, true).size(), 0);
+}
+
+TEST(RankBatch, rows_that_do_not_fit_are_refused) {
+    using tensorhash::ValueError;
+    Tensor const keys = Tensor::from<std::int64_t>({1, 2, 3});
+    Tensor found = Tensor::zeros({3}, Dtype::Bool);
+    found.as_mutable<bool>()[1] = true;
+    RankBatch batch(kInt64, {kInt64}, 2);
+    batch.take_question(keys, {});
+    EXPECT_THROW(batch.values({}, found), ValueError);
+    EXPECT_THROW(batch.values({keys}, found), ValueError);  // one row is found
+    EXPECT_THROW(batch.values({Tensor::zeros({1}, Dtype::Int32)}, found), ValueError);
+    EXPECT_THROW(batch.values({Tensor::zeros({1}, Dtype::Int64)}, Tensor::zeros({3}, Dtype::UInt8)),
+                 tensorhash::TypeError);
+    EXPECT_EQ(
+        to_vector<std::int64_t>(batch.values({Tensor::from<std::int64_t>({9})}, found)[0]).size(),
+        3u);
+    EXPECT_THROW(batch.answers(Tensor::zeros({2}, Dtype::Int32), true), ValueError);
+    EXPECT_THROW(batch.mask(Tensor::zeros({4}, Dtype::Bool), false), ValueError);
+    Tensor to = Tensor::zeros({2}, Dtype::Int64), narrow = Tensor::zeros({9}, Dtype::Int32);
+    EXPECT_THROW(batch.pack(1, 0, 1, to, 0), tensorhash::IndexError);  // only keys travel
+    EXPECT_THROW(batch.pack(0, 0, 3, to, 0), ValueError);
+    EXPECT_THROW(batch.pack(0, 2, 1, to, 0), ValueError);
+    EXPECT_THROW(batch.pack(0, 0, 1, to, -1), ValueError);
+    EXPECT_THROW(batch.pack(0, 0, 1, narrow, 0), ValueError);
+    EXPECT_THROW(tensorhash::pack_rows(keys, keys, 0, 1, to, 0), tensorhash::TypeError);
+    RankBatch bare(kInt64, {}, 2);
+    using tensorhash::Reduce;
+    EXPECT_THROW(bare.take_joined(keys, {}, {Reduce::Sum, Reduce::Sum}), ValueError);
 }
 
 TEST(RankBatch, values_of_found_keys_and_defaults_of_the_others) {
