@@ -21,20 +21,19 @@ class Network(NamedTuple):
 
 
 class Call(NamedTuple):
-    """The messages of a call, per key: bytes to the owner, then bytes back, in rounds."""
+    """The messages of a call: the widths of the columns of each round, the first to the owners."""
 
-    there: int
-    back: Sequence[int]
+    rounds: Sequence[Sequence[int]]
     agreements: int
 
 
 def call(verb: str, key: int, value: int) -> Call:
     """Of keys of `key` bytes and values of `value` bytes, all of them found."""
     if verb == "get":
-        return Call(key, (1, value), 2)
+        return Call([[key], [1], [value]], 2)
     if verb == "find":
-        return Call(key, (4,), 2)
-    return Call(key + value, (4,), 3)
+        return Call([[key], [4]], 2)
+    return Call([[key, value], [4]], 3)
 
 
 def simulate(
@@ -48,12 +47,13 @@ def simulate(
     noise = random.Random(0)
     halves = [[max(0.0, noise.gauss(1, spread)) * work / 2 for _ in range(ranks)] for _ in range(2)]
     clock = _agreed(halves[0], network)
-    clock = _all_to_all(clock, rows / ranks * sent.there, network)
+    there, *back = [[rows / ranks * width for width in widths] for widths in sent.rounds]
+    clock = _all_to_all(clock, there, network)
     clock = [time + more for time, more in zip(clock, halves[1], strict=True)]
     for _ in range(sent.agreements - 1):
         clock = _agreed(clock, network)
-    for width in sent.back:
-        clock = _all_to_all(clock, rows / ranks * width, network)
+    for sizes in back:
+        clock = _all_to_all(clock, sizes, network)
     return max(clock)
 
 
@@ -64,22 +64,24 @@ def _agreed(clock: list[float], network: Network) -> list[float]:
     return [end] * len(clock)
 
 
-def _all_to_all(clock: list[float], size: float, network: Network) -> list[float]:
-    """Every rank sends `size` bytes to every other, in chunks, the next rank first."""
+def _all_to_all(clock: list[float], sizes: Sequence[float], network: Network) -> list[float]:
+    """Every rank sends columns of these sizes to every other, in chunks, the next rank first."""
     ranks = len(clock)
-    chunks = max(1, -(-int(size) // network.chunk))
-    flight = size / chunks / network.bandwidth
+    flights: list[float] = []  # of the messages to one rank
+    for size in sizes:
+        chunks = max(1, -(-int(size) // network.chunk))
+        flights += [size / chunks / network.bandwidth] * chunks
     free_in, end = list(clock), list(clock)
     waiting = [(time, rank, 0) for rank, time in enumerate(clock)]
     heapq.heapify(waiting)
     while waiting and ranks > 1:
         start, rank, number = heapq.heappop(waiting)
-        peer = (rank + 1 + number // chunks) % ranks
-        busy = network.message + flight
+        peer = (rank + 1 + number // len(flights)) % ranks
+        busy = network.message + flights[number % len(flights)]
         arrived = max(start + network.latency, free_in[peer]) + busy
         free_in[peer] = arrived
         end[peer], end[rank] = max(end[peer], arrived), max(end[rank], start + busy)
-        if number + 1 < chunks * (ranks - 1):
+        if number + 1 < len(flights) * (ranks - 1):
             heapq.heappush(waiting, (start + busy, rank, number + 1))
     return end
 
