@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import tensorhash
 from tensorhash.torch import DistributedHashEmbedding, TableOptimizer
+from tensorhash.torch.embedding import distributed_rows
 
 WIDTH, ROWS = 4, 24  # rows of a batch over all ranks
 WORD = "user-\u00fc-{}"
@@ -96,6 +97,7 @@ def main():
     check_errors(model.rows, rank, torch.tensor([1.5]), "ids: expected a torch tensor of integers")
     check_errors(model.words, rank, torch.tensor([1]), "ids: expected strings, because of strings")
     check_errors(model.words, rank, ["a", None], "strings: ")
+    check_no_memory(model.rows, rank)
     tables = [layer._rows.table.items() for layer in (model.rows, model.words)]
     torch.save((tables, model.dense.state_dict(), first), folder / f"end-{rank}.pt")
     dist.barrier()
@@ -142,6 +144,25 @@ def check_errors(layer, rank, wrong, sentence):
         assert len(layer) == size
     layer.eval()
     assert not layer(unseen).any()
+
+
+def check_no_memory(layer, rank):
+    """A rank that cannot send its ids raises on all of them. The error is planted."""
+
+    def fail(*_):
+        raise MemoryError("planted")
+
+    every_row, size = distributed_rows.every_row, len(layer)
+    if rank == 0:
+        distributed_rows.every_row = fail
+    layer.train()
+    try:
+        layer(torch.tensor([10**9]))
+        raise AssertionError("nothing was raised")
+    except (MemoryError, RuntimeError) as error:
+        assert "planted" in str(error), error
+    distributed_rows.every_row = every_row
+    assert len(layer) == size
 
 
 main()

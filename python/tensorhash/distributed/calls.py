@@ -38,6 +38,29 @@ class Arrived:
         self.counts = counts
 
 
+def deliver(
+    exchange: Exchange, step: str, prepared: Any, error: BaseException | None
+) -> tuple[Any, Arrived]:
+    """Sends every rank's rows to their owners. `prepared` is (Batch, ...) unless `error`."""
+    counts = prepared[0].counts if error is None else ()
+    agreed = exchange.agree(step, error, counts)
+    if sum(agreed.sums) > _MAX_ROWS:
+        _refuse_too_many(exchange, step, sum(agreed.for_me))
+    batch: Batch = prepared[0]
+    into = agreed.for_me
+    return prepared, Arrived(exchange.rows(step, batch.columns(), batch.counts, into), into)
+
+
+def _refuse_too_many(exchange: Exchange, step: str, rows: int) -> None:
+    error = None
+    if rows > _MAX_ROWS:
+        error = ValueError(
+            f"keys: expected at most {_MAX_ROWS} rows for one rank in a call, got {rows} for "
+            f"rank {exchange.rank}; split the call"
+        )
+    exchange.agree(f"{step} (rows)", error)
+
+
 class Calls:
     """The collective calls of one rank's table."""
 
@@ -48,24 +71,8 @@ class Calls:
         self._values = local._values
 
     def deliver(self, step: str, prepared: Any, error: BaseException | None) -> tuple[Any, Arrived]:
-        """Sends every rank's rows to their owners. `prepared` is (Batch, ...) unless `error`."""
-        counts = prepared[0].counts if error is None else ()
-        agreed = self._exchange.agree(step, error, counts)
-        if sum(agreed.sums) > _MAX_ROWS:
-            self._refuse_too_many(step, sum(agreed.for_me))
-        batch: Batch = prepared[0]
-        into = agreed.for_me
-        columns = self._exchange.rows(step, batch.columns(), batch.counts, into)
-        return prepared, Arrived(columns, into)
-
-    def _refuse_too_many(self, step: str, rows: int) -> None:
-        error = None
-        if rows > _MAX_ROWS:
-            error = ValueError(
-                f"keys: expected at most {_MAX_ROWS} rows for one rank in a call, got {rows} for "
-                f"rank {self._exchange.rank}; split the call"
-            )
-        self._exchange.agree(f"{step} (rows)", error)
+        """`deliver` to the ranks of the table."""
+        return deliver(self._exchange, step, prepared, error)
 
     def add(
         self,

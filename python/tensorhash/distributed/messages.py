@@ -22,6 +22,9 @@ Pack: TypeAlias = Callable[[int, int, _core.Tensor, int], None]
 # Bytes per message. While one travels, the next one is packed.
 _CHUNK = 1 << 21
 
+# Messages of column c have this tag plus c: the group may be the caller's, who has tags of its own.
+_TAG = 0x68617368
+
 
 class Column:
     """Rows to send, grouped by rank: in memory, or made by `pack` chunk by chunk."""
@@ -62,7 +65,7 @@ def over_gloo(group: Any, columns: Sequence[Column], sizes: Sizes) -> list[_core
     for peer in sizes.of:
         for number, begin, end in _chunks(columns, sizes.into[peer]):
             part = _part(received[number], columns[number], sizes.into_at[peer], begin, end)
-            works.append(group.recv([part], peer, number))
+            works.append(group.recv([part], peer, _TAG + number))
     away = sizes.out_at[-1] - sizes.out[sizes.rank]
     staged = [
         _core.empty_rows(away if column.rows is None else 0, column.element) for column in columns
@@ -76,7 +79,8 @@ def over_gloo(group: Any, columns: Sequence[Column], sizes: Sizes) -> list[_core
             if rows is None:
                 rows, start = staged[number], at
                 column.pack(first + begin, first + end, rows, at + begin)
-            works.append(group.send([_part(rows, column, start, begin, end)], peer, number))
+            part = _part(rows, column, start, begin, end)
+            works.append(group.send([part], peer, _TAG + number))
         at += sizes.out[peer]
     own = sizes.out_at[sizes.rank], sizes.out_at[sizes.rank + 1]
     for column, to in zip(columns, received, strict=True):
@@ -119,7 +123,6 @@ def _part(rows: _core.Tensor, column: Column, first: int, begin: int, end: int) 
 def _chunks(columns: Sequence[Column], rows: int) -> Iterator[tuple[int, int, int]]:
     """(column, begin, end) of the messages for this many rows: sender and receiver agree."""
     for number, column in enumerate(columns):
-        if column.width:
-            step = max(1, _CHUNK // column.width)
-            for begin in range(0, rows, step):
-                yield number, begin, min(rows, begin + step)
+        step = max(1, _CHUNK // column.width)
+        for begin in range(0, rows, step):
+            yield number, begin, min(rows, begin + step)

@@ -1,6 +1,6 @@
 """The rows of an embedding over the ranks of a process group: each rank owns some of the ids.
 
-A batch sends its distinct ids to their owners in one all-to-all and gets the rows back in another;
+A batch sends its distinct ids to their owners in one exchange and gets the rows back in another;
 a step sends the gradients in a third. Before each, the ranks agree on sizes and errors.
 """
 
@@ -16,7 +16,7 @@ from tensorhash import _core
 from tensorhash._frameworks import framework
 from tensorhash.distributed import DistributedHashMap, checkpoint
 from tensorhash.distributed.batch import Batch, every_row
-from tensorhash.distributed.calls import Arrived, attempt
+from tensorhash.distributed.calls import Arrived, attempt, deliver
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.distributed.messages import Column
 from tensorhash.hash_map import HashMap
@@ -93,11 +93,14 @@ class DistributedRows(TableRows):
         return rows, alive
 
     def _deliver(self, step: str, ids: torch.Tensor, column: torch.Tensor) -> tuple[Batch, Arrived]:
-        """Sends ids, each with a row of `column`, to their owners, in one all-to-all."""
-        sent = _column(column)
-        batch = every_row(self.table._key, [sent.element], self.exchange.ranks, ids, [sent.rows])
-        into = self.exchange.agree(step, None, batch.counts).for_me
-        return batch, Arrived(self.exchange.rows(step, batch.columns(), batch.counts, into), into)
+        """Sends ids, each with a row of `column`, to their owners, in one exchange."""
+
+        def prepare() -> tuple[Batch]:
+            sent, ranks = _column(column), self.exchange.ranks
+            return (every_row(self.table._key, [sent.element], ranks, ids, [sent.rows]),)
+
+        (batch,), arrived = deliver(self.exchange, step, *attempt(prepare))
+        return batch, arrived
 
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor]:
         """As TableRows', for the ids that this rank owns: the mean over ranks. Collective."""
