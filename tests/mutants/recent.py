@@ -116,4 +116,36 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "a key changes on its way to its rank",
+        "RankBatch*",
+        [
+            Edit(
+                "src/ranks/rank_batch.cpp",
+                "batch.tensor = batch.tensor.clone();",
+                "batch.tensor = batch.tensor.contiguous();",
+            )
+        ],
+    ),
+    Mutant(
+        "every row that repeats a key inserted it",
+        "RankBatch*",
+        [
+            Edit(
+                "src/ranks/rank_batch.cpp",
+                "mask[row] = given >= 0 && (first == nullptr || first[row]);",
+                "mask[row] = given >= 0 && (first == nullptr || first[0]);",
+            )
+        ],
+    ),
+    Mutant(
+        "a batch that repeats itself looks like one of distinct keys",
+        "RankBatch*",
+        [Edit("src/ranks/repeats.cpp", "+ step::mix(run) % (part - kRun + 1)", "")],
+    ),
+    Mutant(
+        "equal neighbours count as pairs of far rows",
+        "RankBatch*",
+        [Edit("src/ranks/repeats.cpp", "number[row] < before_run &&", "before_run <= known &&")],
+    ),
 ]
