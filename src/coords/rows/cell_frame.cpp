@@ -19,9 +19,11 @@ Target target_of(CellFrame const& frame, std::size_t cell, std::int64_t const* o
     for (std::size_t axis = 0; axis < frame.axes; ++axis) {
         auto const shift = frame.side_bits * static_cast<unsigned>(frame.axes - 1 - axis);
         auto const at = static_cast<std::int64_t>(cell >> shift) & (side - 1);
-        std::int64_t const to = at + offset[axis];
-        // The shift rounds down. Weights of steps back wrap around, as the sum of numbers does.
-        target.delta += static_cast<std::uint64_t>(to >> frame.side_bits) * frame.weight[axis];
+        // Whole blocks apart from the rest: at + offset may overflow. The shift rounds down.
+        std::int64_t const to = at + (offset[axis] & (side - 1));
+        std::int64_t const blocks = (offset[axis] >> frame.side_bits) + (to >> frame.side_bits);
+        // Weights of steps back wrap around, as the sum of numbers does.
+        target.delta += static_cast<std::uint64_t>(blocks) * frame.weight[axis];
         target.cell = static_cast<std::uint8_t>(target.cell << frame.side_bits | (to & (side - 1)));
     }
     return target;
