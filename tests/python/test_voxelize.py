@@ -226,6 +226,15 @@ def test_strides_and_read_only_arrays():
         assert np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", ">f8", "f2", "i4"])
+def test_downsample_of_a_large_cloud_has_the_bits_of_voxelize(dtype):
+    wide = (np.random.default_rng(7).normal(size=(80_000, 8)) * 50).astype(dtype)
+    points = wide[::-2, 6::-3]
+    found = voxel_downsample(points, 2.5, origin=0.3)
+    expected = voxelize(points.copy(), 2.5, origin=0.3).features
+    assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
 def test_torch_in_torch_out():
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(0)

@@ -23,9 +23,12 @@ namespace {
 using cpu::kParts;
 
 constexpr std::size_t kAxes = cpu::kMaxCarried;  // at most
-// Voxels of each axis from -2^20 to 2^20 - 1 fit one word together.
+// Voxels of each axis from 2^20 below the first point's to 2^20 - 1 above fit one word together.
+// Clouds may lie far from the origin, as those with coordinates of maps do.
 constexpr unsigned kBits = 21;
 constexpr double kReach = 1 << (kBits - 1);
+// If the first voxel is nearer to 0 than this, int64 holds all voxels within reach.
+constexpr double kFarthest = 0x1p62;
 // Below this many rows, the parts are too small.
 constexpr std::size_t kFewest = std::size_t{1} << 15;
 
@@ -38,7 +41,13 @@ template <class Value>
 class Source final : public cpu::PartitionSource {
 public:
     Source(backend::VoxelizeRequest const& request, Value const* points, std::size_t axes)
-        : request_(request), points_(points), axes_(axes) {}
+        : request_(request), points_(points), axes_(axes) {
+        for (std::size_t axis = 0; axis < axes; ++axis) {
+            double const first = voxel_of(static_cast<double>(points[axis]), request.origin[axis],
+                                          request.voxel_size[axis]);
+            first_[axis] = std::abs(first) < kFarthest ? first : 0;
+        }
+    }
 
     void read(std::size_t begin, std::size_t count, std::uint64_t* words,
               std::uint64_t* const* room, std::uint64_t const** values) const override {
@@ -58,15 +67,21 @@ public:
     bool is_outside() const noexcept { return is_outside_.load(std::memory_order_relaxed); }
 
 private:
+    /// As voxel_coords() finds it.
+    static double voxel_of(double coordinate, double origin, double size) noexcept {
+        return std::floor((coordinate - origin) / size);
+    }
+
     bool add_axis(std::size_t begin, std::size_t count, std::size_t axis, std::uint64_t* voxels,
                   std::uint64_t* coordinates) const {
         double const origin = request_.origin[axis];
         double const size = request_.voxel_size[axis];
+        double const first = first_[axis];
         Value const* point = points_ + begin * axes_ + axis;
         bool inside = true;
         for (std::size_t i = 0; i < count; ++i, point += axes_) {
             auto const coordinate = static_cast<double>(*point);
-            double const voxel = std::floor((coordinate - origin) / size);
+            double const voxel = voxel_of(coordinate, origin, size) - first;  // exact if it fits
             bool const fits = voxel >= -kReach && voxel < kReach;
             inside &= fits;
             auto const number = static_cast<std::int32_t>((fits ? voxel : 0) + kReach);
@@ -79,6 +94,7 @@ private:
     backend::VoxelizeRequest const& request_;
     Value const* points_;
     std::size_t axes_;
+    std::array<double, kAxes> first_{};  // the voxel of the first point
     step::HashSecret secret_ = step::secret_of(runtime::new_seed());
     cpu::GroupLoops const* loops_ = &cpu::group_loops();
     mutable std::atomic<bool> is_outside_{false};

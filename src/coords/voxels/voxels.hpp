@@ -15,7 +15,7 @@ namespace tensorhash::coords {
 Tensor quantize_points(backend::VoxelizeRequest const& request);
 
 /// The mean of the points of each voxel, in order of first occurrence. Returns nothing for points
-/// that need the general way: few, of other dtypes, with a batch, far out or not finite.
+/// that need the general way: few, of other dtypes, with a batch, far apart or not finite.
 std::optional<Tensor> mean_points(backend::VoxelizeRequest const& request);
 
 /// Reduces the rows of `values` that share a voxel to one row.
