@@ -110,7 +110,11 @@ private:
 #if PY_VERSION_HEX < 0x030c0000
         if (!PyUnicode_IS_READY(object)) throw UnusualObject();
 #endif
-        return 4 * static_cast<std::size_t>(PyUnicode_GET_LENGTH(object));
+        // A code point of 1, 2 or 4 bytes has at most 2, 3 or 4 bytes in UTF-8.
+        std::size_t const most = PyUnicode_KIND(object) == PyUnicode_1BYTE_KIND   ? 2
+                                 : PyUnicode_KIND(object) == PyUnicode_2BYTE_KIND ? 3
+                                                                                  : 4;
+        return most * static_cast<std::size_t>(PyUnicode_GET_LENGTH(object));
     }
 
     static std::string_view string_of(PyObject* object, std::string& room) {
@@ -166,8 +170,8 @@ private:
     std::size_t count_ = 0;
 };
 
-/// The same without the GIL. Each row has a reference, so that its bytes stay if the list or array
-/// changes meanwhile.
+/// str and bytes objects, read without the GIL. Each row has a reference, so that its bytes stay if
+/// the list or array changes meanwhile.
 class Objects final : public StringSource {
 public:
     Objects(ObjectArray const& array, char const* argument)
