@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <vector>
 
 #include "runtime/memory.hpp"
@@ -12,17 +13,22 @@ namespace tensorhash::runtime {
 template <class T>
 struct BlockAllocator {
     using value_type = T;
+    static_assert(alignof(T) <= kAlignment);
 
     BlockAllocator() = default;
     template <class U>
     BlockAllocator(BlockAllocator<U> const&) noexcept {}
 
     T* allocate(std::size_t count) {
-        if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
-        return reinterpret_cast<T*>(Block(count * sizeof(T)).release().data);
+        if (count > (static_cast<std::size_t>(-1) - kAlignment) / sizeof(T)) throw std::bad_alloc();
+        Block::Raw const raw = Block(kAlignment + count * sizeof(T)).release();
+        // A block may be larger than it was asked to be, and must be freed with its own size.
+        *reinterpret_cast<std::size_t*>(raw.data) = raw.bytes;
+        return reinterpret_cast<T*>(raw.data + kAlignment);
     }
-    void deallocate(T* data, std::size_t count) noexcept {
-        Block::adopt({reinterpret_cast<unsigned char*>(data), count * sizeof(T)});
+    void deallocate(T* data, std::size_t) noexcept {
+        unsigned char* const block = reinterpret_cast<unsigned char*>(data) - kAlignment;
+        Block::adopt({block, *reinterpret_cast<std::size_t const*>(block)});
     }
     template <class U>
     bool operator==(BlockAllocator<U> const&) const noexcept {

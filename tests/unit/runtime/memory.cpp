@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/block_vector.hpp"
 #include "support/fixtures.hpp"
 #include "tensorhash/memory.hpp"
 
@@ -18,6 +19,7 @@ namespace th_test {
 namespace {
 
 using tensorhash::runtime::Block;
+using tensorhash::runtime::BlockVector;
 using tensorhash::runtime::Fill;
 
 /// Compares the block with itself, shifted by one byte. A loop would be slow under a sanitizer.
@@ -255,6 +257,26 @@ TEST(Memory, raw_memory_can_be_adopted_again) {
         EXPECT_EQ(again.data(), data);
     }
     EXPECT_GT(tensorhash::release_memory(), 0u);
+}
+
+TEST(Memory, a_vector_gives_back_the_whole_block_that_it_took) {
+    // Also just below 256 KiB, where rounding crosses the border between heap and mapped memory.
+    for (std::size_t below = 0; below < 300; ++below) {
+        BlockVector<char> const chars((256u << 10) - below, 'a');
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(chars.data()) % 64, 0u);
+        EXPECT_EQ(std::count(chars.begin(), chars.end(), 'a'), (256 << 10) - std::ptrdiff_t(below));
+    }
+    tensorhash::release_memory();
+    {
+        Block larger(10u << 20);
+    }
+    {
+        BlockVector<char> const chars(9u << 20);
+    }
+    EXPECT_EQ(tensorhash::release_memory(), 10u << 20);
+    BlockVector<char> none;
+    EXPECT_THROW(none.reserve(none.max_size()), std::bad_alloc);
+    EXPECT_EQ(none.capacity(), 0u);
 }
 
 TEST(Memory, copy_and_zero_in_parallel) {
