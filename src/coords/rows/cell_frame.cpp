@@ -43,7 +43,7 @@ std::optional<CellSteps> CellSteps::of(CellFrame const& frame,
     }
     std::sort(out.deltas.begin(), out.deltas.end());
     out.deltas.erase(std::unique(out.deltas.begin(), out.deltas.end()), out.deltas.end());
-    if (out.deltas.size() > std::max(kFewDeltas, 2 * count)) return {};
+    if (out.deltas.size() > std::min(std::max(kFewDeltas, 2 * count), 4 * count)) return {};
     out.hits.assign(kCells * out.deltas.size(), 0);
     out.reach.assign(out.deltas.size(), 0);
     for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -13,6 +13,9 @@
 namespace tensorhash::coords {
 namespace {
 
+// Below this many sums, to tabulate the steps of the offsets costs more than it saves.
+constexpr std::size_t kFewSums = 8192;
+
 /// Throws ValueError if a coordinate plus an offset does not fit Int.
 template <class Int>
 void check_range(BatchedRows const& rows, std::span<std::int64_t const> offsets) {
@@ -63,10 +66,12 @@ template <class Int>
 BatchedCoords expand(BatchedRows const& rows, std::span<std::int64_t const> offsets,
                      std::size_t chunk) {
     check_range<Int>(rows, offsets);
-    if (auto made = expand_by_blocks(rows, offsets)) return std::move(*made);
+    std::size_t const count = rows.rows * (offsets.size() / (rows.columns - 1));
+    if (count >= kFewSums) {
+        if (auto made = expand_by_blocks(rows, offsets)) return std::move(*made);
+    }
     DistinctRows distinct(dtype_of<Int>, rows.columns);
     distinct.add(rows.tensor.data(), rows.rows);
-    std::size_t const count = rows.rows * (offsets.size() / (rows.columns - 1));
     chunk = std::min({chunk, count, static_cast<std::size_t>(backend::kMaxCoordRows)});
     runtime::Block sums(chunk * rows.columns * sizeof(Int));
     auto* const out = reinterpret_cast<Int*>(sums.data());

@@ -135,6 +135,8 @@ std::vector<Case> cases() {
          cube(3, 0, 1)},
         {"both ends of int64", {{0, kLeast}, {0, kMost - 1}, {0, 0}}, cube(1, 0, 1)},
         {"batches at both ends", {{kLeast, 0, 0}, {kMost, 0, 0}}, cube(2, -1, 1), false},
+        {"one step aside", random_rows(300, 3, 20, 2, true), {{0, 1, 0}}},
+        {"one step across", random_rows(300, 3, 20, 2, true), {{1, 1, 1}}, false},
         {"a box too large",
          {{0, -kFar, -kFar, -kFar}, {0, kFar, kFar, kFar}},
          cube(3, 0, 1),
@@ -159,6 +161,24 @@ std::vector<std::int64_t> ends_of(Coords const& rows, std::optional<std::int64_t
 }
 
 template <class Int>
+void expect_rows(coords::BatchedCoords const& found, Coords const& expected,
+                 std::vector<std::int64_t> const& ends) {
+    Tensor const host = found.coords.to({});
+    auto const values = host.as<Int>();
+    auto const columns = static_cast<std::size_t>(host.shape()[1]);
+    ASSERT_EQ(values.size(), expected.size() * columns);
+    for (std::size_t row = 0; row < expected.size(); ++row) {
+        for (std::size_t column = 0; column < columns; ++column) {
+            ASSERT_EQ(values[row * columns + column], expected[row][column]) << "row " << row;
+        }
+    }
+    Tensor const offsets = found.offsets.to({});
+    auto const span = offsets.as<std::int64_t>();
+    EXPECT_EQ(std::vector<std::int64_t>(span.begin(), span.end()), ends);
+}
+
+/// By blocks, if they serve the case, and as the public function chooses.
+template <class Int>
 void expect_expansion(Case const& one, Coords const& expected,
                       std::optional<std::int64_t> batches) {
     std::size_t const columns = one.rows[0].size();
@@ -169,22 +189,14 @@ void expect_expansion(Case const& one, Coords const& expected,
                                                static_cast<std::int64_t>(columns - 1)});
     coords::BatchedRows const batched = coords::copy_batched_rows(
         {rows.to({}), one.rows.size(), static_cast<std::uint32_t>(columns)}, batches);
-    EXPECT_EQ(coords::expand_by_blocks(batched, flat).has_value(), one.by_blocks);
-    coords::BatchedCoords const found = coords::expand_coords(rows, offsets, 0, batches);
-    Tensor const host = found.coords.to({});
-    auto const values = host.as<Int>();
-    ASSERT_EQ(values.size(), expected.size() * columns);
-    for (std::size_t row = 0; row < expected.size(); ++row) {
-        for (std::size_t column = 0; column < columns; ++column) {
-            ASSERT_EQ(values[row * columns + column], expected[row][column]) << "row " << row;
-        }
-    }
     // As copy_batched_rows() says: without `batches`, ordinary ones are counted from 0, too.
     std::optional<std::int64_t> counted = batches;
     if (!counted && batched.batches) counted = static_cast<std::int64_t>(*batched.batches);
-    Tensor const ends = found.offsets.to({});
-    auto const span = ends.as<std::int64_t>();
-    EXPECT_EQ(std::vector<std::int64_t>(span.begin(), span.end()), ends_of(expected, counted));
+    std::vector<std::int64_t> const ends = ends_of(expected, counted);
+    auto const by_blocks = coords::expand_by_blocks(batched, flat);
+    EXPECT_EQ(by_blocks.has_value(), one.by_blocks);
+    if (by_blocks) expect_rows<Int>(*by_blocks, expected, ends);
+    expect_rows<Int>(coords::expand_coords(rows, offsets, 0, batches), expected, ends);
 }
 
 template <class Int>
