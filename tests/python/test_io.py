@@ -127,6 +127,7 @@ def test_ply_of_another_writer(tmp_path):
         ("# x y z red green blue\n1 2 3 4 5 6\n", [[1, 2, 3]], {"colors": [[4, 5, 6]]}),
         ("x y z label\n# comment\n1 2 3 7\n", [[1, 2, 3]], {"label": [7]}),
         ("label z y x\n7 3 2 1\n", [[1, 2, 3]], {"label": [7]}),
+        ("# 1,2;3\n1 , 2,\t3,\n4;5;6", [[1, 2, 3], [4, 5, 6]], {}),
         ("1e3 -2.5E-1 nan", [[1000, -0.25, np.nan]], {}),
         ("", np.empty((0, 3)), {}),
         ("# nothing\n", np.empty((0, 3)), {}),

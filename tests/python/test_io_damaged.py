@@ -120,6 +120,11 @@ def test_faces_that_are_no_triangles_are_refused(tmp_path):
         (b"1 2 3\n\0\0\n", "expected text, got a zero at byte 6"),
         (b"a b c\n1 2 3\n", "expected columns x, y and z, got a, b, c"),
         (b"1 2 3\n" + b"7" * 5000 + b"\n", "line 2: expected 3 numbers, got 1: '777"),
+        (b"1,5;2,5;3,5\n", "line 1: .* the same separator between all of them, got '1,5;2,5;3,5'"),
+        (b"x,y,z\n1,2,3\n\n1,5 2,5 3,5\n", "line 4: .* the same separator .* got '1,5 2,5 3,5'"),
+        (b"1,2,3\n4, ,5,6\n", "line 2: .* the same separator .* no empty fields"),
+        (b"1,2,3\n,4,5,6\n", "line 2: .* the same separator"),
+        (b"x,y,z,label\n1,2,3,\n", "line 2: expected 4 numbers, got 3"),
     ],
 )
 def test_damaged_text_is_one_sentence_with_the_line(tmp_path, content, message):

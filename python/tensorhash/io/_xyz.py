@@ -1,8 +1,9 @@
 """XYZ: text with one point per line. Also CSV and other tables of numbers in text.
 
-Blanks, tabs, commas and semicolons separate numbers. `#` and `//` begin comment lines. The first
-line may name the columns, in a comment or not. Without names the first three columns are x, y and
-z, and the others are called column_3, column_4 and so on.
+Blanks, tabs, commas or semicolons separate numbers. A line with two kinds of them is refused:
+1,5;2,5 could be two numbers or four. `#` and `//` begin comment lines. The first line may name the
+columns, in a comment or not. Without names the first three columns are x, y and z, and the others
+are called column_3, column_4 and so on.
 """
 
 from __future__ import annotations
@@ -31,8 +32,36 @@ def read(file: IO[bytes], size: int, source: str) -> PointCloud:
     chosen = lines.numbers()
     if names is None:
         names, chosen = _header(lines, chosen, source)
+    _require_one_separator(text, lines, chosen, source)
     values = _text.parse(lines, chosen, len(names), 1, source)
     return cloud_of({name: values[:, i] for i, name in enumerate(names)}, source)
+
+
+def _require_one_separator(text: bytes, lines: Lines, chosen: NumPyArray, source: str) -> None:
+    """ValueError for a line with an empty field, or with two kinds of separators."""
+    data = np.frombuffer(text, np.uint8)
+    marks = (data == ord(",")) | (data == ord(";"))
+    if not marks.any():
+        return
+    begins = np.frombuffer(lines.text, np.uint8) > 32
+    begins[1:] &= ~begins[:-1]
+    items = np.flatnonzero(begins | marks)  # numbers and separators, in order
+    line = np.searchsorted(lines.starts, items, "right") - 1
+    is_mark = marks[items]
+    first = np.append(True, line[1:] != line[:-1])
+    after_mark = np.append(False, is_mark[:-1]) & ~first
+    marked = np.add.reduceat(marks, lines.starts)
+    wrong = np.where(is_mark, first | after_mark, marked[line] & ~first & ~after_mark)
+    bad = np.add.reduceat(data == ord(","), lines.starts)
+    bad &= np.add.reduceat(data == ord(";"), lines.starts)
+    bad[line[wrong]] = True
+    if bad[chosen].any():
+        number = int(chosen[bad[chosen]][0])
+        row = Lines(text, lines.starts, lines.tokens).line(number)
+        raise ValueError(
+            f"{source}, line {number + 1}: expected numbers with the same separator between all of "
+            f"them, got {_text.shown(row)}; write decimals with a point, and no empty fields"
+        )
 
 
 def _header(lines: Lines, chosen: NumPyArray, source: str) -> tuple[list[str], NumPyArray]:
