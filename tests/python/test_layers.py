@@ -6,6 +6,7 @@ The layers are the rows of the table in docs/architecture.md. tests/unit has the
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -141,3 +142,15 @@ def test_the_walk_of_a_verb_names_at_most_ten_files_and_their_functions(verb):
         assert named, f"{file}: the walk names none of its functions"
         missing = [name for name in named if name.rpartition("::")[2] + "(" not in code]
         assert not missing, f"{file} does not have {missing}"
+
+
+@pytest.mark.parametrize("name", ["layers", "lookup"])
+def test_the_pictures_are_drawn_from_this_table(name, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "tools" / "docs")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    import draw_pictures
+
+    drawn = getattr(draw_pictures, name)()
+    assert drawn == (ROOT / "docs" / "pictures" / f"{name}.svg").read_text(), (
+        "run tools/docs/draw_pictures.py"
+    )

@@ -21,12 +21,13 @@ CELL, BOX = "#334155", 24  # the colour of outlines, the height of a cell
 
 
 def plain(text: str) -> str:
-    """Markdown without links and code marks, cut where it gets too long for one line."""
+    """Markdown without links and code marks; an ellipsis shows where it got too long for one line."""
     text = re.sub(r" ?\(\[.*?\]\(.*?\)\)|: \[.*?\]\(.*?\)$", "", text)
     text = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("`", "")
+    text, whole = text.strip(), len(text.strip())
     while len(text) > LONGEST:
         text = text.rpartition(";" if ";" in text else ",")[0] or text[:LONGEST]
-    return text.strip()
+    return text + " …" if len(text) < whole else text
 
 
 def label(x: float, y: float, text: str, **style: object) -> str:
@@ -50,8 +51,10 @@ def layers() -> str:
     table = page.partition("\n## Layers\n")[2].partition("\n## ")[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     parts = []
+    title = "The layers of tensorhash. A layer knows all layers below it, unless it says otherwise."
+    parts.append(label(10, 26, title, font_weight="bold"))
     for at, (name, _, knows, what) in enumerate(reversed(rows)):
-        y, name, knows = 10 + 44 * at, plain(name.strip()), plain(knows.strip())
+        y, name, knows = 42 + 44 * at, plain(name.strip()), plain(knows.strip())
         colour = COLOURS.get(name, LILAC)
         parts.append(
             f'<rect x="10" y="{y}" width="780" height="40" rx="6" fill="{colour}" stroke="{CELL}"/>'
@@ -59,9 +62,9 @@ def layers() -> str:
         parts.append(label(24, y + 17, name, font_weight="bold"))
         parts.append(label(24, y + 33, plain(what.strip()), fill="#475569", font_size=12.5))
         if knows != "all above":
-            known = "knows no other layer" if knows == "nothing" else f"knows {knows}"
+            known = "knows no other layer" if knows == "nothing" else f"knows only {knows}"
             parts.append(label(776, y + 17, known, fill="#475569", font_size=12, text_anchor="end"))
-    return picture(800, 16 + 44 * len(rows), parts)
+    return picture(800, 48 + 44 * len(rows), parts)
 
 
 def column(x: int, width: int, cells: list[str], colour: str, chosen: int) -> list[str]:
@@ -118,7 +121,7 @@ def lookup() -> str:
     parts.append(label(14, 177, "the first of equal keys wins", **small))
     parts.append(label(520, 180, "row = buffer index: what insert and find return", **small))
     parts.append(label(310, 252, "one 64-byte bucket answers most lookups", **small))
-    return picture(820, 266, parts)
+    return picture(840, 266, parts)
 
 
 if __name__ == "__main__":
