@@ -43,7 +43,6 @@ OPEN3D_AT_MOST = {
 }
 DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
 OTHERS_AT_MOST = 100_000
-MANY_ROWS = 1_000_000  # from here on also pyg-lib's CPUHashMap
 # A table of up to this many rows stays in the caches, so its time depends on the previous contender.
 WARM_AT_MOST = 2_000_000
 
@@ -122,7 +121,7 @@ def contenders(kind: KeyKind, rows: int) -> dict[str, Round]:
     if rows <= DICT_AT_MOST.get(kind, OTHERS_AT_MOST):
         peers.append(python_dict)
     rounds = {peer.NAME: life(peer, kind, batches) for peer in peers}
-    if kind is keys.INT64 and pyg.maker() and rows >= MANY_ROWS:
+    if kind is keys.INT64 and pyg.maker():
         rounds[pyg.NAME] = pyg.life(batches.there, batches.shuffled, batches.missing)
     return {**rounds, gather.NAME: gather.round_of(kind, limited)}
 
