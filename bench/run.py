@@ -1,6 +1,7 @@
 """The benchmark: `make bench`, or `python bench/run.py --quick --only PATTERN`; --help has the rest.
 
-Samples go to build/bench, one file per suite. Tables, goals and plots are made from these files.
+Samples go to build/bench, one file per suite. Tables, goals, plots and README's factors are made from
+these files.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 from types import ModuleType
 
 import suites
@@ -31,23 +33,23 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--forget",
         action="store_true",
-        help="remove the earlier runs of these cases; without it they count too, as a median",
+        help="remove the earlier runs of these cases; without it they count too, as a median. "
+        "Nothing can be written before the next run of all cases",
     )
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument(
         "--report", action="store_true", help="measure nothing, use the stored samples"
     )
-    parser.add_argument("--write", action="store_true", help="write bench/results.md and the plots")
     parser.add_argument(
-        "--factors",
+        "--write",
         action="store_true",
-        help="measure nothing, print README's factors as bench/results.md has them",
+        help="write bench/results.md, the plots and, at the full scale, README's factors",
     )
     given = parser.parse_args()
     if given.write and given.smoke:
         parser.error("--write: not allowed with --smoke, because its numbers mean nothing")
-    if given.write and given.forget and given.only:
-        parser.error("--write: not allowed with --forget and --only, because a run would be chosen")
+    if given.write and given.forget:
+        parser.error("--write: not allowed with --forget, because that would choose among the runs")
     return given
 
 
@@ -77,9 +79,21 @@ def forget(wanted: dict[str, list[str]], scale: Scale, given: argparse.Namespace
     """A run of all cases starts anew. Chosen cases keep their earlier runs, unless told otherwise."""
     for name, cases in wanted.items():
         if not given.only:
-            store.forget(scale, name)
+            store.start_anew(scale, name)
         elif given.forget:
             store.forget(scale, name, cases)
+
+
+def may_write(scale: Scale, names: Iterable[str]) -> bool:
+    """A record of runs of which some were removed would be a choice among them."""
+    forgotten = store.forgotten(scale, names)
+    if forgotten:
+        print(
+            f"--write: earlier runs of {', '.join(forgotten)} were forgotten; expected a run of all "
+            "cases since then",
+            file=sys.stderr,
+        )
+    return not forgotten
 
 
 def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
@@ -90,24 +104,28 @@ def tables_of(module: ModuleType, name: str, scale: Scale) -> list[str]:
 
 
 def write(
-    modules: dict[str, ModuleType], scale: Scale, verdicts: list[goals.Verdict], machine: str
+    modules: dict[str, ModuleType],
+    scale: Scale,
+    verdicts: list[goals.Verdict],
+    machine: str,
+    earlier: str,
 ) -> None:
+    """Writes the record. What was not measured stays as the `earlier` results have it."""
     from harness import plots
 
     sections = {name: tables_of(module, name, scale) for name, module in modules.items()}
-    verdicts = goals.with_earlier(verdicts, report.RESULTS.read_text())
+    verdicts = goals.with_earlier(verdicts, earlier)
     sections["goals"] = goals.section(verdicts, scale, machine)
     made = {name: lines for name, lines in sections.items() if lines}
-    report.write(made, ["goals", *modules])
-    written = [report.RESULTS, *plots.draw(scale, verdicts, machine)]
+    written = [report.write(made, ["goals", *modules], earlier)]
+    written += plots.draw(scale, verdicts, machine)
+    if scale.full:
+        written.append(factors.write(report.RESULTS.read_text()))
     print("written:", *(path.relative_to(store.ROOT) for path in written), file=sys.stderr)
 
 
 def main() -> int:
     given = arguments()
-    if given.factors:
-        print(*factors.phrases(report.RESULTS.read_text()), sep="\n")
-        return 0
     scale = SMOKE if given.smoke else QUICK if given.quick else FULL
     modules = suites.load()
     names = {name: [case.name for case in m.cases(scale)] for name, m in modules.items()}
@@ -126,12 +144,16 @@ def main() -> int:
     start = time.monotonic()
     if not given.report:
         forget(wanted, scale, given)
+    if given.write and not may_write(scale, modules):
+        return 2
     failures = measure(wanted, modules, scale, report_only=given.report)
     verdicts = goals.judge({name: store.load(scale, name).recorded() for name in modules})
     machine = store.machine(scale, modules)
     print("\n".join(goals.section(verdicts, scale, machine)))
     if given.write:
-        write(modules, scale, verdicts, machine)
+        # The record is one run from end to end: a run of all cases keeps nothing of an earlier one.
+        anew = not given.only and not given.report
+        write(modules, scale, verdicts, machine, "" if anew else report.RESULTS.read_text())
     print(f"took {clock_text(time.monotonic() - start)} minutes", file=sys.stderr)
     for failure in failures:
         print(f"\nFAILED {failure.case}\n{failure.error.rstrip()}", file=sys.stderr)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from harness.goals import measured_texts, values_in
+import re
+from pathlib import Path
 
+from harness.goals import measured_texts, values_in
+from harness.store import ROOT
+
+README = ROOT / "README.md"
 # What README says, the name of the goal, and the condition of the value.
 FACTORS = (
     ("{}x `np.unique(axis=0)`", "unique of 10^6 int32 x 3, against np.unique(axis=0)", ""),
@@ -22,14 +27,22 @@ FACTORS = (
 )
 
 
-def phrases(results: str) -> list[str]:
-    """The words of README with the factors of these results. KeyError if one was not measured."""
+def updated(readme: str, results: str) -> str:
+    """README with the factors of these results. One that was not measured stays as it is."""
     texts = measured_texts(results)
-    return [
-        words.format(whole(values_in(texts[goal])[condition])) for words, goal, condition in FACTORS
-    ]
+    for words, goal, condition in FACTORS:
+        value = values_in(texts.get(goal, "")).get(condition)
+        if value is None:
+            continue
+        after = r"\s+".join(map(re.escape, words.removeprefix("{}").split()))
+        # Rounded down: README never claims more than the results.
+        readme, count = re.subn(rf"\d+(?={after})", str(int(value)), readme)
+        if count != 1:
+            raise ValueError(f"README.md: expected {words!r} once, found it {count} times")
+    return readme
 
 
-def whole(factor: float) -> int:
-    """Rounded down: README never claims more than was measured."""
-    return int(factor)
+def write(results: str) -> Path:
+    """Writes README.md with the factors of these results."""
+    README.write_text(updated(README.read_text(), results))
+    return README

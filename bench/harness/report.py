@@ -126,10 +126,10 @@ def notes(data: SuiteData) -> list[str]:
     return lines
 
 
-def write(sections: dict[str, list[str]], order: Sequence[str]) -> None:
-    """Writes bench/results.md with its sections in this order. A section without new data stays."""
-    old = RESULTS.read_text() if RESULTS.exists() else ""
-    blocks = dict(re.findall(r"<!-- begin (.*?) -->\n(.*?)\n<!-- end \1 -->", old, re.DOTALL))
+def write(sections: dict[str, list[str]], order: Sequence[str], earlier: str) -> Path:
+    """Writes bench/results.md with its sections in this order. Others stay as `earlier` has them."""
+    blocks = dict(re.findall(r"<!-- begin (.*?) -->\n(.*?)\n<!-- end \1 -->", earlier, re.DOTALL))
     blocks |= {name: "\n".join(lines) for name, lines in sections.items()}
     known = [f"<!-- begin {n} -->\n{blocks[n]}\n<!-- end {n} -->\n" for n in order if n in blocks]
     RESULTS.write_text("\n".join([TITLE, *known]))
+    return RESULTS

@@ -6,7 +6,7 @@ import json
 import statistics
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ DATA = BUILD / "data"
 class SuiteData:
     """The results of a suite: the machine, the versions of the contenders, and the samples of all runs.
 
-    `missing` are the contenders that are not installed."""
+    `missing` are the contenders that are not installed, `forgotten` the cases without their earlier runs."""
 
     machine: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
 
     def add_run(self, case: str, new: list[Sample]) -> None:
         """Keeps the samples of earlier runs of this case."""
@@ -36,6 +37,7 @@ class SuiteData:
         self.samples += new
 
     def forget(self, case: str) -> None:
+        """Removes the runs of this case."""
         self.samples = [sample for sample in self.samples if sample.case != case]
 
     def runs(self) -> dict[str, int]:
@@ -56,7 +58,7 @@ class SuiteData:
         rank = {case: number for number, case in enumerate(cases)}
         known = [sample for sample in self.samples if sample.case in rank]
         ordered = sorted(known, key=lambda s: rank[s.case])
-        return SuiteData(self.machine, self.versions, ordered, self.missing)
+        return replace(self, samples=ordered)
 
 
 def _median_of_runs(samples: list[Sample]) -> Sample:
@@ -85,12 +87,23 @@ def load(scale: Scale, suite: str) -> SuiteData:
     return SuiteData(**content)
 
 
-def forget(scale: Scale, suite: str, cases: Iterable[str] | None = None) -> None:
-    """Removes the runs of these cases, or all data of the suite."""
-    data = SuiteData() if cases is None else load(scale, suite)
-    for case in cases or ():
+def forget(scale: Scale, suite: str, cases: Iterable[str]) -> None:
+    """Removes the runs of these cases, and notes that it did: no record can be made of what is left."""
+    data = load(scale, suite)
+    for case in cases:
         data.forget(case)
+    data.forgotten = sorted({*data.forgotten, *cases})
     save(scale, suite, data)
+
+
+def start_anew(scale: Scale, suite: str) -> None:
+    """Removes all data of the suite."""
+    save(scale, suite, SuiteData())
+
+
+def forgotten(scale: Scale, suites: Iterable[str]) -> list[str]:
+    """The cases whose runs were removed since the last run of all cases."""
+    return [case for suite in suites for case in load(scale, suite).forgotten]
 
 
 def machine(scale: Scale, suites: Iterable[str]) -> str:
@@ -108,6 +121,7 @@ def save(scale: Scale, suite: str, data: SuiteData) -> None:
         "versions": data.versions,
         "samples": [sample.as_json() for sample in data.samples],
         "missing": data.missing,
+        "forgotten": data.forgotten,
     }
     beside = file.with_suffix(".new")
     beside.write_text(json.dumps(content, indent=1))

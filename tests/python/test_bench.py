@@ -12,6 +12,8 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
+import run  # noqa: E402
+
 import suites  # noqa: E402
 from harness import clock, plan, report, runner, store  # noqa: E402
 from harness.case import FULL, QUICK, SMOKE, Case, Sample, Scale, chosen, rows_text  # noqa: E402
@@ -171,6 +173,22 @@ def test_a_case_that_was_run_again_is_recorded_with_the_median_of_its_runs():
     assert (data.recorded(), data.runs()) == ([], {})
 
 
+def test_a_record_of_chosen_runs_is_refused_until_all_cases_run_again(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(store, "DATA", tmp_path)
+    data = store.SuiteData()
+    data.add_run("a/b", [Sample("tensorhash", {}, [1.0], {}, "a/b")])
+    store.save(FULL, "a", data)
+    assert run.may_write(FULL, ["a", "b"])
+    store.forget(FULL, "a", ["a/b"])
+    assert store.load(FULL, "a").samples == []
+    assert not run.may_write(FULL, ["a", "b"])
+    assert "a/b" in capsys.readouterr().err
+    store.start_anew(FULL, "a")
+    assert run.may_write(FULL, ["a", "b"])
+
+
 def test_the_report_names_the_contenders_that_are_not_installed():
     data = store.SuiteData("a machine", {}, [], ["pyg_lib"])
     assert report.notes(data)[0] == "Left out, because they are not installed: pyg_lib."
@@ -225,12 +243,14 @@ def test_a_table_shows_our_time_its_share_of_the_limits_and_each_peer():
 
 def test_results_keep_the_sections_that_were_not_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results.md")
-    report.write({"b": ["old b"], "a": ["old a"], "gone": ["gone"]}, ["a", "b", "gone"])
-    report.write({"a": ["new a"]}, ["a", "b"])
-    text = report.RESULTS.read_text()
+    order = ["a", "b", "gone"]
+    made = {"b": ["old b"], "a": ["old a"], "gone": ["gone"]}
+    earlier = report.write(made, order, "").read_text()
+    text = report.write({"a": ["new a"]}, order[:2], earlier).read_text()
     assert text.index("new a") < text.index("old b")
     assert "old a" not in text
     assert "gone" not in text
+    assert "old b" not in report.write({"a": ["new a"]}, order, "").read_text()
 
 
 def test_a_crash_loses_only_its_own_case(tmp_path, monkeypatch):

@@ -67,18 +67,26 @@ def test_every_record_belongs_to_a_goal_and_no_goal_comes_twice():
 
 
 def test_readme_has_the_factors_of_the_results():
-    readme = " ".join((BENCH.parent / "README.md").read_text().split())
-    found = factors.phrases(report.RESULTS.read_text())
-    assert [phrase for phrase in found if phrase not in readme] == []
+    readme, results = factors.README.read_text(), report.RESULTS.read_text()
+    assert factors.updated(readme, results) == readme
+    texts = goals.measured_texts(results)
+    assert [goal for _, goal, _ in factors.FACTORS if goal not in texts] == []
 
 
 def test_factors_are_rounded_down_and_taken_from_their_condition():
     lines = [
-        f"| {goal} | 1x | {where or 'a'}: 7.96 | reached |" for _, goal, where in factors.FACTORS
+        f"| {goal} | 1x | {f'other: 9, {where}: ' if where else ''}7.96 | reached |"
+        for _, goal, where in factors.FACTORS
     ]
-    table = "\n".join(line.replace("a: ", "") if "| a: " in line else line for line in lines)
-    assert factors.phrases(table)[0] == "7x `np.unique(axis=0)`"
-    assert all(phrase.startswith("7x ") for phrase in factors.phrases(table))
+    readme = " and\n".join(words.format(123).replace(" ", "\n") for words, _, _ in factors.FACTORS)
+    assert factors.updated(readme, "\n".join(lines)) == readme.replace("123x", "7x")
+
+
+def test_a_factor_that_was_not_measured_stays_and_one_that_readme_lacks_is_an_error():
+    words, goal, _ = factors.FACTORS[0]
+    assert factors.updated(words.format(5), "") == words.format(5)
+    with pytest.raises(ValueError, match="expected .* once, found it 0 times"):
+        factors.updated("nothing", f"| {goal} | 1x | 7.96 | reached |")
 
 
 def test_a_goal_with_an_upper_limit_is_missed_from_above():
