@@ -8,8 +8,7 @@ from pathlib import Path
 
 from harness import goal_values as of
 from harness.case import rows_text
-from harness.goal_values import LARGE
-from harness.goals import Goal
+from harness.goal_values import LARGE, Goal
 from harness.keys import HIT, INSERT, MISS
 
 RECORDS = Path(__file__).resolve().parents[1] / "floors.json"
@@ -62,6 +61,7 @@ TABLES = (
         Goal(f"{operation} on 2 ranks, of one process' time", target, "x", of.ranks(operation), at_most=True)
         for operation, target in RANKS.items()
     ),
+    Goal("2 ranks: the model's error", 0.25, "of the measured time", of.model_error, at_most=True),
     Goal("two shards, of one table's time", 1.2, "x", of.two_shards, at_most=True),
     Goal("64-byte keys, of their cache lines", 0.6, LIMIT, of.of_lines("bytes64", *LARGE)),
     *(
@@ -73,6 +73,14 @@ TABLES = (
     Goal("insert, 8-byte keys, 10^7", 0.7, LIMIT, of.of_gather(INSERT, "int64", MOST)),
     Goal("insert, int64, 10^6, one thread, against the best C++ map", 3, "x", of.best_peer(INSERT, "int64", MILLION)),
     Goal("erase, 8-byte keys", 0.65, LIMIT, of.erase_of_gather),
+    *(
+        Goal(f"{name}, of the time before", most, "x", of.before(operation), at_most=True)
+        for name, operation, most in (
+            ("find, mean of 16 sizes", "find", 1.05),
+            ("insert into a ready table", "insert", 1.05),
+            ("growth from zero", "from zero", 1),
+        )
+    ),
     *(
         Goal(f"bytes per entry while growing from zero, {key}", most, "bytes", of.bytes_per_key(key), at_most=True)
         for key, most in (("int64", 48), ("int32x3", 44))

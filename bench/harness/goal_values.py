@@ -1,14 +1,15 @@
-"""What the goals measure: each function gives the values of one goal by condition, computed from the samples."""
+"""What a goal is, and what the goals measure: each function gives the values of one goal by condition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from harness.case import Sample, rows_text
 from harness.clock import median
 from harness.keys import HIT, INSERT, MISS, STRUCTURED
-from harness.report import ALL_THREADS, GATHER, LIMITS, ONE_THREAD, OURS, SCATTER
+from harness.report import ALL_THREADS, BEFORE, GATHER, LIMITS, ONE_THREAD, OURS, SCATTER
 
 LARGE = (1_000_000, 10_000_000)
 
@@ -47,6 +48,18 @@ class Measured:
 
 # A condition such as "1e6", and the value measured under it; None: not measured.
 Values = Iterator[tuple[str, float | None]]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`record` is the value of the record that reached an earlier goal: its target is a floor."""
+
+    what: str
+    target: float
+    unit: str
+    values: Callable[[Measured], Values]
+    at_most: bool = False
+    record: float | None = None
 
 
 def of_gather(operation: str, key: str, *rows: int) -> Callable[[Measured], Values]:
@@ -192,6 +205,30 @@ def ranks(operation: str) -> Callable[[Measured], Values]:
     return lambda data: iter(
         [("", data.ratio("ranks", "2 ranks", "one process", operation=operation))]
     )
+
+
+def model_error(data: Measured) -> Values:
+    """By how much the model of harness/ranks_model.py misses the measured time, as a part of it."""
+    for sample in data.samples("ranks"):
+        if "model" in sample.numbers and sample.labels["operation"] in (
+            "insert",
+            "get",
+            "accumulate",
+        ):
+            measured = median(sample.seconds)
+            yield sample.labels["operation"], abs(sample.numbers["model"] / measured - 1)
+
+
+def before(operation: str) -> Callable[[Measured], Values]:
+    """Our time as a multiple of the time that an older version takes."""
+
+    def values(data: Measured) -> Values:
+        for sample in data.samples("before"):
+            if sample.contender == OURS and sample.labels["operation"].startswith(operation):
+                ratio = data.ratio("before", OURS, BEFORE, **sample.labels)
+                yield f"{sample.labels['operation']} {sample.labels['key']}", ratio
+
+    return values
 
 
 def two_shards(data: Measured) -> Values:

@@ -1,29 +1,14 @@
-"""The goals, and whether they were reached. All results are computed from the data.
-
-Over 400 lines: half of them are the table of goals, which reads best in one piece.
-"""
+"""Whether the goals were reached, and the tables of them. All results are computed from the data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.case import Sample, Scale
-from harness.goal_values import Measured, Values
+from harness.goal_list import GOALS
+from harness.goal_values import Goal, Measured
 from harness.report import markdown, number
-
-
-@dataclass(frozen=True)
-class Goal:
-    """`record` is the value of the record that reached an earlier goal: its target is a floor."""
-
-    what: str
-    target: float
-    unit: str
-    values: Callable[[Measured], Values]
-    at_most: bool = False
-    record: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +45,6 @@ class Verdict:
 
 
 def judge(suites: dict[str, list[Sample]]) -> list[Verdict]:
-    from harness.goal_list import GOALS
-
     data = Measured(suites)
     return [
         Verdict(goal, {where: value for where, value in goal.values(data) if value is not None})

@@ -23,6 +23,7 @@ Made by `make bench`, from the samples in build/bench.
 """
 OURS, GATHER, SCATTER = "tensorhash", "gather", "scatter"
 LIMITS = (GATHER, SCATTER)
+BEFORE = "before"  # an older version of the library
 # The gain of more threads is computed from these two.
 ONE_THREAD, ALL_THREADS = "one thread", "all threads"
 

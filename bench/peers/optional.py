@@ -13,10 +13,15 @@ def module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        _missing[name] = None
+        leave_out(name)
         return None
 
 
+def leave_out(name: str) -> None:
+    """Notes a contender that is no module."""
+    _missing[name] = None
+
+
 def missing() -> list[str]:
-    """The modules that were asked for in vain."""
+    """The contenders that were asked for in vain."""
     return list(_missing)

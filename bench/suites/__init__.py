@@ -17,6 +17,7 @@ NAMES = (
     "data",
     "values",
     "growth",
+    "before",
     "memory",
     "scale",
     "churn",

@@ -263,6 +263,30 @@ def test_repeated_keys_are_compared_with_random_ones():
     assert verdict.score == pytest.approx(1.3 / 1.5)
 
 
+def test_the_model_of_two_ranks_is_judged_by_its_largest_error():
+    samples = [
+        Sample("2 ranks", {"operation": operation}, [2.0], {"model": model})
+        for operation, model in (("insert", 1.5), ("get", 2.2), ("find", 9.0))
+    ]
+    (verdict,) = (v for v in judged("ranks", samples).values() if "model" in v.goal.what)
+    assert verdict.measured == pytest.approx({"insert": 0.25, "get": 0.1})
+    assert verdict.score == pytest.approx(1)
+
+
+def test_an_older_version_is_compared_by_operation_and_key():
+    samples = [
+        timed(name, seconds, key=key, rows=10, operation=operation)
+        for operation in ("find (hit)", "find (miss)", "insert", "from zero")
+        for key in ("int64", "int32x3")
+        for name, seconds in (("tensorhash", 1.2), ("before", 1.0))
+    ]
+    verdicts = judged("before", samples)
+    assert [v.goal.target for v in verdicts.values()] == [1.05, 1.05, 1]
+    assert [len(v.measured) for v in verdicts.values()] == [4, 2, 2]
+    assert {value for v in verdicts.values() for value in v.measured.values()} == {1.2}
+    assert judged("before", samples[::2]) == {}
+
+
 def test_two_shards_are_a_multiple_of_one_table():
     samples = [
         timed(name, seconds, operation=operation)
