@@ -146,7 +146,7 @@ def test_kernel_maps_are_compared_with_spconv_at_both_sizes():
     assert {v.goal.what.split()[4]: [] for v in verdicts.values()}.keys() == {"1e5", "5e5"}
     targets = [verdict.goal.target for verdict in verdicts.values()]
     assert targets[:3] == [12, 40, 80]
-    assert [v.score >= 1 for v in verdicts.values()] == [False] * 4
+    assert [v.score >= 1 for v in verdicts.values()] == [False] * 6
 
 
 def test_tensorflows_tables_are_judged_for_insert_and_lookup_at_every_dim():
