@@ -20,7 +20,7 @@ SECONDS = {
     "data": (220, 16),
     "values": (20, 3),
     "growth": (30, 4),
-    "before": (50, 5),
+    "before": (80, 6),
     "memory": (15, 3),
     "scale": (80, 4),
     "churn": (15, 2),
