@@ -1,4 +1,4 @@
-"""Bugs in recent code: sharding over devices, strings, optimizers. report.md has no rows for them until they run."""
+"""Bugs in recent code: shards, ranks, strings, optimizers, expansion, voxels, searches. report.md has no rows for them until they run."""
 
 from __future__ import annotations
 
@@ -147,5 +147,148 @@ RECENT_MUTANTS = [
         "equal neighbours count as pairs of far rows",
         "RankBatch*",
         [Edit("src/ranks/repeats.cpp", "number[row] < before_run &&", "before_run <= known &&")],
+    ),
+    Mutant(
+        "sums of an expansion leave their block without a carry",
+        "ExpandBlocks*:*/ExpandBlocks*",
+        [
+            Edit(
+                "src/coords/rows/cell_frame.cpp",
+                "(offset[axis] >> frame.side_bits) + (to >> frame.side_bits);",
+                "offset[axis] >> frame.side_bits;",
+            )
+        ],
+    ),
+    Mutant(
+        "batches share the blocks of an expansion",
+        "ExpandBlocks*:*/ExpandBlocks*",
+        [
+            Edit(
+                "src/coords/rows/cell_frame.hpp",
+                "frame.batch_weight = blocks;",
+                "frame.batch_weight = 0;",
+            )
+        ],
+    ),
+    Mutant(
+        "a sum that two offsets reach comes out twice",
+        "ExpandBlocks*:*/ExpandBlocks*",
+        [
+            Edit(
+                "src/coords/rows/expand_blocks.cpp",
+                "blocks_.clear(reached[step.delta], bit);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "an expansion repeats its rows",
+        "ExpandBlocks*:*/ExpandBlocks*",
+        [
+            Edit(
+                "src/coords/rows/expand_blocks.cpp",
+                "blocks_.clear(home, home_bits_[home]);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "a voxel that leaves its bits meets another one",
+        "*VoxelMeans*",
+        [
+            Edit(
+                "src/coords/voxels/voxel_means.cpp",
+                "voxel >= -kReach && voxel < kReach;",
+                "voxel >= -kReach && voxel <= kReach;",
+            )
+        ],
+    ),
+    Mutant(
+        "the mean of a voxel overflows with the difference of its points",
+        "*VoxelMeans*",
+        [
+            Edit(
+                "src/coords/voxels/voxel_means.cpp",
+                "if (std::isfinite(mean[lane])) {",
+                "{",
+            )
+        ],
+    ),
+    Mutant(
+        "a table of words forgets them when it grows",
+        "WordNumbers*:*DataOverThreads*",
+        [
+            Edit(
+                "src/cpu/word_numbers.cpp",
+                "loops_->refill(table_);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "word 0 gets a second number when the table grows",
+        "WordNumbers*:*DataOverThreads*",
+        [
+            Edit(
+                "src/cpu/word_numbers.cpp",
+                "table_.zero = old.zero;",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "groups of a later window get the ranks of the first",
+        "*DataOverThreads*:*VoxelMeans*",
+        [
+            Edit(
+                "src/cpu/part_order.hpp",
+                "bases_[window] + ranks[row / 64] +",
+                "ranks[row / 64] +",
+            )
+        ],
+    ),
+    Mutant(
+        "of equally near points any row wins",
+        "*TreeLevels*:*Neighbours*",
+        [
+            Edit(
+                "src/cpu/tree_engine.cpp",
+                "(squares == value) & (rows < its_row)",
+                "(squares == value)",
+            )
+        ],
+    ),
+    Mutant(
+        "a box as far as the last candidate is skipped",
+        "*TreeLevels*:*Neighbours*",
+        [
+            Edit(
+                "src/cpu/tree_engine.cpp",
+                "next.squared == limit && next.lowest_row > last_row",
+                "next.squared == limit",
+            )
+        ],
+    ),
+    Mutant(
+        "a search forgets how far the query is from the last one",
+        "*Neighbours*",
+        [
+            Edit(
+                "src/coords/neighbours/knn_search.cpp",
+                "double const farthest = between + std::sqrt(best_.back().squared);",
+                "double const farthest = std::sqrt(best_.back().squared);",
+            )
+        ],
+    ),
+    Mutant(
+        "a vector's block is freed with the size that was asked for",
+        "Memory*",
+        [
+            Edit(
+                "src/runtime/block_vector.hpp",
+                "*reinterpret_cast<std::size_t*>(raw.data) = raw.bytes;",
+                "*reinterpret_cast<std::size_t*>(raw.data) = kAlignment + count * sizeof(T);",
+            )
+        ],
     ),
 ]

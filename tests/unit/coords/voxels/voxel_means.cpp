@@ -131,18 +131,22 @@ TEST_P(VoxelMeansOverThreads, of_differences_that_overflow_are_the_mean_of_the_s
 // A voxel that leaves its 21 bits would meet the one beside it on the other axis.
 TEST_P(VoxelMeansOverThreads, tell_voxels_apart_at_the_ends_of_the_word) {
     constexpr double kReach = 1 << 20;
-    for (double const reach : {kReach - 1, kReach, kReach + 1}) {
-        for (double const first : {0.0, 1e9, -1e9}) {
-            std::vector<double> const ends{0, 0, 0, reach, 1, -kReach, 1, reach, -reach - 1, 0};
-            std::vector<double> points;
-            for (std::size_t i = 0; i < 80'000; ++i) points.push_back(first + ends[i % 10]);
-            Tensor const cloud = on_test_device(Tensor::from(points, {40'000, 2}));
-            std::vector<double> const size(2, 1), origin(2, 0);
-            Tensor const found = coords::voxel_means(cloud, size, origin).to({});
-            EXPECT_EQ(found.shape(), (Shape{5, 2}));
-            auto const expected = means_of_a_loop(points, 2, size, origin);
-            ASSERT_EQ(found.as<double>().size(), expected.size());
-            EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.bytes()), 0);
+    for (double const more : {-1, 0, 1}) {
+        double const up = kReach + more, down = -kReach - more;
+        for (std::vector<double> const& ends :
+             {std::vector<double>{0, 0, 0, up, 1, -kReach, 1, up, -kReach, 0},
+              std::vector<double>{0, 0, 0, down, -1, kReach - 1, -1, down, down, 0}}) {
+            for (double const first : {0.0, 1e9, -1e9}) {
+                std::vector<double> points;
+                for (std::size_t i = 0; i < 80'000; ++i) points.push_back(first + ends[i % 10]);
+                Tensor const cloud = on_test_device(Tensor::from(points, {40'000, 2}));
+                std::vector<double> const size(2, 1), origin(2, 0);
+                Tensor const found = coords::voxel_means(cloud, size, origin).to({});
+                auto const expected = means_of_a_loop(points, 2, size, origin);
+                EXPECT_EQ(found.shape(), (Shape{5, 2}));
+                ASSERT_EQ(found.as<double>().size(), expected.size());
+                EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.bytes()), 0);
+            }
         }
     }
 }
