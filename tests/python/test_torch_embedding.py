@@ -62,6 +62,11 @@ def test_any_integer_is_an_id():
         layer(torch.tensor([1.5]))
     with pytest.raises(TypeError, match="ids: expected a torch tensor of integers, got list"):
         layer([1])
+    # Beyond int64, an unsigned id would become the id of another number.
+    with pytest.raises(TypeError, match=r"ids: expected integers that int64 holds, got torch\.ui"):
+        layer(torch.tensor([1], dtype=torch.uint64))
+    for narrow in (torch.uint8, torch.int16, torch.int32):
+        same(layer(torch.tensor([0], dtype=narrow)), layer(torch.tensor([0])))
 
 
 @pytest.mark.parametrize("init", ["uniform", "normal"])
@@ -414,7 +419,10 @@ def test_a_state_that_does_not_fit_changes_nothing():
         ({"oov": [1.0]}, r"oov: expected a number or 2 numbers, got shape \(1,\)"),
         ({"admit_after": 0}, "admit_after: expected 1 or more sightings, got 0"),
         ({"admit_probability": 0.0}, "admit_probability: expected more than 0 and at most 1"),
-        ({"padding_idx": "x"}, "padding_idx: expected an int without strings=True"),
+        ({"padding_idx": "x"}, "padding_idx: expected an int without strings=True, got 'x'"),
+        ({"padding_idx": 1.5}, "padding_idx: expected an int, got 1.5"),
+        ({"padding_idx": 2**63}, "padding_idx: expected a number that int64 holds, got 9223"),
+        ({"padding_idx": b"", "strings": True}, "padding_idx: expected a str with strings=True"),
         ({"dtype": torch.int64}, "dtype: expected a float dtype of torch"),
         ({"dims": 3}, "dims: no such option; expected one of capacity,"),
     ],

@@ -162,6 +162,14 @@ def test_strings_have_the_rows_of_a_hash_embedding(group):
     assert bare([""]).all()
 
 
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64 - 1, -(2**70)])
+def test_any_seed_gives_the_rows_of_a_hash_embedding(group, seed):
+    ids = torch.tensor([1, -5])
+    assert torch.equal(
+        DistributedHashEmbedding(3, seed=seed)(ids), HashEmbedding(3, seed=seed)(ids)
+    )
+
+
 def test_keys_of_strings_are_two_published_hashes():
     keys = StringKeys()
     for remember in (True, True, False):
@@ -173,6 +181,8 @@ def test_what_a_distributed_embedding_cannot_do_is_refused(group, tmp_path):
     for name, value in (("capacity", 3), ("max_capacity", 3), ("admit_after", 2)):
         with pytest.raises(ValueError, match=f"{name}: a distributed embedding has no such option"):
             DistributedHashEmbedding(2, **{name: value})
+    with pytest.raises(TypeError, match="padding_idx: expected a str with strings=True, got 0"):
+        DistributedHashEmbedding(2, strings=True, padding_idx=0)
     layer = DistributedHashEmbedding(2, seed=1)
     layer(torch.tensor([1, 2]))
     with pytest.raises(TypeError, match="a process group cannot be copied"):

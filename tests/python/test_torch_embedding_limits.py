@@ -65,8 +65,9 @@ def test_an_id_that_was_evicted_before_the_step_is_left_out():
 def test_scores_are_for_score_eviction_only():
     with pytest.raises(ValueError, match="scores: expected one per id"):
         HashEmbedding(2, max_capacity=3, eviction="score")(torch.tensor([1]))
-    with pytest.raises(ValueError, match="scores: only an embedding with max_capacity"):
-        HashEmbedding(2)(torch.tensor([1]), torch.tensor([1]))
+    for options in ({}, {"capacity": 3}, {"max_capacity": 3}):
+        with pytest.raises(ValueError, match="scores: only an embedding with max_capacity"):
+            HashEmbedding(2, **options)(torch.tensor([1]), torch.tensor([1]))
     with pytest.raises(ValueError, match="scores: expected 2, one per id, got 1"):
         HashEmbedding(2, max_capacity=3, eviction="score")(torch.tensor([1, 2]), torch.tensor([1]))
 

@@ -142,6 +142,14 @@ def check_errors(layer, rank, wrong, sentence):
         except (TypeError, ValueError, RuntimeError) as error:
             assert sentence in str(error), error
         assert len(layer) == size
+    layer.train()
+    scores = torch.ones(1, dtype=torch.float32 if rank else torch.int64)
+    for given in (None, scores) if rank else (scores, scores):
+        try:
+            layer(unseen, scores=given)
+            raise AssertionError("nothing was raised")
+        except (TypeError, ValueError, RuntimeError) as error:
+            assert "scores: only an embedding with max_capacity" in str(error), error
     layer.eval()
     assert not layer(unseen).any()
 

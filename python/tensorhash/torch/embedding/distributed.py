@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from tensorhash.distributed.calls import attempt
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.torch.embedding.distributed_rows import DistributedRows
-from tensorhash.torch.embedding.layer import EmbeddingOptions
+from tensorhash.torch.embedding.layer import EmbeddingOptions, require_strings, string_of
 from tensorhash.torch.embedding.modules import HashEmbedding
 from tensorhash.torch.embedding.string_keys import StringKeys
 from tensorhash.torch.embedding.table_rows import TableRows
@@ -50,8 +51,10 @@ class DistributedHashEmbedding(HashEmbedding):
         self.__dict__["_exchange"] = exchange = Exchange(process_group)
         seed = options.get("seed")
         mine = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)
+        mine = (mine + 2**63) % 2**64 - 2**63  # first rows depend on it modulo 2^64
         given = bool(options.pop("strings", False))
-        step = f"DistributedHashEmbedding(dim={dim}, strings={given})"
+        dtype = options.get("dtype") or torch.get_default_dtype()
+        step = f"DistributedHashEmbedding(dim={dim}, dtype={dtype}, strings={given})"
         options["seed"] = exchange.agree(step, None, [mine]).sums[0]
         padding = options.pop("padding_idx", None) if given else None
         self.__dict__["_strings"] = strings = StringKeys() if given else None
@@ -59,25 +62,26 @@ class DistributedHashEmbedding(HashEmbedding):
             self.__dict__["_words"] = strings.WORDS
         super().__init__(dim, **options)
         del self.__dict__["_exchange"]  # the rows have it now
-        self.padding_idx = self.padding_idx if padding is None else str(padding)
-        self._padding_key = _key_of_padding(strings, padding)
+        self._padding_key: torch.Tensor | None = None
+        if strings is not None and padding is not None:
+            self.padding_idx = string_of(padding)
+            self._padding_key = strings.keys([padding], remember=False)  # int64 [1, 2]
 
     def _table_rows(self, given: Any, *shared: Any) -> TableRows:
         norm = None if self.max_norm is None else (self.max_norm, self.norm_type)
         return DistributedRows(self.__dict__["_exchange"], norm, *shared)
 
     def _keys(self, ids: Any) -> torch.Tensor:
-        try:
-            if self._strings is None:
-                return super()._keys(ids)
-            if isinstance(ids, torch.Tensor):
-                raise TypeError(
-                    "ids: expected strings, because of strings=True, got a torch tensor"
-                )
-            return self._strings.keys(ids, remember=self.training)
-        except (TypeError, ValueError, RuntimeError) as error:
-            self._rows.share(error, "train" if self.training else "read")
-            raise
+        keys: torch.Tensor
+        keys, error = attempt(lambda: self._own_keys(ids))
+        self._rows.share(error, "train" if self.training else "read")
+        return keys
+
+    def _own_keys(self, ids: Any) -> torch.Tensor:
+        if self._strings is None:
+            return super()._keys(ids)
+        require_strings(ids)
+        return self._strings.keys(ids, remember=self.training)
 
     def _is_padding(self, keys: torch.Tensor) -> torch.Tensor | None:
         if self._padding_key is None:
@@ -104,10 +108,3 @@ class DistributedHashEmbedding(HashEmbedding):
             "frozen: each rank has only its own rows; load the checkpoint in one "
             "process with tensorhash.distributed.load_hash_map"
         )
-
-
-def _key_of_padding(strings: StringKeys | None, padding: Any) -> torch.Tensor | None:
-    """int64 [1, 2], or None without strings or padding."""
-    if strings is None or padding is None:
-        return None
-    return strings.keys([str(padding)], remember=False)

@@ -57,10 +57,12 @@ class DistributedRows(TableRows):
     def train(
         self, ids: torch.Tensor, counts: torch.Tensor, scores: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        _, error = attempt(lambda: self._require_scores(scores))
-        self.share(error, "train")
         own = super().train
         return self._ask("train", ids, counts, lambda keys, sums: own(keys, sums, None))
+
+    def require_scores(self, scores: torch.Tensor | None) -> None:
+        _, error = attempt(lambda: super(DistributedRows, self).require_scores(scores))
+        self.share(error, "train")
 
     def share(self, error: BaseException | None, verb: str) -> None:
         """Raises an error of this rank's arguments on all ranks, which wait for its ids."""

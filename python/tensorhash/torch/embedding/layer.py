@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -107,14 +108,11 @@ class HashLayer(torch.nn.Module):
         return TableRows(given["max_capacity"], given["eviction"], norm, *shared)
 
     def _number_of_padding(self, strings: StringIndex | None) -> int | None:
-        given = self.padding_idx
-        if given is None:
+        if self.padding_idx is None:
             return None
         if strings is None:
-            if isinstance(given, str):
-                raise TypeError(f"padding_idx: expected an int without strings=True, got {given!r}")
-            return int(given)
-        return int(np.asarray(strings.insert([str(given)]))[0])
+            return _padding_number(self.padding_idx)
+        return int(np.asarray(strings.insert([string_of(self.padding_idx)]))[0])
 
     # The table.
 
@@ -160,13 +158,10 @@ class HashLayer(torch.nn.Module):
         """The ids of a batch as int64."""
         strings = self._rows.strings
         if strings is None:
-            if not isinstance(ids, torch.Tensor) or ids.is_floating_point() or ids.is_complex():
-                kind = ids.dtype if isinstance(ids, torch.Tensor) else type(ids).__name__
-                raise TypeError(f"ids: expected a torch tensor of integers, got {kind}")
+            _require_integers(ids)
             self._rows.refuse(ids)
             return ids.long()
-        if isinstance(ids, torch.Tensor):
-            raise TypeError("ids: expected strings, because of strings=True, got a torch tensor")
+        require_strings(ids)
         numbers = strings.insert(ids) if self.training else strings.find(ids)
         return torch.from_numpy(np.asarray(numbers))
 
@@ -201,6 +196,7 @@ class HashLayer(torch.nn.Module):
 
     @uncompiled
     def _train(self, keys: torch.Tensor, scores: torch.Tensor | None) -> Looked:
+        self._rows.require_scores(scores)
         padding = self._is_padding(keys)
         keep = None if padding is None or not bool(padding.any()) else ~padding
         real = keys if keep is None else keys[keep]
@@ -290,6 +286,43 @@ class HashLayer(torch.nn.Module):
         if self.padding_idx is not None:
             words.append(f"padding_idx={self.padding_idx!r}")
         return ", ".join(words)
+
+
+def _padding_number(given: Any) -> int:
+    """The padding of a layer with integer ids; TypeError or ValueError if int64 does not hold it."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        kind = "an int without strings=True" if isinstance(given, str) else "an int"
+        raise TypeError(f"padding_idx: expected {kind}, got {given!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"padding_idx: expected a number that int64 holds, got {number}")
+    return number
+
+
+def string_of(padding: Any) -> str:
+    """The padding of a layer with strings; TypeError for anything but a str."""
+    if not isinstance(padding, str):
+        raise TypeError(f"padding_idx: expected a str with strings=True, got {padding!r}")
+    return padding
+
+
+def _require_integers(ids: Any) -> None:
+    is_tensor = isinstance(ids, torch.Tensor)
+    if not is_tensor or ids.is_floating_point() or ids.is_complex():
+        kind = ids.dtype if is_tensor else type(ids).__name__
+        raise TypeError(f"ids: expected a torch tensor of integers, got {kind}")
+    if ids.dtype == torch.uint64:
+        raise TypeError(
+            "ids: expected integers that int64 holds, got torch.uint64; "
+            "pass ids.view(torch.int64), which keeps different ids different"
+        )
+
+
+def require_strings(ids: Any) -> None:
+    """TypeError for a tensor, which holds no strings."""
+    if isinstance(ids, torch.Tensor):
+        raise TypeError("ids: expected strings, because of strings=True, got a torch tensor")
 
 
 def _complete(dim: int, options: EmbeddingOptions) -> Any:

@@ -109,6 +109,19 @@ class Rows:
                 f"got one on {ids.device}; {self._way_out()}"
             )
 
+    def require_scores(self, scores: torch.Tensor | None) -> None:
+        """ValueError if scores came that nothing would read, or if they are missing."""
+        if self._takes_scores != (scores is not None):
+            raise ValueError(
+                'scores: expected one per id, because this embedding has eviction="score"'
+                if self._takes_scores
+                else 'scores: only an embedding with max_capacity and eviction="score" takes them'
+            )
+
+    @property
+    def _takes_scores(self) -> bool:
+        return False
+
     def _way_out(self) -> str:
         return f'pass ids.to("{self.device}"), or make the layer with device="cuda"'
 

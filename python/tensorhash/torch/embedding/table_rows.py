@@ -113,7 +113,6 @@ class TableRows(Rows):
         self, ids: torch.Tensor, counts: torch.Tensor, scores: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(weights [N, dim], bool [N] which have some) of distinct ids. New ids get a row."""
-        self._require_scores(scores)
         place, found = self.table.find(ids)
         alive = found
         if bool(found.all()):
@@ -178,14 +177,9 @@ class TableRows(Rows):
         evicted = bounded.insert(ids, list_values=columns, scores=scores)[2]
         self.counters.evictions += len(evicted.keys)
 
-    def _require_scores(self, scores: torch.Tensor | None) -> None:
-        wanted = self.max_capacity is not None and self.eviction == "score"
-        if wanted != (scores is not None):
-            raise ValueError(
-                'scores: expected one per id, because this embedding has eviction="score"'
-                if wanted
-                else 'scores: only an embedding with max_capacity and eviction="score" takes them'
-            )
+    @property
+    def _takes_scores(self) -> bool:
+        return self.max_capacity is not None and self.eviction == "score"
 
     def _gather(self, ids: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
         if self.table.is_cpu or self.table.is_cuda:
