@@ -181,9 +181,14 @@ def test_what_a_distributed_embedding_cannot_do_is_refused(group, tmp_path):
     for name, value in (("capacity", 3), ("max_capacity", 3), ("admit_after", 2)):
         with pytest.raises(ValueError, match=f"{name}: a distributed embedding has no such option"):
             DistributedHashEmbedding(2, **{name: value})
+    for options in ({"device": "cuda"}, {"device": torch.device("cuda:1")}):
+        with pytest.raises(ValueError, match=r"device: .* on the CPU only, .*pass ids\.cpu\(\)"):
+            DistributedHashEmbedding(2, **options)
     with pytest.raises(TypeError, match="padding_idx: expected a str with strings=True, got 0"):
         DistributedHashEmbedding(2, strings=True, padding_idx=0)
     layer = DistributedHashEmbedding(2, seed=1)
+    with pytest.raises(RuntimeError, match=r"device: a distributed embedding stays on .*\.cpu\(\)"):
+        layer.to("meta")
     layer(torch.tensor([1, 2]))
     with pytest.raises(TypeError, match="a process group cannot be copied"):
         copy.deepcopy(layer)

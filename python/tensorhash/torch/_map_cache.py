@@ -11,6 +11,7 @@ import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
+from tensorhash import _core
 from tensorhash.coords import CoordTable, KernelMap, convolution_map, unique_coords
 from tensorhash.coords.convolution import dense_shape, require_distinct
 from tensorhash.torch._compiling import uncompiled
@@ -96,7 +97,7 @@ class MapCache:
     def table(self, site: int) -> CoordTable:
         """A table from the voxels to their rows."""
         if site not in self._tables:
-            self._tables[site] = CoordTable.from_coords(on_cpu(self._sites[site].coords))
+            self._tables[site] = CoordTable.from_coords(where_tables_are(self._sites[site].coords))
         return self._tables[site]
 
     def strided(self, site: int, kernel: Kernel, reached: bool = False) -> Made:
@@ -250,7 +251,10 @@ def _convolution_map(
     coords: torch.Tensor, kernel: Kernel, out_coords: torch.Tensor | None = None, **how: Any
 ) -> tuple[torch.Tensor, KernelMap]:
     with _outside_of_tracing():
-        rows, given = on_cpu(coords), None if out_coords is None else on_cpu(out_coords)
+        rows, given = (
+            where_tables_are(coords),
+            None if out_coords is None else where_tables_are(out_coords),
+        )
         made, _, kernel_map = convolution_map(
             *(rows, kernel.size, kernel.stride, kernel.dilation),
             out_coords=given,
@@ -264,7 +268,7 @@ def _convolution_map(
 @uncompiled
 def _require_distinct(coords: torch.Tensor) -> None:
     with _outside_of_tracing():
-        require_distinct(on_cpu(coords).numpy(), "coords")
+        require_distinct(coords.cpu().numpy(), "coords")
 
 
 @uncompiled
@@ -276,8 +280,8 @@ def _turned(kernel_map: KernelMap) -> KernelMap:
 @uncompiled
 def _union(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with _outside_of_tracing():
-        both = torch.cat([on_cpu(one), on_cpu(other).to(one.dtype)])
-        coords, rows = unique_coords(both, return_inverse=True)
+        both = torch.cat([one, other.to(one.device, one.dtype)])
+        coords, rows = unique_coords(where_tables_are(both), return_inverse=True)
         return torch.as_tensor(coords).to(one.device), torch.as_tensor(rows).to(one.device)
 
 
@@ -287,6 +291,7 @@ def _batch_size(coords: torch.Tensor) -> int:
         return int(coords[:, 0].max()) + 1 if len(coords) else 0
 
 
-def on_cpu(coords: torch.Tensor) -> torch.Tensor:
-    """The voxels where kernel maps are made."""
-    return coords if coords.device.type == "cpu" else coords.cpu()
+def where_tables_are(rows: torch.Tensor) -> torch.Tensor:
+    """The rows where tables and kernel maps are made: on their device if it has them, or a copy."""
+    kind = rows.device.type
+    return rows if kind == "cpu" or _core.device_count(kind) else rows.cpu()

@@ -17,7 +17,10 @@ from tensorhash.torch._checks import (
     require_reduction,
     require_rows,
 )
+from tensorhash.torch._layers import like_rows
+from tensorhash.torch._map_cache import where_tables_are
 
+_CPU = torch.device("cpu")
 _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
 
 
@@ -59,35 +62,43 @@ def stride_features(
     """
     require_reduction(reduce, "reduce")
     require_rows(features, coords)
-    coarse, _ = stride_coords(coords, stride)
-    divisors = torch.ones(coords.shape[1], dtype=coords.dtype)
+    voxels = where_tables_are(coords)
+    coarse, _ = stride_coords(voxels, stride)
+    divisors = torch.ones(voxels.shape[1], dtype=voxels.dtype)
     divisors[1:] = torch.as_tensor(stride)
-    cells = torch.div(coords, divisors, rounding_mode="floor")
-    rows = torch.as_tensor(CoordTable.from_coords(coarse).search(cells), dtype=torch.int64)
+    cells = torch.div(voxels, divisors.to(voxels.device), rounding_mode="floor")
+    rows = like_rows(torch.as_tensor(CoordTable.from_coords(coarse).search(cells)), features)
     joined = features.new_zeros(len(coarse), features.shape[1]).scatter_reduce(
         0, rows[:, None].expand_as(features), features, _REDUCTIONS[reduce], include_self=False
     )
-    return joined, coarse
+    return joined, torch.as_tensor(coarse).to(coords.device)
 
 
 def map_tensors(kernel_map: Any, device: torch.device) -> tuple[torch.Tensor, ...]:
-    """(in_maps, out_maps, offsets), the pairs on the device, the same tensors on every call.
+    """(in_maps, out_maps, offsets), the same tensors on every call: the pairs on the device.
 
     The core checks a map when it first meets these tensors, and again after a write by torch. The
-    offsets stay where they were made: on another device torch would wait for them in every layer.
+    offsets are on the CPU: on another device torch would wait for them in every layer.
     """
     tensors = _torch_sides(kernel_map)
-    if device == tensors[0].device:
+    places = device, device, _CPU
+    if all(side.device == place for side, place in zip(tensors, places, strict=True)):
         return tensors
     if torch.compiler.is_compiling():
-        return tensors[0].to(device), tensors[1].to(device), tensors[2]
+        return _moved(tensors, places)
     kept = kernel_map.__dict__.setdefault("_copies", {})
     of = tensors, _ops.versions(tensors)
     if device not in kept or not _are_same(kept[device][0], of):
         with unset_fake_temporarily(), torch.no_grad():
-            kept[device] = of, (tensors[0].to(device), tensors[1].to(device), tensors[2])
+            kept[device] = of, _moved(tensors, places)
     copies: tuple[torch.Tensor, ...] = kept[device][1]
     return copies
+
+
+def _moved(
+    tensors: tuple[torch.Tensor, ...], places: tuple[torch.device, ...]
+) -> tuple[torch.Tensor, ...]:
+    return tuple(side.to(place) for side, place in zip(tensors, places, strict=True))
 
 
 def _torch_sides(kernel_map: Any) -> tuple[torch.Tensor, ...]:

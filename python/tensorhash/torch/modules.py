@@ -19,8 +19,8 @@ from tensorhash.torch._checks import (
     require_memory,
     require_reduction,
 )
-from tensorhash.torch._layers import SparseLayer, per_axis, require_axes
-from tensorhash.torch._map_cache import Kernel, Made
+from tensorhash.torch._layers import SparseLayer, like_rows, per_axis, require_axes
+from tensorhash.torch._map_cache import Kernel, Made, where_tables_are
 from tensorhash.torch.functional import sparse_conv, stride_features
 from tensorhash.torch.sparse_tensor import SparseTensor
 
@@ -143,8 +143,8 @@ class _SparseConv(SparseLayer):
         """The features and voxels that become one under the stride, reduced."""
         features, coords = x.features, x.coords
         if self.duplicates == "first":
-            coords, first = unique_coords(coords, return_index=True)
-            features = features[first]
+            coords, first = unique_coords(where_tables_are(coords), return_index=True)
+            features = features[like_rows(torch.as_tensor(first), features)]
         else:
             x.maps.require_distinct(x.site)
         reduced, coarse = stride_features(features, coords, self.stride, self.stride_reduce)

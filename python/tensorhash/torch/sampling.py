@@ -12,7 +12,7 @@ from tensorhash import coords as _coords
 from tensorhash.coords import unique_coords
 from tensorhash.torch._checks import require_memory, require_reduction
 from tensorhash.torch._layers import like_rows
-from tensorhash.torch._map_cache import on_cpu
+from tensorhash.torch._map_cache import where_tables_are
 from tensorhash.torch.combining import require_sparse
 from tensorhash.torch.sparse_tensor import SparseTensor
 
@@ -136,13 +136,13 @@ def voxelize(
     """
     require_reduction(reduce, "reduce")
     require_memory(features, "features")
-    items = on_cpu(_items(_points(points, None), batch))
+    items = where_tables_are(_items(_points(points, None), batch))
     if features.ndim != 2 or len(features) != len(points):
         raise ValueError(
             f"features: expected shape ({len(points)}, channels), one row per point, "
             f"got {tuple(features.shape)}"
         )
-    where = on_cpu(points.detach())
+    where = where_tables_are(points.detach())
     made = _coords.voxelize(where, voxel_size, origin, batch=items, features=items, reduce="first")
     parts = made.coords, made.inverse, made.counts
     coords, inverse, counts = (torch.as_tensor(part) for part in parts)
@@ -206,8 +206,9 @@ def _find(x: SparseTensor, cells: torch.Tensor, items: torch.Tensor) -> torch.Te
     inside = ((cells >= limits.min) & (cells <= limits.max)).all(dim=1)
     cells = torch.where(inside[:, None], cells, 0).to(torch.int64)
     queries = torch.cat([items[:, None].to(cells), cells], dim=1)
-    rows = torch.as_tensor(x.maps.table(x.site).search(on_cpu(queries).to(x.coords.dtype)))
-    return torch.where(on_cpu(inside), rows.long(), -1)
+    queries = where_tables_are(queries.to(x.coords.device, x.coords.dtype))
+    rows = torch.as_tensor(x.maps.table(x.site).search(queries))
+    return torch.where(inside.to(rows.device), rows.long(), -1)
 
 
 def _touched(corners: list[tuple[torch.Tensor, torch.Tensor]], items: torch.Tensor) -> SparseTensor:
@@ -219,7 +220,7 @@ def _touched(corners: list[tuple[torch.Tensor, torch.Tensor]], items: torch.Tens
         if bool(((cells < limits.min) | (cells > limits.max)).any()):
             raise ValueError("points: expected voxels within int32")
         rows.append(torch.cat([items[:, None].int(), cells.int()], dim=1)[keep])
-    coords = torch.as_tensor(unique_coords(on_cpu(torch.cat(rows))))
+    coords = torch.as_tensor(unique_coords(where_tables_are(torch.cat(rows))))
     nothing = torch.empty(len(coords), 0, device=items.device)
     return SparseTensor(nothing, coords.to(items.device))
 

@@ -51,7 +51,8 @@ class HashEmbeddingBagCollection(HashLayer):
         self.tables = list(named.values())
         self.mode = mode
         hashes = seeded.hash_strings([name.encode() for name in self.tables])
-        self.register_buffer("spaces", torch.from_numpy(hashes), persistent=False)
+        spaces = torch.from_numpy(hashes).to(self.oov_row.device)
+        self.register_buffer("spaces", spaces, persistent=False)
 
     def forward(
         self,

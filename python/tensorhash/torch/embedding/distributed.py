@@ -48,6 +48,12 @@ class DistributedHashEmbedding(HashEmbedding):
         for name in _REFUSED:
             if name in options:
                 raise ValueError(f"{name}: a distributed embedding has no such option")
+        device = str(options.get("device", "cpu"))
+        if not device.startswith("cpu"):
+            raise ValueError(
+                f"device: a distributed embedding is on the CPU only, got {device!r}; "
+                f"leave device out and pass ids.cpu()"
+            )
         self.__dict__["_exchange"] = exchange = Exchange(process_group)
         seed = options.get("seed")
         mine = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)

@@ -64,6 +64,12 @@ class DistributedRows(TableRows):
         _, error = attempt(lambda: super(DistributedRows, self).require_scores(scores))
         self.share(error, "train")
 
+    def move(self, device: str) -> None:
+        raise RuntimeError(
+            f"device: a distributed embedding stays on the CPU, got {device}; "
+            f"keep it there and pass ids.cpu()"
+        )
+
     def share(self, error: BaseException | None, verb: str) -> None:
         """Raises an error of this rank's arguments on all ranks, which wait for its ids."""
         if error is not None:

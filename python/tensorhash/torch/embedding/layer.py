@@ -163,7 +163,7 @@ class HashLayer(torch.nn.Module):
             return ids.long()
         require_strings(ids)
         numbers = strings.insert(ids) if self.training else strings.find(ids)
-        return torch.from_numpy(np.asarray(numbers))
+        return torch.from_numpy(np.asarray(numbers)).to(self.oov_row.device)
 
     def _look_up(self, keys: torch.Tensor, scores: torch.Tensor | None) -> Looked:
         """The rows of ids [N], or [N, words]."""
@@ -265,13 +265,7 @@ class HashLayer(torch.nn.Module):
                 f"got {probe.dtype}; make a new layer with dtype={probe.dtype}"
             )
         if probe.device != self.oov_row.device:
-            if isinstance(rows, TableRows) and rows.max_capacity is not None:
-                raise RuntimeError(
-                    f"device: a bounded embedding stays on the CPU, got {probe.device}; "
-                    f"keep it there and pass ids.cpu()"
-                )
-            rows.table = rows.table.to(str(probe.device))
-            rows.device = str(probe.device)
+            rows.move(str(probe.device))
         super()._apply(fn, recurse)
         return self
 
@@ -352,8 +346,7 @@ def _complete(dim: int, options: EmbeddingOptions) -> Any:
 
 
 def _oov_row(oov: Any, dim: int, dtype: torch.dtype, device: str) -> torch.Tensor:
-    where = "cpu" if device.startswith("emu") else device
-    row = torch.as_tensor(0.0 if oov is None else oov, dtype=dtype, device=where).detach()
+    row = torch.as_tensor(0.0 if oov is None else oov, dtype=dtype, device=device).detach()
     if row.shape not in ((), (dim,)):
         raise ValueError(f"oov: expected a number or {dim} numbers, got shape {tuple(row.shape)}")
     return row.expand(dim).clone()

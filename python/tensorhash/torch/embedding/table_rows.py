@@ -104,9 +104,9 @@ class TableRows(Rows):
         place, found = self.table.find(ids)
         self._count(found)
         if bool(found.all()):
-            return self._bounded_norm(self._gather(ids, place))
+            return self._bounded_norm(self._gather(place))
         out = oov.detach().expand(len(ids), -1).clone()
-        out[found] = self._bounded_norm(self._gather(ids[found], place[found]))
+        out[found] = self._bounded_norm(self._gather(place[found]))
         return out
 
     def train(
@@ -145,7 +145,7 @@ class TableRows(Rows):
         scores: torch.Tensor | None,
     ) -> torch.Tensor:
         """The weights of ids in the table, which count as used now."""
-        rows = self._gather(ids, place)
+        rows = self._gather(place)
         if self.max_norm is not None:
             rows = self._bounded_norm(rows)
             self.table.value_tensor(0)[place.to(torch.int64)] = rows
@@ -181,11 +181,8 @@ class TableRows(Rows):
     def _takes_scores(self) -> bool:
         return self.max_capacity is not None and self.eviction == "score"
 
-    def _gather(self, ids: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
-        if self.table.is_cpu or self.table.is_cuda:
-            return self.table.value_tensor(0).index_select(0, place)
-        values = self.table.get(ids)  # torch has no tensors on this device
-        return values[0] if isinstance(values, tuple) else values
+    def _gather(self, place: torch.Tensor) -> torch.Tensor:
+        return self.table.value_tensor(0).index_select(0, place)
 
     def _bounded_norm(self, rows: torch.Tensor) -> torch.Tensor:
         return rows if self.max_norm is None else limit_norm(rows, *self.max_norm)
@@ -249,6 +246,14 @@ class TableRows(Rows):
         old = bounded.keys()[bounded.scores() < before]
         bounded.erase(old)
         return len(old)
+
+    def move(self, device: str) -> None:
+        if self.max_capacity is not None:
+            raise RuntimeError(
+                f"device: a bounded embedding stays on the CPU, got {device}; "
+                f"keep it there and pass ids.cpu()"
+            )
+        super().move(device)
 
     def _way_out(self) -> str:
         return "pass ids.cpu()" if self.max_capacity is not None else super()._way_out()
