@@ -1,4 +1,4 @@
-"""Bugs in recent code: shards, ranks, strings, optimizers, expansion, voxels, searches. report.md has no rows for them until they run."""
+"""Bugs in recent code, from shards to searches. report.md has no rows for them until they run."""
 
 from __future__ import annotations
 
