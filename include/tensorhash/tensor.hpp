@@ -100,14 +100,21 @@ public:
     Tensor clone() const;
     /// The same memory with another shape of the same size. Throws ValueError unless contiguous.
     Tensor reshape(Shape shape) const;
+    /// A view of elements of this tensor, strides and offset in bytes. Throws ValueError if some
+    /// are outside of it.
+    Tensor view(Shape shape, Shape byte_strides, std::int64_t byte_offset) const;
     /// The same memory, marked read-only for the frameworks that support this.
     Tensor as_read_only() const;
 
-    /// Says that the work which `stream` has so far writes this tensor. Without it, as on the CPU,
-    /// the memory is ready.
+    /// Says that the work which `stream` has so far writes this memory. Copies of this tensor and
+    /// views of it know that too, if they were made after the first such call. Without it, as on
+    /// the CPU, the memory is ready.
     void written_by(Stream stream);
     /// Makes later work of `stream` wait until this tensor is written.
     void wait_on(Stream stream) const;
+    /// Makes later work of `stream`, which writes this tensor, wait until all work so far has
+    /// written and read it.
+    void wait_to_write(Stream stream) const;
     /// Says that the work which `stream` has so far reads this tensor: the memory is freed after
     /// this work, whichever thread drops the last copy.
     void read_by(Stream stream) const;

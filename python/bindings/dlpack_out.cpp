@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "bindings.hpp"
 #include "tensorhash/dlpack.hpp"
@@ -63,11 +64,13 @@ bool names(Device device, nb::object const& dl_device) {
 }
 
 /// The same memory. After its last user, it is freed only when the work that `consumer` has by then
-/// is done.
+/// is done. If another thread drops it, the legacy stream stands for this thread's default stream.
 Tensor until_read(Tensor const& tensor, Stream consumer) {
-    auto const release = [consumer](Tensor* held) {
+    auto const release = [consumer, thread = std::this_thread::get_id()](Tensor* held) {
+        bool const is_foreign =
+            consumer.handle == kPerThreadStream && thread != std::this_thread::get_id();
         try {
-            held->read_by(consumer);
+            held->read_by(is_foreign ? Stream{consumer.device, kLegacyStream} : consumer);
         } catch (std::exception const&) {  // NOLINT(bugprone-empty-catch)
             // The device failed, or belongs to the parent of a forked child: nothing is freed.
         }

@@ -5,31 +5,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 
 #include "bindings.hpp"
 
 namespace tensorhash::bindings {
-namespace {
-
-/// A view of the tensor's memory. The caller has checked that it stays inside.
-Tensor view(Tensor const& tensor, Shape shape, Shape byte_strides, std::int64_t byte_offset) {
-    auto const owner = std::make_shared<Tensor>(tensor);
-    auto* const data = static_cast<unsigned char*>(owner->data()) + byte_offset;
-    Tensor made =
-        Tensor::borrow_strided(data, std::move(shape), std::move(byte_strides), tensor.dtype(),
-                               tensor.read_only(), owner, tensor.device());
-    if (!tensor.device().is_cpu()) {
-        Stream const stream = current_stream(tensor.device());
-        tensor.wait_on(stream);
-        made.written_by(stream);
-    }
-    return made;
-}
-
-}  // namespace
 
 void bind_elements(nb::module_& m) {
     m.def(
@@ -59,8 +39,12 @@ void bind_elements(nb::module_& m) {
         "assign",
         [](Tensor& array, Tensor const& values) { without_gil([&] { assign(array, values); }); },
         nb::arg("array"), nb::arg("values"), "Copies all elements to an array or a view.");
-    m.def("view", &view, nb::arg("tensor"), nb::arg("shape"), nb::arg("byte_strides"),
-          nb::arg("byte_offset"), "A view of the memory, which the caller has checked.");
+    m.def(
+        "view",
+        [](Tensor const& tensor, Shape const& shape, Shape const& byte_strides,
+           std::int64_t byte_offset) { return tensor.view(shape, byte_strides, byte_offset); },
+        nb::arg("tensor"), nb::arg("shape"), nb::arg("byte_strides"), nb::arg("byte_offset"),
+        "A view of elements of the tensor.");
     m.def(
         "clone", [](Tensor const& tensor) { return without_gil([&] { return tensor.clone(); }); },
         nb::arg("tensor"), "A contiguous copy.");
@@ -70,9 +54,6 @@ void bind_elements(nb::module_& m) {
     m.def(
         "is_contiguous", [](Tensor const& tensor) { return tensor.is_contiguous(); },
         nb::arg("tensor"));
-    m.def(
-        "mark_written", [](Tensor& tensor) { tensor.written_by(current_stream(tensor.device())); },
-        nb::arg("tensor"), "The thread's stream has written to a view of the tensor.");
     m.def(
         "byte_strides", [](Tensor const& tensor) { return tensor.byte_strides(); },
         nb::arg("tensor"));

@@ -741,7 +741,7 @@ def assign(array: Tensor, values: Tensor) -> None:
     """Copies all elements to an array or a view."""
 
 def view(tensor: Tensor, shape: Sequence[int], byte_strides: Sequence[int], byte_offset: int) -> Tensor:
-    """A view of the memory, which the caller has checked."""
+    """A view of elements of the tensor."""
 
 def clone(tensor: Tensor) -> Tensor:
     """A contiguous copy."""
@@ -750,9 +750,6 @@ def reshape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """The same memory with another shape."""
 
 def is_contiguous(tensor: Tensor) -> bool: ...
-
-def mark_written(tensor: Tensor) -> None:
-    """The thread's stream has written to a view of the tensor."""
 
 def byte_strides(tensor: Tensor) -> list[int]: ...
 

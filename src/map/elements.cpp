@@ -1,14 +1,13 @@
 // Functions of elements.hpp: checks arguments and orders streams; the back end does the work.
 #include "tensorhash/elements.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "backend/loader.hpp"
+#include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -24,7 +23,7 @@ template <class Work>
 void run(Tensor& written, std::initializer_list<Tensor const*> read, Work const& work) {
     Device const device = written.device();
     Stream const stream = current_stream(device);
-    written.wait_on(stream);
+    written.wait_to_write(stream);
     for (Tensor const* const tensor : read) {
         tensor->wait_on(stream);
     }
@@ -90,22 +89,14 @@ backend::PickedRows picked_rows(Tensor const& array, Tensor const& indices) {
             static_cast<std::uint64_t>(indices.shape()[0])};
 }
 
-/// The lowest and the highest address of the elements.
-std::pair<Bytes, Bytes> extent_of(Tensor const& tensor) {
-    Bytes low = bytes_of(tensor);
-    Bytes high = low + byte_size(tensor.dtype());
-    for (std::size_t axis = 0; axis < tensor.shape().size(); ++axis) {
-        std::int64_t const last = (tensor.shape()[axis] - 1) * tensor.byte_strides()[axis];
-        low += std::min<std::int64_t>(last, 0);
-        high += std::max<std::int64_t>(last, 0);
-    }
-    return {low, high};
-}
-
 bool may_overlap(Tensor const& a, Tensor const& b) {
-    auto const [a_low, a_high] = extent_of(a);
-    auto const [b_low, b_high] = extent_of(b);
-    return a_low < b_high && b_low < a_high;
+    if (a.size() == 0 || b.size() == 0) {
+        return false;
+    }
+    Extent const in_a = extent_of(a.shape(), a.byte_strides(), byte_size(a.dtype()));
+    Extent const in_b = extent_of(b.shape(), b.byte_strides(), byte_size(b.dtype()));
+    return bytes_of(a) + in_a.low < bytes_of(b) + in_b.high &&
+           bytes_of(b) + in_b.low < bytes_of(a) + in_a.high;
 }
 
 }  // namespace

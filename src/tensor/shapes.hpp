@@ -27,4 +27,23 @@ inline Shape contiguous_strides(Shape const& shape, Dtype dtype) {
     return strides;
 }
 
+/// Where elements lie, in bytes from the first one: the lowest one, and the end of the highest one.
+struct Extent {
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+};
+
+/// Both numbers are 0 if there are no elements.
+inline Extent extent_of(Shape const& shape, Shape const& byte_strides, std::size_t element_bytes) {
+    Extent extent{0, static_cast<std::int64_t>(element_bytes)};
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] == 0) {
+            return {};
+        }
+        std::int64_t const last = (shape[axis] - 1) * byte_strides[axis];
+        (last < 0 ? extent.low : extent.high) += last;
+    }
+    return extent;
+}
+
 }  // namespace tensorhash

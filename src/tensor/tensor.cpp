@@ -173,6 +173,22 @@ Tensor Tensor::reshape(Shape shape) const {
     return tensor;
 }
 
+Tensor Tensor::view(Shape shape, Shape byte_strides, std::int64_t byte_offset) const {
+    std::int64_t const offset = num_elements(shape) == 0 ? 0 : byte_offset;
+    Tensor made = borrow_strided(static_cast<unsigned char*>(data_) + offset, std::move(shape),
+                                 std::move(byte_strides), dtype_, read_only_, owner_, device_);
+    Extent const own = extent_of(shape_, byte_strides_, byte_size(dtype_));
+    Extent const seen = extent_of(made.shape_, made.byte_strides_, byte_size(dtype_));
+    if (offset + seen.low < own.low || offset + seen.high > own.high) {
+        throw ValueError("view: expected elements of the tensor, its bytes " +
+                         std::to_string(own.low) + " to " + std::to_string(own.high) + ", got " +
+                         std::to_string(offset + seen.low) + " to " +
+                         std::to_string(offset + seen.high));
+    }
+    made.work_ = work_;
+    return made;
+}
+
 Tensor Tensor::as_read_only() const {
     Tensor tensor = *this;
     tensor.read_only_ = true;

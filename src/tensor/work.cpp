@@ -1,4 +1,5 @@
-// Which stream writes a tensor, and which streams read it: the order in which its memory is used.
+// Which streams write and read a tensor's memory: the order in which the memory is used.
+#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,88 +10,141 @@
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash {
+namespace {
 
-/// The stream that writes a tensor, and an event after its work. It keeps the memory until the
-/// writer's stream, which frees it, waits for all reads.
+/// A stream of one thread: all threads use kPerThreadStream for default streams of their own.
+struct ThreadStream {
+    Stream stream;
+    std::uint64_t thread = runtime::thread_number();
+
+    /// Can this thread name it?
+    bool is_reachable() const noexcept {
+        return stream.handle != kPerThreadStream || thread == runtime::thread_number();
+    }
+    bool is(Stream other) const noexcept { return other == stream && is_reachable(); }
+};
+
+/// Work that uses the memory.
+struct Use {
+    ThreadStream by;
+    Event done;
+    bool is_awaited = false;  // by the home stream
+};
+
+}  // namespace
+
+/// The last write of a memory and the reads since then, for all tensors over it. Keeps the memory
+/// until its home stream, which frees it, waits for all of them.
 class Tensor::Work {
 public:
-    Work(Stream stream, Event written, std::shared_ptr<void> owner)
-        : stream_(stream), written_(std::move(written)), owner_(std::move(owner)) {}
+    Work(Stream home, std::shared_ptr<void> owner) : home_{home}, owner_(std::move(owner)) {}
     Work(Work const&) = delete;
     Work& operator=(Work const&) = delete;
     ~Work() {
         try {
-            wait_for_reads();
+            wait_at_home();
         } catch (std::exception const&) {  // NOLINT(bugprone-empty-catch)
             // The device failed, or belongs to the parent of a forked child: nothing is freed.
         }
     }
 
-    /// Is this the writer's stream? All threads use kPerThreadStream for streams of their own.
-    bool is_on(Stream stream) const noexcept { return stream == stream_ && is_reachable(); }
-    Event const& written() const noexcept { return written_; }
-
+    void written_by(Stream stream) {
+        std::scoped_lock const guard(mutex_);
+        wait_for_reads(stream);
+        write_ = use_by(stream);
+        reads_.clear();
+    }
     void read_by(Stream stream) {
-        if (is_on(stream)) {
-            return;
-        }
-        Allocator& memory = memory_of(stream_.device, "device");
-        Event read = memory.record(stream);
-        if (is_reachable()) {
-            memory.wait(stream_, read);
+        if (home_.is(stream)) {
             return;
         }
         std::scoped_lock const guard(mutex_);
-        std::erase_if(reads_, [&](Read const& one) {  // the new event comes after that one
-            return one.stream == stream && one.thread == runtime::thread_number();
-        });
-        reads_.push_back({stream, runtime::thread_number(), std::move(read)});
+        Use read = use_by(stream);
+        std::erase_if(reads_, [&](Use const& one) { return one.by.is(stream); });  // it came before
+        reads_.push_back(std::move(read));
+    }
+    void wait_on(Stream stream) {
+        std::scoped_lock const guard(mutex_);
+        wait_for(write_, stream);
+    }
+    void wait_to_write(Stream stream) {
+        std::scoped_lock const guard(mutex_);
+        wait_for(write_, stream);
+        wait_for_reads(stream);
+        if (!home_.is(stream)) {
+            wait_for_home(stream);
+        }
     }
 
 private:
-    struct Read {
-        Stream stream;
-        std::uint64_t thread;
-        Event done;
-    };
+    Allocator& memory() const { return memory_of(home_.stream.device, "device"); }
 
-    /// Can this thread name the writer's stream?
-    bool is_reachable() const noexcept {
-        return stream_.handle != kPerThreadStream || thread_ == runtime::thread_number();
+    /// The work that `stream` has so far. The home stream waits for it if this thread can say so.
+    Use use_by(Stream stream) const {
+        Use use{{stream}, memory().record(stream), home_.is_reachable()};
+        if (use.is_awaited && !home_.is(stream)) {
+            memory().wait(home_.stream, use.done);
+        }
+        return use;
     }
-    void wait_for_reads() {
+    void wait_for(Use const& use, Stream stream) const {
+        if (use.done != nullptr && !use.by.is(stream)) {
+            memory().wait(stream, use.done);
+        }
+    }
+    void wait_for_reads(Stream stream) const {
+        for (Use const& read : reads_) {
+            wait_for(read, stream);
+        }
+    }
+    /// Reads of the home stream have no events. If it is another thread's, the legacy stream comes
+    /// after its work, as after that of all threads.
+    void wait_for_home(Stream stream) const {
+        Stream const after =
+            home_.is_reachable() ? home_.stream : Stream{home_.stream.device, kLegacyStream};
+        memory().wait(stream, memory().record(after));
+    }
+    void wait_at_home() {
+        reads_.push_back(std::move(write_));
+        std::erase_if(reads_, [](Use const& use) { return use.is_awaited || use.done == nullptr; });
         if (reads_.empty()) {
             return;
         }
-        Allocator& memory = memory_of(stream_.device, "device");
-        bool const reachable = is_reachable();
-        Stream const waits = reachable ? stream_ : current_stream(stream_.device);
-        for (Read const& read : reads_) {
-            memory.wait(waits, read.done);
-        }
-        if (!reachable) {
-            memory.synchronize(waits);
+        bool const is_reachable = home_.is_reachable();
+        Stream const waits = is_reachable ? home_.stream : current_stream(home_.stream.device);
+        wait_for_reads(waits);
+        if (!is_reachable) {
+            memory().synchronize(waits);
         }
     }
 
-    Stream stream_;
-    std::uint64_t thread_ = runtime::thread_number();
-    Event written_;
+    ThreadStream home_;
     std::shared_ptr<void> owner_;
     std::mutex mutex_;
-    std::vector<Read> reads_;  // by threads that cannot name the writer's stream, one per stream
+    Use write_{home_, nullptr};
+    std::vector<Use> reads_;  // one per stream
 };
 
 void Tensor::written_by(Stream stream) {
     if (!device_.is_cpu()) {
-        Event event = memory_of(device_, "device").record(stream);
-        work_ = std::make_shared<Work>(stream, std::move(event), owner_);
+        std::shared_ptr<Work> work = work_;
+        if (work == nullptr) {
+            work = std::make_shared<Work>(stream, owner_);
+        }
+        work->written_by(stream);
+        work_ = std::move(work);
     }
 }
 
 void Tensor::wait_on(Stream stream) const {
-    if (work_ != nullptr && !work_->is_on(stream)) {
-        memory_of(device_, "device").wait(stream, work_->written());
+    if (work_ != nullptr) {
+        work_->wait_on(stream);
+    }
+}
+
+void Tensor::wait_to_write(Stream stream) const {
+    if (work_ != nullptr) {
+        work_->wait_to_write(stream);
     }
 }
 

@@ -95,7 +95,19 @@ void EmulatedBackend::copy_between(void* to, Device to_device, void const* from,
     }
 }
 
-Event EmulatedBackend::record(Stream stream) { return devices_.record(id_of(stream)); }
+/// As with CUDA, the legacy stream comes after the work of all threads' default streams.
+Event EmulatedBackend::record(Stream stream) {
+    StreamId const id = id_of(stream);
+    if (stream.handle == kLegacyStream) {
+        std::scoped_lock const guard(mutex_);
+        for (auto const& [place, own] : own_streams_) {
+            if (place.second == stream.device.id) {
+                devices_.wait(id, devices_.record(own));
+            }
+        }
+    }
+    return devices_.record(id);
+}
 
 void EmulatedBackend::wait(Stream stream, Event const& event) {
     devices_.wait(id_of(stream), std::static_pointer_cast<LazyEvent>(event));

@@ -22,10 +22,31 @@ RECENT_MUTANTS = [
         [
             Edit(
                 "src/tensor/work.cpp",
-                "return stream_.handle != kPerThreadStream || thread_ == runtime::thread_number();",
+                "return stream.handle != kPerThreadStream || thread == runtime::thread_number();",
                 "return true;",
             )
         ],
+    ),
+    Mutant(
+        "a view does not know who writes its tensor",
+        "DeviceTensor*",
+        [Edit("src/tensor/tensor.cpp", "made.work_ = work_;", "")],
+    ),
+    Mutant(
+        "a write does not wait for the reads of other threads",
+        "DeviceTensor*",
+        [
+            Edit(
+                "src/tensor/work.cpp",
+                "wait_for_reads(stream); if (!home_.is(stream)) {",
+                "if (!home_.is(stream)) {",
+            )
+        ],
+    ),
+    Mutant(
+        "a write of another thread does not wait for the reads of the first one",
+        "DeviceTensor*",
+        [Edit("src/tensor/work.cpp", "wait_for_home(stream); } }", "} }")],
     ),
     Mutant(
         "answers of shards on other devices are not brought back",

@@ -149,7 +149,6 @@ class DeviceTensor(Tensor):
             _core.assign(selected.held, broadcast(values, tuple(selected.held.shape)))
         else:
             self._put(selected, values)
-        _core.mark_written(self._held)
 
     def _put(self, selected: View, values: _core.Tensor) -> None:
         assert selected.rows is not None

@@ -36,8 +36,7 @@ TEST(EmulatedBackend, threads_have_default_streams_of_their_own) {
     Stream const own{kDevice};
     (void)backend.record(own);
     std::thread([&] { (void)backend.record(own); }).join();
-    (void)backend.record({kDevice, tensorhash::kLegacyStream});
-    EXPECT_EQ(devices.pending(0), 3u);
+    EXPECT_EQ(devices.pending(0), 2u);
     auto const made = devices.make_stream(0);
     EXPECT_EQ(made, 3u);  // after the device's own and those of two threads
     (void)backend.record({kDevice, kFirstHandle + made});
@@ -45,6 +44,24 @@ TEST(EmulatedBackend, threads_have_default_streams_of_their_own) {
         devices.synchronize(stream);
     }
     EXPECT_EQ(devices.pending(0), 0u);
+}
+
+TEST(EmulatedBackend, the_legacy_stream_comes_after_the_work_of_all_threads) {
+    LazyDevices devices(2);
+    EmulatedBackend backend(devices);
+    Device const other{Device::Type::Emulated, 1};
+    int done = 0;
+    auto const work = [&] {
+        devices.put(backend.current(kDevice), [&] { ++done; });
+        devices.put(backend.current(other), [&] { done += 100; });
+    };
+    work();
+    std::thread(work).join();
+    auto const made = devices.make_stream(0);
+    backend.wait({kDevice, kFirstHandle + made},
+                 backend.record({kDevice, tensorhash::kLegacyStream}));
+    devices.synchronize(made);
+    EXPECT_EQ(done % 100, 2);
 }
 
 TEST(EmulatedBackend, copies_wait_only_if_the_host_reads) {

@@ -66,6 +66,37 @@ TEST(Elements, views_are_written_and_may_overlap_what_they_read) {
     EXPECT_EQ(numbers<std::int32_t>(strided.array), (std::vector<std::int32_t>{1, 0, 3, 2, 5, 4}));
 }
 
+TEST(Elements, empty_arrays_are_ordinary) {
+    auto const empty_of = [](tensorhash::Shape const& shape, Dtype dtype) {
+        return Tensor::borrow(static_cast<void*>(nullptr), shape, dtype, {}, test_device());
+    };
+    Tensor const none = empty_of({0}, Dtype::Int64);
+    EXPECT_EQ(cast(none, Dtype::Bool).size(), 0);
+    EXPECT_EQ(true_positions(empty_of({0}, Dtype::Bool)).size(), 0);
+    Tensor array = array_of<std::int32_t>({1, 2, 3, 4, 5, 6}, {3, 2});
+    EXPECT_EQ(take_rows(array, none).shape(), (tensorhash::Shape{0, 2}));
+    put_rows(array, none, empty_of({0, 2}, Dtype::Int32));
+    EXPECT_EQ(numbers<std::int32_t>(array), (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6}));
+    Tensor nothing = empty_of({0, 2}, Dtype::Int32);
+    assign(nothing, empty_of({0, 2}, Dtype::Int32));
+    put_rows(nothing, none, nothing);
+    EXPECT_THROW((void)take_rows(nothing, array_of<std::int64_t>({0})), tensorhash::IndexError);
+    Tensor thin = empty_of({3, 0}, Dtype::Float64);  // rows without bytes
+    Tensor const last = array_of<std::int64_t>({-1, 2});
+    EXPECT_EQ(take_rows(thin, last).shape(), (tensorhash::Shape{2, 0}));
+    put_rows(thin, last, empty_of({2, 0}, Dtype::Float64));
+    EXPECT_THROW((void)take_rows(thin, array_of<std::int64_t>({3})), tensorhash::IndexError);
+}
+
+TEST(Elements, a_single_element_has_no_rows_but_is_cast_and_written) {
+    Tensor one = array_of<float>({2.5}).reshape({});
+    EXPECT_EQ(numbers<std::int32_t>(cast(one, Dtype::Int32)), (std::vector<std::int32_t>{2}));
+    assign(one, array_of<float>({7}).reshape({}));
+    EXPECT_EQ(numbers<float>(one), (std::vector<float>{7}));
+    EXPECT_THROW((void)take_rows(one, array_of<std::int64_t>({0})), tensorhash::ValueError);
+    EXPECT_THROW((void)true_positions(cast(one, Dtype::Bool)), tensorhash::ValueError);
+}
+
 TEST(Elements, a_refused_write_changes_nothing) {
     Tensor array = array_of<std::int32_t>({1, 2, 3});
     Tensor const two = array_of<std::int32_t>({8, 9});

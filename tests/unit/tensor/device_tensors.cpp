@@ -10,6 +10,7 @@
 #include "support/fixtures.hpp"
 #include "tensor/allocators.hpp"
 #include "tensorhash/dlpack.hpp"
+#include "tensorhash/elements.hpp"
 
 namespace th_test {
 namespace {
@@ -18,6 +19,7 @@ using tensorhash::Device;
 using tensorhash::DeviceError;
 using tensorhash::Stream;
 using tensorhash::StreamScope;
+using tensorhash::ValueError;
 
 constexpr int kSeeds = 20;
 
@@ -157,6 +159,125 @@ TEST(DeviceTensor, another_thread_may_drop_a_tensor_that_both_threads_read) {
         EXPECT_EQ(numbers_of(first), numbers_of(counting(4, 4))) << "seed " << seed;
         EXPECT_EQ(numbers_of(second), numbers_of(counting(4, 4))) << "seed " << seed;
     }
+}
+
+std::vector<std::int32_t> rows_with_zeros(std::size_t begin, std::size_t end) {
+    std::vector<std::int32_t> numbers = numbers_of(counting(4, 4));
+    std::fill(numbers.begin() + static_cast<std::ptrdiff_t>(4 * begin),
+              numbers.begin() + static_cast<std::ptrdiff_t>(4 * end), 0);
+    return numbers;
+}
+
+/// Writes zeros in a thread of its own, which ends before its work has run.
+void write_zeros_elsewhere(Tensor& to) {
+    std::thread([&] { assign(to, Tensor::zeros(to.shape(), Dtype::Int32, to.device())); }).join();
+}
+
+TEST(DeviceTensor, a_view_shows_what_another_thread_writes_to_the_tensor_and_the_reverse) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor whole = counting(4, 4).to(device);
+        Tensor middle = whole.view({2, 4}, {16, 4}, 16);
+        write_zeros_elsewhere(middle);
+        EXPECT_EQ(numbers_of(whole), rows_with_zeros(1, 3)) << "seed " << seed;
+        Tensor other = counting(4, 4).to(device);
+        Tensor const first = other.view({1, 4}, {16, 4}, 0);
+        write_zeros_elsewhere(other);
+        EXPECT_EQ(numbers_of(first), std::vector<std::int32_t>(4, 0)) << "seed " << seed;
+    }
+}
+
+/// Work before a read, so that a write could overtake it.
+void queue_work(Device device) {
+    for (int i = 0; i < 8; ++i) {
+        (void)Tensor::zeros({1}, Dtype::Int8, device);
+    }
+}
+
+TEST(DeviceTensor, a_write_waits_for_the_reads_of_other_threads) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        synchronize(device);
+        Tensor copy;
+        std::thread([&] {
+            queue_work(device);
+            copy = made.view({4, 4}, {16, 4}, 0).clone();
+        }).join();
+        assign(made, Tensor::zeros({4, 4}, Dtype::Int32, device));
+        EXPECT_EQ(numbers_of(copy), rows_with_zeros(0, 0)) << "seed " << seed;
+        EXPECT_EQ(numbers_of(made), rows_with_zeros(0, 4)) << "seed " << seed;
+    }
+}
+
+TEST(DeviceTensor, a_write_of_another_thread_waits_for_the_reads_of_this_one) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        synchronize(device);
+        queue_work(device);
+        Tensor const copy = made.clone();
+        write_zeros_elsewhere(made);
+        EXPECT_EQ(numbers_of(copy), rows_with_zeros(0, 0)) << "seed " << seed;
+        EXPECT_EQ(numbers_of(made), rows_with_zeros(0, 4)) << "seed " << seed;
+    }
+}
+
+TEST(DeviceTensor, a_write_waits_for_the_reads_of_other_streams) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        Tensor copy;
+        {
+            StreamScope const scope(new_stream(device));
+            copy = made.clone();
+        }
+        {
+            StreamScope const scope(new_stream(device));
+            assign(made, Tensor::zeros({4, 4}, Dtype::Int32, device));
+        }
+        EXPECT_EQ(numbers_of(copy), rows_with_zeros(0, 0)) << "seed " << seed;
+        EXPECT_EQ(numbers_of(made), rows_with_zeros(0, 4)) << "seed " << seed;
+    }
+}
+
+// The device closes freed pages: a late write to them is a fault.
+TEST(DeviceTensor, memory_is_freed_after_the_writes_and_reads_of_other_threads) {
+    Device const device = emu(0);
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+        emulated_devices().set_seed(static_cast<std::uint64_t>(seed));
+        Tensor made = counting(4, 4).to(device);
+        Tensor view = made.view({2, 4}, {16, 4}, 16);
+        write_zeros_elsewhere(view);
+        made = view = Tensor();
+        synchronize(device);
+
+        Tensor read = counting(4, 4).to(device);
+        Tensor copy;
+        std::thread([&] { copy = read.view({4, 4}, {16, 4}, 0).clone(); }).join();
+        read = Tensor();
+        synchronize(device);
+        EXPECT_EQ(numbers_of(copy), rows_with_zeros(0, 0)) << "seed " << seed;
+    }
+}
+
+TEST(DeviceTensor, views_stay_inside_of_their_tensor) {
+    for (Tensor const& whole : {counting(4, 4), counting(4, 4).to(emu(0))}) {
+        Tensor const backwards = whole.view({4}, {-16}, 60);  // the last column
+        EXPECT_EQ(numbers_of(backwards), (std::vector<std::int32_t>{16, 12, 8, 4}));
+        EXPECT_EQ(numbers_of(backwards.view({2}, {16}, -48)), (std::vector<std::int32_t>{4, 8}));
+        EXPECT_EQ(whole.as_read_only().view({1}, {4}, 0).read_only(), true);
+        EXPECT_EQ(whole.view({0, 3}, {4, 4}, 1000).data(), whole.data());
+        EXPECT_THROW((void)whole.view({1}, {4}, 64), ValueError);
+        EXPECT_THROW((void)whole.view({2}, {-4}, 0), ValueError);
+        EXPECT_THROW((void)whole.view({4, 5}, {16, 4}, 0), ValueError);
+        EXPECT_THROW((void)whole.view({2}, {4, 4}, 0), ValueError);
+    }
+    EXPECT_EQ(Tensor::zeros({0, 2}, Dtype::Int8, emu(0)).view({2, 0}, {1, 2}, 0).size(), 0);
 }
 
 TEST(StreamScope, nests_by_device) {
