@@ -10,8 +10,9 @@ namespace tensorhash {
 // otherwise.
 
 /// A contiguous copy in another dtype. Floats lose their fraction when they become integers, and
-/// round to nearest even when they become shorter. Integers keep their low bits. A float that the
-/// integer cannot hold, and NaN, give any number.
+/// round to nearest even when they become shorter; to bfloat16 by way of float32, as in NumPy and
+/// torch. Integers keep their low bits. A float that the integer cannot hold, and NaN, give any
+/// number.
 TH_API Tensor cast(Tensor const& tensor, Dtype dtype);
 
 /// The positions of the true elements of a bool array with one axis, ascending, as int64. On a

@@ -58,6 +58,8 @@ def test_tensors_are_made_moved_and_printed(run_core):
         assert bool(o3c.Tensor([False], device=EMU)) is False
         with pytest.raises(RuntimeError, match="CUDA needs the package tensorhash-cu13"):
             there.cuda()
+        for made in (there.zeros((2,)), type(there).ones((2,)), there.from_numpy(np.ones(2))):
+            assert type(made) is o3c.Tensor and made.is_cpu and made.shape == (2,)
         import copy, pickle
         same(copy.deepcopy(there), here.numpy())
         assert pickle.loads(pickle.dumps(there)).is_cpu
@@ -89,6 +91,13 @@ def test_casts_give_the_numbers_of_numpy(run_core):
         here = _core.cast(_core.Tensor.wrap(numbers), "float16")
         np.testing.assert_array_equal(np.asarray(here), numbers.astype("float16"))
         same(o3c.Tensor(numbers[::40], device=EMU).to(o3c.float16), numbers[::40].astype("float16"))
+        # To bfloat16 by way of float32, so some numbers are rounded twice.
+        ml_dtypes = pytest.importorskip("ml_dtypes")
+        for numbers in (np.array([2.0**40 + 2.0**32 + 1, 1 + 2**-8 + 2**-40, 3e38, -3.5, 0.1]),
+                        np.array([2**40 + 2**32 + 1, 2**24 + 2**16 + 1, -7])):
+            short = numbers.astype(ml_dtypes.bfloat16)
+            same(o3c.Tensor(numbers, device=EMU).to(o3c.bfloat16), short)
+            same(o3c.Tensor(short, device=EMU).to(o3c.float64), short.astype("float64"))
         wide = np.array([2**63 + 1025, 2**64 - 1, 3], "uint64")
         for target in ("float32", "float64", "int64"):
             same(o3c.Tensor(wide, device=EMU).to(getattr(o3c, target)), wide.astype(target))
@@ -107,7 +116,9 @@ def test_indices_select_what_they_select_on_the_cpu(run_core):
             (1, slice(2, 0, -1), 0), None, slice(9, 2), mask, two, rows, np.abs(rows).astype("uint8"),
             rows.astype("int32").reshape(5, 1), [1, 4], [], np.array([], int), (rows, 1),
             (rows, slice(1, 3)), (slice(None), [0, 2]), (Ellipsis, [0, 2, 2]), (mask, Ellipsis, 0),
-            (slice(2, 5), [True, False, True, True]),
+            (slice(2, 5), [True, False, True, True]), (slice(None), [0, 3, 1], Ellipsis, 1),
+            (slice(None), [0, 3, 1], 2), (Ellipsis, [0, 2], slice(None, None, -1)),
+            (slice(None), two[0], Ellipsis, 1), (slice(0, 0), slice(None), 2), (),
         ]
         for index in indices:
             wanted = array[slice(None) if index is None else index]
@@ -115,6 +126,14 @@ def test_indices_select_what_they_select_on_the_cpu(run_core):
             if isinstance(index, np.ndarray):
                 same(there[o3c.Tensor(index)], wanted)
                 same(there[o3c.Tensor(index, device=EMU)], wanted)
+        # An int behind a slice: NumPy puts the rows first.
+        four = array.reshape(2, 3, 4, 3)
+        for index in [(slice(None), [2, 0], slice(None), 1), (Ellipsis, [3, 1], 1),
+                      (slice(None), slice(None), [3, 1, 0], 1), (slice(None), [2, 0], 1, 1),
+                      (slice(None), [True, False, True], slice(1, 3), 1)]:
+            same(o3c.Tensor(four, device=EMU)[index], four[index])
+        same(o3c.Tensor(array[:, :0], device=EMU)[:, :, 2], array[:, :0, 2])
+        same(there[:, 1:2][np.ones((6, 1), bool)], array[:, 1])
         same(there[::2].contiguous(), array[::2])
         same(there[o3c.Tensor(2, device=EMU)], array[2])
         same(there[1:3][np.array([1, 0, 1])], array[1:3][[1, 0, 1]])
@@ -127,6 +146,7 @@ def test_indices_select_what_they_select_on_the_cpu(run_core):
             (6, "index: expected -6 to 5 along axis 0, got 6"),
             ([0, 6], "indices: row 1: expected -6 to 5, got 6"),
             ((0, 0, 0, 0), "index: expected at most 3 indices, got 4"),
+            ((Ellipsis, rows, Ellipsis), "index: expected at most one ellipsis"),
             (mask[:3], r"index: expected a mask of shape \\(6,\\), got \\(3,\\)"),
             ((rows, rows), "expected at most one array.*with .cpu"),
             ((0, rows), "no int before it"),
@@ -136,7 +156,7 @@ def test_indices_select_what_they_select_on_the_cpu(run_core):
                 there[wrong]
         with pytest.raises(RuntimeError, match="index: expected memory of the CPU or of emu:0"):
             there[o3c.Tensor(rows, device=o3c.Device("emu:1"))]
-        with pytest.raises(ValueError, match="view: expected a contiguous tensor"):
+        with pytest.raises(ValueError, match="view: a view of shape .* is not possible with"):
             there[:, 0].view(-1)
         with pytest.raises(ValueError, match="shape: expected one with 72 elements, got"):
             there.reshape((-1, 7))
@@ -164,6 +184,15 @@ def test_writes_by_index_change_what_they_change_on_the_cpu(run_core):
                 there[:] = o3c.Tensor(start)
                 there[index] = one
                 same(there, array)
+        # A reshaped view is a view where NumPy's is one.
+        for view, shape in [((), (-1, 3)), (slice(None, None, 2), (3, 2, 2, 3)),
+                            (slice(None, None, -1), (6, 12)), ((slice(None), 1), (2, 3, 1, 3)),
+                            ((slice(None), slice(1, 3)), (6, 6)), ((slice(None), 1), (18,)),
+                            ((slice(None), slice(None), 1), (24,)), ((0, 0, 0), (1, 1))]:
+            array, there = start.copy(), o3c.Tensor(start, device=EMU)
+            array[(*view, Ellipsis) if isinstance(view, tuple) else view].reshape(shape)[0] = 5
+            there[view].reshape(shape)[0] = 5
+            same(there, array)
         overlapping = o3c.Tensor(start, device=EMU)
         overlapping[1:] = overlapping[:-1]
         same(overlapping[1:], start[:-1])
@@ -228,6 +257,40 @@ def test_memory_is_freed_after_the_work_of_its_consumer(run_core):
             gc.collect()
             other = on_device(np.full(64, -1))  # may get the memory
             np.testing.assert_array_equal(np.asarray(copied.cpu()), np.arange(64))
+    """)
+
+
+def test_threads_share_a_tensor_and_its_views(run_core):
+    run_core("""
+        import threading
+
+        def elsewhere(call):  # in a thread that ends before its work has run
+            results = []
+            thread = threading.Thread(target=lambda: results.append(call()))
+            thread.start()
+            thread.join()
+            return results[0]
+
+        numbers = np.arange(64)
+        for seed in range(30):
+            devices.emulated_set_seed(seed)
+            there = o3c.Tensor(numbers, device=EMU)
+            view = there[32:]
+            elsewhere(lambda: view.__setitem__(slice(None), 7))
+            elsewhere(lambda: there[:8].__setitem__(slice(None), 9))
+            same(there, np.array([9] * 8 + list(range(8, 32)) + [7] * 32))
+            there = o3c.Tensor(numbers, device=EMU)
+            copied, mine = elsewhere(there.clone), there[:].clone()
+            elsewhere(lambda: there.__setitem__(slice(None), 0))
+            same(copied, numbers)
+            same(mine, numbers)
+            copied = elsewhere(lambda: there[::2].clone())
+            view = elsewhere(lambda: there[1:])
+            view[0] = 3
+            del there, view
+            other = o3c.Tensor(np.full(64, -1), device=EMU)  # may get the memory
+            same(other, np.full(64, -1))
+            same(copied, np.zeros(32, int))
     """)
 
 
@@ -342,6 +405,16 @@ def test_torch_tensors_on_a_device_go_in_and_out_without_copies(run_core):
         torch.cuda.device = lambda device: contextlib.nullcontext()
         np.testing.assert_array_equal(np.asarray(table.find(fake(keys))[0].cpu()), [0, 1, 0])
         assert asked[-1] == stream
+        assert o3c.Tensor.from_dlpack(fake(keys)).device == EMU and asked[-1] == stream
+
+        negative = fake(keys)  # with a lazy minus sign, which torch does not export
+        negative.is_neg = lambda: True
+        negative.resolve_conj = lambda: negative
+        negative.resolve_neg = lambda: fake(-keys)
+        table.insert(negative, fake(np.float32([4, 4, 4])))
+        np.testing.assert_array_equal(table.keys(), [5, 7, -5, -7])
+        with pytest.raises(ValueError, match=r"source: .* minus sign; pass source.resolve_neg\\(\\)"):
+            o3c.Tensor.from_dlpack(negative)
         """
     )
 
@@ -385,6 +458,8 @@ def test_the_functions_of_core_cuda_ask_the_plugin(run_program):
         assert o3c.cuda.get_available_devices() == [o3c.Device("CUDA:0"), o3c.Device("CUDA:1")]
         o3c.cuda.synchronize()
         o3c.cuda.synchronize(o3c.Device("CUDA:1"))
+        o3c.cuda.synchronize("cuda:1")
+        o3c.cuda.synchronize("cpu")
         o3c.cuda.release_cache()
         path = next(line.split()[-1] for line in open("/proc/self/maps") if "_cuda.so" in line)
         assert ctypes.CDLL(path).pretended_releases() == 2

@@ -16,7 +16,7 @@ from tensorhash._frameworks import copied_to_numpy
 from tensorhash._types import NumPyArray
 from tensorhash.core._base import Base, as_numpy, new_shape
 from tensorhash.core._format import tensor_text
-from tensorhash.core._views import View, broadcast, resolved, view_of
+from tensorhash.core._views import View, broadcast, reshaped, resolved, view_of
 from tensorhash.core.size_vector import SizeVector
 from tensorhash.core.tensor import Tensor, target_of
 
@@ -37,6 +37,11 @@ class DeviceTensor(Tensor):
 
     def __init__(self, values: Any, dtype: Any = None, device: Any = None) -> None:
         """`__new__` has made the tensor."""
+
+    @classmethod
+    def _wrap(cls, array: Any) -> Any:
+        """A Tensor on the CPU, also for class methods of this class, such as `zeros`."""
+        return Tensor._wrap(array)
 
     @classmethod
     def _hold(cls, held: _core.Tensor) -> DeviceTensor:
@@ -212,17 +217,19 @@ class DeviceTensor(Tensor):
     def reshape(self, *shape: Any) -> Any:
         """Changes the shape: `reshape((-1, 1))` or `reshape(-1, 1)`. A view where possible."""
         wanted = resolved(new_shape(shape[0] if len(shape) == 1 else shape), self._held.shape)
-        held = self._held if self.is_contiguous() else _core.clone(self._held)
-        return self._hold(_core.reshape(held, wanted))
+        held = reshaped(self._held, wanted)
+        return self._hold(_core.reshape(_core.clone(self._held), wanted) if held is None else held)
 
     def view(self, *shape: Any) -> Any:
         """A view with another shape; ValueError if that needs a copy."""
-        if not self.is_contiguous():
+        wanted = resolved(new_shape(shape[0] if len(shape) == 1 else shape), self._held.shape)
+        held = reshaped(self._held, wanted)
+        if held is None:
             raise ValueError(
-                f"view: expected a contiguous tensor on {self.device}, got strides {self.strides}; "
-                f"use reshape()"
+                f"view: a view of shape {SizeVector(wanted)} is not possible with strides "
+                f"{self.strides}; use reshape()"
             )
-        return self.reshape(*shape)
+        return self._hold(held)
 
     def T(self) -> Any:
         """The transpose of a tensor with at most two dimensions."""

@@ -44,6 +44,8 @@ def view_of(held: _core.Tensor, index: Any) -> View:
     if index is None:
         return View(held, None)  # None means `:` in Open3D
     parts = [_part(one) for one in (index if isinstance(index, tuple) else (index,))]
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError("index: expected at most one ellipsis")
     arrays = [at for at, part in enumerate(parts) if isinstance(part, (np.ndarray, _core.Tensor))]
     if not arrays:
         return View(_basic(held, parts), None)
@@ -66,29 +68,38 @@ def _by_array(held: _core.Tensor, parts: list[Any], at: int) -> View:
         at = next(i for i, part in enumerate(parts) if part is array)
     source = _basic(held, [*parts[:at], *[slice(None)] * axes, *parts[at + 1 :]])
     source = _moved(source, at, axes, 0)
+    place = _place_of_rows(parts, at)
     if not is_mask:
         numbers = _core.reshape(_there(array, held), (math.prod(array.shape),))
-        return View(source, numbers, tuple(array.shape), at)
+        return View(source, numbers, tuple(array.shape), place)
     if tuple(array.shape) != tuple(source.shape[:axes]):
         raise IndexError(
             f"index: expected a mask of shape {tuple(source.shape[:axes])}, "
             f"got {tuple(array.shape)}"
         )
     rows = _core.true_positions(_core.reshape(_there(array, held), (math.prod(array.shape),)))
-    return View(_joined(source, axes), rows, tuple(rows.shape), at)
+    return View(_joined(source, axes), rows, tuple(rows.shape), place)
+
+
+def _place_of_rows(parts: list[Any], at: int) -> int:
+    """The axis of the result that the array at parts[at] makes.
+
+    As in NumPy an int is an array too, and arrays with a slice between them make the first axis.
+    """
+    ints = [i for i, part in enumerate(parts) if isinstance(part, int)]
+    return at if ints == list(range(at + 1, at + 1 + len(ints))) else 0
 
 
 def _joined(held: _core.Tensor, axes: int) -> _core.Tensor:
     """The first axes as one. A view, because writes go to it."""
-    shape, strides = held.shape, _core.byte_strides(held)
-    for axis in range(axes - 1):
-        if shape[axis] > 1 and strides[axis] != strides[axis + 1] * shape[axis + 1]:
-            raise IndexError(
-                f"index: on a device expected contiguous axes for a mask with {axes} of them; "
-                f"{_WAY_OUT}"
-            )
-    rows = math.prod(shape[:axes])
-    return _core.view(held, (rows, *shape[axes:]), strides[axes - 1 :], 0)
+    shape = held.shape
+    joined = reshaped(held, (math.prod(shape[:axes]), *shape[axes:]))
+    if joined is None:
+        raise IndexError(
+            f"index: on a device expected contiguous axes for a mask with {axes} of them; "
+            f"{_WAY_OUT}"
+        )
+    return joined
 
 
 def _there(array: Any, held: _core.Tensor) -> _core.Tensor:
@@ -134,7 +145,7 @@ def _integer(number: Any) -> int:
 def _basic(held: _core.Tensor, parts: list[Any]) -> _core.Tensor:
     """The view of ints and slices, as NumPy makes it."""
     used = sum(part is not Ellipsis for part in parts)
-    if parts.count(Ellipsis) > 1 or used > len(held.shape):
+    if used > len(held.shape):
         raise IndexError(f"index: expected at most {len(held.shape)} indices, got {used}")
     rest = [slice(None)] * (len(held.shape) - used)
     at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
@@ -191,6 +202,28 @@ def broadcast(values: _core.Tensor, shape: tuple[int, ...]) -> _core.Tensor:
         for one, want, step in zip(extents, shape[missing:], steps, strict=True)
     ]
     return _core.view(values, shape, [0] * missing + kept, 0)
+
+
+def reshaped(held: _core.Tensor, shape: tuple[int, ...]) -> _core.Tensor | None:
+    """A view with a shape of as many elements; None if that needs a copy."""
+    if 0 in shape:
+        return _core.view(held, shape, [0] * len(shape), 0)
+    dense: list[tuple[int, int]] = []  # (elements, step) of axes that are one inside the other
+    for extent, step in zip(held.shape, _core.byte_strides(held), strict=True):
+        if dense and dense[-1][1] == extent * step:
+            dense[-1] = dense[-1][0] * extent, step
+        elif extent != 1:
+            dense.append((extent, step))
+    left, step = 1, 0
+    steps: list[int] = []
+    for extent in reversed(shape):
+        if extent != 1 and left == 1:
+            left, step = dense.pop()
+        if left % extent:
+            return None
+        steps.append(step)
+        left, step = left // extent, step * extent
+    return _core.view(held, shape, steps[::-1], 0)
 
 
 def resolved(shape: tuple[int, ...], old: Any) -> tuple[int, ...]:
