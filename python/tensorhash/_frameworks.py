@@ -39,6 +39,10 @@ class Framework(abc.ABC):
     def give(self, tensor: _core.Tensor) -> Array:
         """An array of this library over the tensor's memory."""
 
+    def shared(self, array: Any, argument: str) -> _core.Tensor:
+        """A core tensor over the array's memory, for an array with `__dlpack__` or a capsule."""
+        return _core.Tensor.from_dlpack(array, argument)
+
     @property
     def results(self) -> Framework:
         """The framework of the results of a call with such arrays."""
@@ -134,15 +138,16 @@ class _Torch(Framework):
                 f"{argument}: this tensor requires grad, which a table does not track; "
                 f"pass {argument}.detach()"
             )
+        if array.is_conj() or array.is_neg():
+            array = array.resolve_conj().resolve_neg()
         if array.device.type != "cpu":
             if not _core.device_count(array.device.type):
                 raise RuntimeError(
                     f"{argument}: expected a tensor on the CPU, got one on {array.device}; "
                     f"pass {argument}.cpu()"
                 )
-            return self._share(array, argument)
-        if array.is_conj() or array.is_neg():
-            array = array.resolve_conj().resolve_neg()
+            require_storage(array, argument)
+            return self.shared(array, argument)
         try:
             capsule = self._export(array)
         except Exception as error:
@@ -156,7 +161,13 @@ class _Torch(Framework):
         # A legacy capsule: neither it nor torch can mark memory as read-only.
         return self._import(tensor.to_dlpack())
 
-    def _share(self, array: Any, argument: str) -> _core.Tensor:
+    def shared(self, array: Any, argument: str) -> _core.Tensor:
+        """The owner's stream is torch's current one, on which torch also frees the memory."""
+        if array.is_neg():  # torch shares the memory as it is
+            raise ValueError(
+                f"{argument}: expected a tensor with its numbers in memory, got one with a lazy "
+                f"minus sign; pass {argument}.resolve_neg()"
+            )
         stream = self._stream(array.device)
         if stream is None:
             return _core.Tensor.from_dlpack(array, argument)
@@ -164,7 +175,7 @@ class _Torch(Framework):
             return _core.Tensor.from_dlpack(array, argument, stream)
 
     def _stream(self, device: Any) -> int | None:
-        """torch's current stream, on which it also frees memory; DLPack's 1 is CUDA's 0."""
+        """torch's current stream; DLPack's 1 is CUDA's 0."""
         if device.type != "cuda":
             return None
         stream: int = self._torch.cuda.current_stream(device).cuda_stream
@@ -240,6 +251,10 @@ class _CuPy(Framework):
         self._cupy: Any = importlib.import_module("cupy")
 
     def take(self, array: Any, argument: str) -> Any:
+        return self.shared(array, argument)
+
+    def shared(self, array: Any, argument: str) -> _core.Tensor:
+        """The owner's stream is CuPy's current one, on which CuPy also frees the memory."""
         stream: int = self._cupy.cuda.get_current_stream().ptr
         return _core.Tensor.from_dlpack(array, argument, stream or 1)
 

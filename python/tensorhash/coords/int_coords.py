@@ -35,9 +35,9 @@ class IntCoords:
     """Integer coordinates [N, D]; rows `offsets[b]:offsets[b + 1]` are batch item b.
 
     It holds its own copy, on the CPU, and its properties return copies where `coords` came from.
-    `device` is where its methods run, by default the device of `coords`. `tensor_stride` is the length of one
-    step in units of the finest grid, per axis. `voxel_size` and `voxel_origin` describe that grid;
-    they are kept and passed on, but not used in any computation.
+    `device` is where its methods run, by default the device of `coords`. `tensor_stride` is the
+    length of one step in units of the finest grid, per axis. `voxel_size` and `voxel_origin`
+    describe that grid; they are kept and passed on, but not used in any computation.
 
     >>> coords = IntCoords(np.array([[0, 1], [2, 3], [9, 9]]), [0, 2, 3])
     >>> coords.batch_indexed_coordinates.tolist()

@@ -10,6 +10,7 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._disk import Limit, open_regular, parse_max_bytes, replacing, size_of
 from tensorhash._dtypes import name_of
+from tensorhash._frameworks import PLAIN, framework_of
 from tensorhash._npy import read_npy
 from tensorhash._types import NumPyArray
 from tensorhash.core._base import Base
@@ -34,7 +35,8 @@ class Exchange(Base):
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:
         """A tensor over the memory of a DLPack capsule or of an object with `__dlpack__`."""
-        return cls._given(_core.Tensor.from_dlpack(source, "source"))
+        home = framework_of(type(source)) or PLAIN
+        return cls._given(home.shared(source, "source"))
 
     def to_dlpack(self) -> object:
         """A "dltensor" capsule over this memory, for `torch.utils.dlpack.from_dlpack`."""

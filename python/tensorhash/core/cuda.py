@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorhash import _core
-from tensorhash._device import Device
+from tensorhash._device import Device, named_device
 
 
 def device_count() -> int:
@@ -21,9 +21,9 @@ def get_available_devices() -> list[Device]:
     return [Device(Device.DeviceType.CUDA, number) for number in range(device_count())]
 
 
-def synchronize(device: Device | None = None) -> None:
-    """Waits for a device, or for all."""
-    for one in get_available_devices() if device is None else [device]:
+def synchronize(device: Device | str | None = None) -> None:
+    """Waits for the work of this thread on a device, or on all of them."""
+    for one in get_available_devices() if device is None else [named_device(device)]:
         if not one.is_cpu():
             _core.synchronize(str(one))
 
