@@ -243,8 +243,16 @@ def test_int_coords_live_where_their_rows_came_from(run_coords):
         parts(coords.IntCoords([on_device(rows[:50, 1:]), on_device(rows[50:, 1:])]), "emu:0")
         here = coords.IntCoords.from_batched(rows)
         parts(coords.IntCoords.from_batched(on_device(rows)), "emu:0")
+        import copy, pickle
+        there = coords.IntCoords.from_batched(on_device(rows))
+        parts(copy.deepcopy(there), "emu:0")
+        restored = pickle.loads(pickle.dumps(there))  # perhaps where there is no such device
+        assert restored.device == "cpu:0"
+        same(np.asarray(restored.strided(2).coordinates), here.strided(2).coordinates, "cpu:0")
         with pytest.raises(RuntimeError, match='memory of the CPU or of "emu:1", where'):
             coords.IntCoords(on_device(rows[:, 1:]), device="emu:1")
+        with pytest.raises(RuntimeError, match=r'coords\\[1\\]: .* memory of "emu:1"'):
+            coords.IntCoords([on_device(rows[:50, 1:]), on_device(rows[50:, 1:], "emu:1")])
     """)
 
 

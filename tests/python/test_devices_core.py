@@ -154,6 +154,8 @@ def test_indices_select_what_they_select_on_the_cpu(run_core):
         ]:
             with pytest.raises(IndexError, match=sentence):
                 there[wrong]
+        same(there[Producer(on_device(rows))], array[rows])
+        same(there[_core.Tensor.wrap(mask)], array[mask])
         with pytest.raises(RuntimeError, match="index: expected memory of the CPU or of emu:0"):
             there[o3c.Tensor(rows, device=o3c.Device("emu:1"))]
         with pytest.raises(ValueError, match="view: a view of shape .* is not possible with"):
@@ -196,6 +198,12 @@ def test_writes_by_index_change_what_they_change_on_the_cpu(run_core):
         overlapping = o3c.Tensor(start, device=EMU)
         overlapping[1:] = overlapping[:-1]
         same(overlapping[1:], start[:-1])
+        given = o3c.Tensor(start, device=EMU)
+        given[Producer(on_device([2, 4]))] = Producer(on_device([7, 8, 9]))
+        start[[2, 4]] = [7, 8, 9]
+        same(given, start)
+        with pytest.raises(RuntimeError, match='values: expected memory of "emu:0", where the'):
+            given[0] = o3c.Tensor([1, 2, 3], device=o3c.Device("emu:1"))
         before = o3c.Tensor(start, device=EMU)
         for index, value, error in [([0, 9], 1, IndexError), (0, np.ones((9, 9)), ValueError)]:
             with pytest.raises(error):

@@ -36,6 +36,13 @@ class Place:
             self.device = usable_device(device)
         self._is_plain = self.device == HOST == self._home
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """On the CPU: the other process may have no such device."""
+        return Place, ("cpu", self._source, None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Place:
+        return self
+
     def take(self, rows: Any, argument: str) -> Any:
         """The array on the device of the call; None stays None."""
         if rows is None or (self._is_plain and device_of(rows) == HOST):

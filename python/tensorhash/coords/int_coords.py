@@ -63,6 +63,8 @@ class IntCoords:
                 raise ValueError("offsets: expected None with a list of arrays, one per batch item")
             rows, self._source, bounds, taken = _joined(coords)
             self._place = Place(device, self._source, *taken)
+            for i, item in enumerate(taken):
+                self._place.require(item, f"coords[{i}]")
         else:
             taken, self._source = take_rows(coords, "coords", home_of(device))
             self._place = Place(device, self._source, taken)

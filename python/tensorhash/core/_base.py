@@ -62,15 +62,26 @@ class Base:
         return self._array
 
 
-def as_numpy(value: Any, argument: str) -> Any:
-    """The NumPy array of a Tensor, any framework's array, a list or a number; shares memory."""
+def for_core(value: Any, argument: str) -> Any:
+    """The NumPy array of a Tensor, any framework's array, a list or a number; shares memory.
+
+    For memory of a device a tensor of the core.
+    """
     if isinstance(value, Base):
-        return value._array
+        return value._for_core()
     if isinstance(value, (list, tuple, range)) or is_number(value):
         return natural_array(value, argument)
     taken = take_array(value, None, argument)
     rows = value if taken is None else taken[0]
-    return _frameworks.as_numpy(rows)
+    is_there = isinstance(rows, _core.Tensor) and not rows.device.startswith("cpu")
+    return rows if is_there else _frameworks.as_numpy(rows)
+
+
+def as_numpy(value: Any, argument: str) -> Any:
+    """`for_core`, only for memory of the CPU."""
+    if isinstance(value, Base):
+        return value._array
+    return _frameworks.as_numpy(for_core(value, argument))
 
 
 def parse(dtype: Any, argument: str = "dtype") -> Any:

@@ -14,7 +14,7 @@ from tensorhash._device import Device, usable_device
 from tensorhash._dtypes import Dtype, core_dtype, name_of, numpy_dtype
 from tensorhash._frameworks import copied_to_numpy
 from tensorhash._types import NumPyArray
-from tensorhash.core._base import Base, as_numpy, new_shape
+from tensorhash.core._base import Base, for_core, new_shape
 from tensorhash.core._format import tensor_text
 from tensorhash.core._views import View, broadcast, reshaped, resolved, view_of
 from tensorhash.core.size_vector import SizeVector
@@ -171,9 +171,10 @@ class DeviceTensor(Tensor):
     def _of_own_dtype(self, value: Any) -> _core.Tensor:
         """`value` on this device, in this dtype."""
         dtype = self._held.dtype
-        if isinstance(value, DeviceTensor):
-            return value._held if value._held.dtype == dtype else _core.cast(value._held, dtype)
-        cast = Tensor._wrap(as_numpy(value, "value")).to(dtype=core_dtype(dtype))
+        array = for_core(value, "value")
+        if isinstance(array, _core.Tensor):
+            return array if array.dtype == dtype else _core.cast(array, dtype)
+        cast = Tensor._wrap(array).to(dtype=core_dtype(dtype))
         return _core.Tensor.wrap(cast.numpy(), "value").to(self._held.device)
 
     # Conversions, copies and views.

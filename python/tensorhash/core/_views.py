@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arrays import is_number
-from tensorhash.core._base import Base, as_numpy
+from tensorhash.core._base import for_core
 
 _WAY_OUT = "copy the tensor with .cpu(), or use torch.from_dlpack(t)"
 
@@ -120,13 +120,11 @@ def _part(part: Any) -> Any:
         raise IndexError("index: expected no None in a tuple; use reshape() to add a dimension")
     if part is Ellipsis or isinstance(part, slice):
         return part
-    array = part._for_core() if isinstance(part, Base) else part
-    if is_number(array) and not isinstance(array, (bool, np.bool_)):
-        return _integer(array)
-    if not isinstance(array, _core.Tensor):
-        array = as_numpy(array, "index")
-        if array.dtype.kind == "f" and array.size == 0:
-            array = array.astype(np.int64)  # an empty list selects nothing
+    if is_number(part) and not isinstance(part, (bool, np.bool_)):
+        return _integer(part)
+    array = for_core(part, "index")
+    if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size == 0:
+        array = array.astype(np.int64)  # an empty list selects nothing
     if "float" in str(array.dtype):
         raise IndexError(f"index: expected integers or a mask, got {array.dtype}")
     if array.shape:
