@@ -9,6 +9,7 @@
 
 #include "conv/loops.hpp"
 #include "conv/vectors.hpp"
+#include "runtime/inlined.hpp"
 
 namespace tensorhash::conv {
 inline namespace TH_STEP_NAMESPACE {
@@ -31,7 +32,7 @@ void add_products(Side<T> const& left, Side<T> const& right, std::int64_t count,
     TH_UNROLL for (int m = 0; m < M; ++m) {
         TH_UNROLL for (int v = 0; v < NV; ++v) sum[m][v] = V::zero();
     }
-    auto const row = [](Side<T> const& side, std::int64_t p) __attribute__((always_inline)) {
+    auto const row = [](Side<T> const& side, std::int64_t p) TH_INLINED {
         return side.data + static_cast<std::size_t>(Direct ? side.number[p] : p) * side.stride;
     };
     for (std::int64_t p = 0; p < count; ++p) {

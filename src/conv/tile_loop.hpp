@@ -8,6 +8,7 @@
 
 #include "conv/loops.hpp"
 #include "conv/vectors.hpp"
+#include "runtime/inlined.hpp"
 
 namespace tensorhash::conv {
 inline namespace TH_STEP_NAMESPACE {
@@ -41,7 +42,7 @@ inline void add_pairs(ColumnBlock<T> const& block, std::int64_t at, std::int32_t
                  static_cast<std::size_t>(block.pairs.in[at + r]) * block.feature_stride;
         TH_UNROLL for (int v = 0; v < NV; ++v) sum[r][v] = V::zero();
     }
-    auto const step = [&](std::size_t c) __attribute__((always_inline)) {
+    auto const step = [&](std::size_t c) TH_INLINED {
         typename V::Type weight[NV];
         TH_UNROLL for (int v = 0; v < NV; ++v) {
             weight[v] =

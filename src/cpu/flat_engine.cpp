@@ -3,6 +3,7 @@
 #include "cpu/flat_engine.hpp"
 
 #include "cpu/level_name.hpp"
+#include "runtime/inlined.hpp"
 
 namespace tensorhash::cpu {
 inline namespace TH_STEP_NAMESPACE {
@@ -112,9 +113,8 @@ struct Block {
 /// row, so that memory and probing keep pace. `keys_of(begin, count, keys)` fills a block of keys.
 /// `probe(block, out, ahead)` writes the results of a block and calls ahead(i) once per row.
 template <class KeysOf, class Probe>
-inline __attribute__((always_inline)) void find_blocks(FlatView const& table, std::size_t count,
-                                                       std::int32_t* out, KeysOf const& keys_of,
-                                                       Probe const& probe) {
+inline TH_INLINED void find_blocks(FlatView const& table, std::size_t count, std::int32_t* out,
+                                   KeysOf const& keys_of, Probe const& probe) {
     Block blocks[2];
     auto const fill = [&](Block& block, std::size_t begin) {
         block.size = begin < count ? smaller(kBlock, count - begin) : 0;
@@ -142,7 +142,7 @@ inline __attribute__((always_inline)) void find_blocks(FlatView const& table, st
 
 /// Probes a block row by row with `find(key, start)`.
 template <class Find>
-inline __attribute__((always_inline)) auto row_by_row(Find const& find) {
+inline TH_INLINED auto row_by_row(Find const& find) {
     return [&find](Block const& block, std::int32_t* out, auto const& ahead) {
         for (std::size_t i = 0; i < block.size; ++i) {
             ahead(i);
@@ -153,7 +153,7 @@ inline __attribute__((always_inline)) auto row_by_row(Find const& find) {
 
 /// Probes the first bucket of every row, then continues with the few rows that need more. First and
 /// second buckets are prefetched, and no branch of the first pass depends on a key.
-inline __attribute__((always_inline)) auto bucket_by_bucket(FlatView const& table) {
+inline TH_INLINED auto bucket_by_bucket(FlatView const& table) {
     return [&table](Block const& block, std::int32_t* out, auto const& ahead) {
         std::uint32_t open[kBlock];
         std::size_t count = 0;
@@ -178,9 +178,8 @@ inline __attribute__((always_inline)) auto bucket_by_bucket(FlatView const& tabl
 }
 
 template <class KeysOf>
-inline __attribute__((always_inline)) void find_all(FlatView const& shared, FlatWindow window,
-                                                    std::size_t count, std::int32_t* out,
-                                                    KeysOf const& keys_of) {
+inline TH_INLINED void find_all(FlatView const& shared, FlatWindow window, std::size_t count,
+                                std::int32_t* out, KeysOf const& keys_of) {
     FlatView const table = shared;  // a copy stays in registers: stores to `out` cannot change it
     if (table.double_hash || table.mask < kBucketSlots - 1) {
         auto const find = [&](std::uint64_t key, std::uint32_t start) {

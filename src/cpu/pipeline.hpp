@@ -6,10 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/inlined.hpp"
 #include "tensorhash/step/probe.hpp"
-
-// For the bodies of hot loops: as calls, they would keep everything that they capture in memory.
-#define TH_INLINED __attribute__((always_inline))
 
 namespace tensorhash::cpu {
 inline namespace TH_STEP_NAMESPACE {

@@ -6,9 +6,7 @@
 #include <cstdint>
 
 #include "device/update.hpp"
-
-// A kernel body calls no functions, and these lambdas are too long for clang to inline them.
-#define TH_INLINED __attribute__((always_inline))
+#include "runtime/inlined.hpp"
 
 namespace tensorhash::device {
 
