@@ -59,10 +59,10 @@ private:
 };
 
 template <class Queue>
-class WideIndex {
+class WideRowIndex {
 public:
     /// Empty, with room for this many rows.
-    WideIndex(Queue& queue, std::uint64_t rows, step::HashSecret const& secret)
+    WideRowIndex(Queue& queue, std::uint64_t rows, step::HashSecret const& secret)
         : queue_(&queue), slots_(queue, std::bit_ceil(std::max<std::uint64_t>(16, 2 * rows))),
           secret_(secret) {
         queue.fill(slots_.data(), 0xff, slots_.bytes());  // kNoRow
@@ -104,7 +104,7 @@ public:
 
 private:
     PackedIndex<Queue> packed_;
-    WideIndex<Queue> wide_;
+    WideRowIndex<Queue> wide_;
     RowIndexView view_;
 };
 

@@ -140,7 +140,7 @@ public:
             return maker.make_from(view(), held_.rows.entries,
                                    held_.state.claimed < held_.rows.entries);
         }
-        WideIndex<Queue> const nothing(*queue_, 0, secret());
+        WideRowIndex<Queue> const nothing(*queue_, 0, secret());
         Array<Queue, std::int32_t> const no_rows(*queue_, 0);
         return maker.make_from({{}, nullptr, nothing.view(), no_rows.data(), request.out.columns},
                                0, false);
@@ -186,7 +186,7 @@ private:
     struct Held {
         StoredRows<Queue> rows{};
         std::optional<PackedIndex<Queue>> packed{};
-        std::optional<WideIndex<Queue>> wide{};
+        std::optional<WideRowIndex<Queue>> wide{};
         FlatState state{};  // as on the device
     };
 
@@ -356,7 +356,7 @@ private:
             next.wide.emplace(*queue_, room, secret());
             upload_state({});
         }
-        WideIndex<Queue>& target = next.wide ? *next.wide : *held_.wide;
+        WideRowIndex<Queue>& target = next.wide ? *next.wide : *held_.wide;
         RowIndexView const index{
             {}, nullptr, target.view(), next.rows.numbers(), next.rows.columns};
         auto const count = static_cast<std::uint32_t>(next.rows.entries - first);

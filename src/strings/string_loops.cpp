@@ -17,8 +17,8 @@ TH_STEP Query query_of(BatchStrings const& batch, std::size_t i, step::HashSecre
     return {string, head, hash_of(string, head, secret)};
 }
 
-void find_batch(TableView const& table, step::HashSecret const& secret, BatchStrings const& batch,
-                Query* queries, std::uint32_t* numbers) {
+void find_batch(StringTableView const& table, step::HashSecret const& secret,
+                BatchStrings const& batch, Query* queries, std::uint32_t* numbers) {
     for (std::size_t i = 0; i < batch.count; ++i) {
         queries[i] = query_of(batch, i, secret);
         prefetch_bucket(table, queries[i]);

@@ -20,8 +20,8 @@ struct BatchStrings {
 
 struct StringLoops {
     /// Writes the query of each string and its number in the table, or kNoString.
-    void (*find)(TableView const&, step::HashSecret const&, BatchStrings const&, Query* queries,
-                 std::uint32_t* numbers);
+    void (*find)(StringTableView const&, step::HashSecret const&, BatchStrings const&,
+                 Query* queries, std::uint32_t* numbers);
 };
 
 /// The loops at the best level that the machine and TENSORHASH_ISA allow.

@@ -38,7 +38,7 @@ struct alignas(64) Bucket {
 };
 
 /// What a lookup reads of a table.
-struct TableView {
+struct StringTableView {
     Bucket const* buckets;
     std::size_t mask;
     Entry const* entries;
@@ -75,13 +75,13 @@ TH_STEP std::uint32_t slots_with(Bucket const& bucket, std::uint32_t tag) noexce
 #endif
 }
 
-TH_STEP void prefetch_bucket(TableView const& table, Query const& query) noexcept {
+TH_STEP void prefetch_bucket(StringTableView const& table, Query const& query) noexcept {
     step::prefetch(&table.buckets[query.hash & table.mask]);
 }
 
 /// Fetches the entry that the bucket points at into cache. Returns its number: most likely the
 /// string's, if the table has it.
-TH_STEP std::uint32_t prefetch_entry(TableView const& table, Query const& query) noexcept {
+TH_STEP std::uint32_t prefetch_entry(StringTableView const& table, Query const& query) noexcept {
     Bucket const& bucket = table.buckets[query.hash & table.mask];
     std::uint32_t const same = slots_with(bucket, tag_of(query.hash));
     // Without a branch: if no slot has the tag, it is the entry of the last slot.
@@ -90,7 +90,8 @@ TH_STEP std::uint32_t prefetch_entry(TableView const& table, Query const& query)
     return guess;
 }
 
-TH_STEP bool holds(TableView const& table, std::uint32_t number, Query const& query) noexcept {
+TH_STEP bool holds(StringTableView const& table, std::uint32_t number,
+                   Query const& query) noexcept {
     Entry const& entry = table.entries[number];
     std::size_t const size = query.string.size();
     if (entry.size != size || !equals(entry.head, query.head)) return false;
@@ -100,7 +101,7 @@ TH_STEP bool holds(TableView const& table, std::uint32_t number, Query const& qu
 }
 
 /// The number of the string, or kNoString.
-TH_STEP std::uint32_t find(TableView const& table, Query const& query) noexcept {
+TH_STEP std::uint32_t find(StringTableView const& table, Query const& query) noexcept {
     std::uint32_t const tag = tag_of(query.hash);
     for (std::size_t at = query.hash & table.mask;; at = (at + 1) & table.mask) {
         Bucket const& bucket = table.buckets[at];

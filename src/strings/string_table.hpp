@@ -34,7 +34,7 @@ public:
     }
 
     /// Valid until the table changes.
-    TableView view() const noexcept {
+    StringTableView view() const noexcept {
         return {buckets_.data(), mask_, entries_.data(), entries_.size(), arena_.data()};
     }
     void prefetch_bucket(Query const& query) const noexcept {

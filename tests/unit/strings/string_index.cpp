@@ -101,7 +101,7 @@ TEST(StringTable, compares_bytes_if_hashes_are_equal) {
         auto const expected = seen.try_emplace(one, seen.size()).first->second;
         EXPECT_EQ(table.insert({one, strings::head_of(one), 42}), expected);
     }
-    strings::TableView const view = table.view();
+    strings::StringTableView const view = table.view();
     EXPECT_EQ(strings::find(view, {"c", strings::head_of("c"), 42}), strings::kNoString);
     for (auto const& [string, number] : seen) {
         EXPECT_EQ(strings::find(view, {string, strings::head_of(string), 42}), number);
