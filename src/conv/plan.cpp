@@ -7,11 +7,15 @@
 #include <string_view>
 #include <utility>
 
+#include "coords/kernel_map/forms.hpp"
 #include "runtime/parallel.hpp"
 #include "tensor/allocators.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::conv {
+
+using coords::fail_map;
+
 namespace {
 
 /// Small stretches for few rows, so that threads share them; large ones keep the list short.
@@ -21,10 +25,6 @@ constexpr std::size_t kLargeStretch = 512;
 
 /// Pairs of one task of the check.
 constexpr std::size_t kCheckGrain = 1 << 15;
-
-[[noreturn]] void fail_map(std::string const& what) {
-    throw ValueError(what + "; this map was written to after it was made");
-}
 
 void require_array(Tensor const& array, Dtype dtype, std::string_view argument) {
     std::string const name_of(argument);

@@ -15,13 +15,14 @@
 #include "tensorhash/threads.hpp"
 
 namespace tensorhash::coords {
+
+void fail_map(std::string const& what) {
+    throw ValueError(what + "; this map was written to after it was made");
+}
+
 namespace {
 
 constexpr std::size_t kRowGrain = 1024;  // a row has up to one pair per offset
-
-[[noreturn]] void fail_map(std::string const& what) {
-    throw ValueError(what + "; this map was written to after it was made");
-}
 
 void check_pairs(CheckedMap const& map) {
     std::atomic<bool> good{true};

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tensorhash/coords/kernel_map.hpp"
@@ -23,6 +24,8 @@ struct CheckedMap {
 };
 /// Throws ValueError if the caller has changed the map so that it is no longer valid.
 CheckedMap check_map(KernelMap const& map);
+/// The error of such a map.
+[[noreturn]] void fail_map(std::string const& what);
 
 /// Writes the pairs with in and out exchanged, every group ascending by its new out row.
 void exchange_groups(CheckedMap const& map, std::int32_t* in_maps, std::int32_t* out_maps);
