@@ -53,8 +53,8 @@ class DeviceTensor(Tensor):
         """Every method that computes asks for the NumPy array, which only the CPU has."""
         if name == "_array":
             raise RuntimeError(
-                f"tensor: expected one on the CPU, got one on {self.device}, where Tensors are not "
-                f"computed with; use torch.from_dlpack(t) there, or copy it with .cpu()"
+                f"tensor: expected one on the CPU, got one on {self.device}, where Tensors cannot "
+                f"compute; use torch.from_dlpack(t) there, or copy it with .cpu()"
             )
         raise AttributeError(f"a Tensor has no attribute {name!r}")
 
