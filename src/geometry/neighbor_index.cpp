@@ -1,9 +1,6 @@
 // The public NeighborIndex: arguments in, neighbours out.
 #include "tensorhash/geometry/neighbor_index.hpp"
 
-#include <cmath>
-#include <string>
-
 #include "coords/api/arguments.hpp"
 #include "coords/neighbours/point_index.hpp"
 #include "tensorhash/error.hpp"
@@ -24,11 +21,7 @@ struct NeighborIndex::Impl {
     void check(std::optional<coords::Cloud> const& queries) const {
         if (!queries) return;
         coords::check_points(queries->points, "queries");
-        std::int64_t const columns = queries->points.shape()[1];
-        if (columns != static_cast<std::int64_t>(index.axes())) {
-            throw ValueError("queries: expected " + std::to_string(index.axes()) +
-                             " columns, as many as points, got " + std::to_string(columns));
-        }
+        coords::check_axes(queries->points, static_cast<std::int64_t>(index.axes()));
         if (queries->batch.has_value() != index.has_batch()) {
             throw ValueError(index.has_batch()
                                  ? "query_batch: expected one, because the points have a batch, "
@@ -54,21 +47,14 @@ NeighborIndex::~NeighborIndex() = default;
 
 coords::Neighbors NeighborIndex::radius(double radius, std::optional<coords::Cloud> const& queries,
                                         std::optional<std::int64_t> max_neighbors) const {
-    if (!std::isfinite(radius) || radius < 0) {
-        throw ValueError("radius: expected a finite number, 0 or more, got " +
-                         std::to_string(radius));
-    }
-    if (max_neighbors && *max_neighbors < 0) {
-        throw ValueError("max_neighbors: expected 0 or more, got " +
-                         std::to_string(*max_neighbors));
-    }
+    coords::check_radius(radius, max_neighbors);
     impl_->check(queries);
     return impl_->index.within(queries, radius, max_neighbors);
 }
 
 coords::Neighbors NeighborIndex::knn(std::int64_t k,
                                      std::optional<coords::Cloud> const& queries) const {
-    if (k < 0) throw ValueError("k: expected 0 or more, got " + std::to_string(k));
+    coords::check_at_least_zero(k, "k");
     impl_->check(queries);
     return impl_->index.nearest(queries, k);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "backend/loader.hpp"
@@ -53,6 +54,29 @@ void require_batch(Tensor const& batch, std::int64_t rows, std::string const& ar
 }
 
 }  // namespace
+
+void check_axes(Tensor const& queries, std::int64_t axes) {
+    std::int64_t const got = queries.shape()[1];
+    if (got != axes) {
+        throw ValueError("queries: expected " + std::to_string(axes) +
+                         " columns, as many as points, got " + std::to_string(got));
+    }
+}
+
+void check_at_least_zero(std::int64_t number, std::string_view argument) {
+    if (number < 0) {
+        throw ValueError(std::string(argument) + ": expected 0 or more, got " +
+                         std::to_string(number));
+    }
+}
+
+void check_radius(double radius, std::optional<std::int64_t> max_neighbors) {
+    if (!std::isfinite(radius) || radius < 0) {
+        throw ValueError("radius: expected a finite number, 0 or more, got " +
+                         std::to_string(radius));
+    }
+    if (max_neighbors) check_at_least_zero(*max_neighbors, "max_neighbors");
+}
 
 bool is_integer(Dtype dtype) noexcept {
     switch (dtype) {

@@ -48,6 +48,11 @@ void check_points(Tensor const& points, std::string const& argument);
 /// The same for memory of `device` or of the CPU. Returns the points there, contiguous.
 Tensor take_points(Tensor const& points, std::string const& argument, Device device);
 
+/// Requires queries with as many columns as the points have.
+void check_axes(Tensor const& queries, std::int64_t axes);
+void check_radius(double radius, std::optional<std::int64_t> max_neighbors);
+void check_at_least_zero(std::int64_t number, std::string_view argument);
+
 bool is_integer(Dtype dtype) noexcept;
 
 /// Requires [rows] of any integer dtype, in host memory.

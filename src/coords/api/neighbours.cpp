@@ -1,7 +1,6 @@
 // The public neighbour searches: arguments in, neighbours out.
 #include "tensorhash/coords/neighbours.hpp"
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -22,12 +21,7 @@ struct Clouds {
 Clouds take_clouds(Cloud const& points, Cloud const& queries, Device device) {
     Clouds own{{take_points(points.points, "points", device)},
                {take_points(queries.points, "queries", device)}};
-    std::int64_t const axes = points.points.shape()[1];
-    if (axes != queries.points.shape()[1]) {
-        throw ValueError("queries: expected " + std::to_string(axes) +
-                         " columns, as many as points, got " +
-                         std::to_string(queries.points.shape()[1]));
-    }
+    check_axes(queries.points, points.points.shape()[1]);
     if (points.batch.has_value() != queries.batch.has_value()) {
         throw ValueError(std::string(points.batch ? "query_batch" : "batch") +
                          ": expected together with " + (points.batch ? "batch" : "query_batch") +
@@ -47,14 +41,7 @@ void mark_read(Cloud const& cloud) {
 
 Neighbors radius_search(Cloud const& points, Cloud const& queries, double radius,
                         std::optional<std::int64_t> max_neighbors) {
-    if (!std::isfinite(radius) || radius < 0) {
-        throw ValueError("radius: expected a finite number, 0 or more, got " +
-                         std::to_string(radius));
-    }
-    if (max_neighbors && *max_neighbors < 0) {
-        throw ValueError("max_neighbors: expected 0 or more, got " +
-                         std::to_string(*max_neighbors));
-    }
+    check_radius(radius, max_neighbors);
     Device const device = device_of(points.points, "points");
     Clouds const own = take_clouds(points, queries, device);
     Neighbors found =
@@ -68,9 +55,7 @@ Neighbors radius_search(Cloud const& points, Cloud const& queries, double radius
 
 // Calls the CPU directly: no device will have a k-d tree, so CoordsBackend has no such function.
 Neighbors knn_search(Cloud const& points, Cloud const& queries, std::int64_t k) {
-    if (k < 0) {
-        throw ValueError("k: expected 0 or more, got " + std::to_string(k));
-    }
+    check_at_least_zero(k, "k");
     Clouds const own = take_clouds(points, queries, Device{});
     return find_nearest(own.points, own.queries, k);
 }
