@@ -8,6 +8,7 @@ set(_core_sources
     src/backend/kernel_map_request.cpp
     src/backend/plugins.cpp
     src/backend/points.cpp
+    src/backend/table_errors.cpp
     src/capi/bounded.cpp
     src/capi/c.cpp
     src/capi/place.cpp

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 
+#include "backend/table_errors.hpp"
 #include "device/array.hpp"
 #include "device/column.hpp"
 #include "device/index.hpp"
@@ -340,8 +340,7 @@ private:
 
     void grow(Insertion& insertion, std::uint64_t needed, std::uint64_t buckets_beside) {
         if (needed > kMaxEntries) {
-            throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
-                             " entries, this batch needs at least " + std::to_string(needed));
+            backend::fail_too_many(needed);
         }
         insertion.capacity = grown_capacity(capacity(), needed);
         if (insertion.capacity != capacity()) {

@@ -50,9 +50,7 @@ backend::TableImage DeviceTable<Queue>::to_cpu() const {
 inline std::vector<std::uint32_t> live_bits(backend::TableImage const& image,
                                             std::uint64_t capacity) {
     if (image.top > capacity || image.free.size() > image.top) {
-        throw CorruptTable("table: " + std::to_string(image.top) + " indices, " +
-                           std::to_string(image.free.size()) +
-                           " of them free, do not fit a capacity of " + std::to_string(capacity));
+        backend::fail_sizes(image.top, image.free.size(), capacity);
     }
     std::vector<std::uint32_t> live((capacity + 31) / 32, 0);
     for (std::uint32_t i = 0; i < image.top; ++i) {
@@ -60,8 +58,7 @@ inline std::vector<std::uint32_t> live_bits(backend::TableImage const& image,
     }
     for (std::uint32_t const index : image.free) {
         if (index >= image.top || (live[index / 32] >> (index % 32) & 1) == 0) {
-            throw CorruptTable("table: free index " + std::to_string(index) +
-                               " is out of range or listed twice");
+            backend::fail_free_index(index);
         }
         live[index / 32] &= ~(1u << (index % 32));
     }
@@ -126,9 +123,7 @@ void DeviceTable<Queue>::validate() const {
     for (std::uint32_t index = 0; index < now.top; ++index) {
         bool const is_live = (live[index / 32] >> (index % 32) & 1) != 0;
         if (is_live && found[index] != index) {
-            throw CorruptTable("table: the key at index " + std::to_string(index) +
-                               " is found at " +
-                               std::to_string(static_cast<std::int32_t>(found[index])));
+            backend::fail_lookup(index, found[index]);
         }
     }
 }

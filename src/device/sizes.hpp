@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/table_errors.hpp"
 #include "device/grid.hpp"
 #include "tensorhash/step/key.hpp"
 
 namespace tensorhash::device {
 
-inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
+using backend::kMaxEntries;
+
 /// Positions have 32 bits, eight per bucket.
 inline constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 29;
 

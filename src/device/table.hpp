@@ -248,8 +248,7 @@ private:
     }
     void prepare(Work& pending, backend::Reserve const& request) {
         if (request.capacity > kMaxEntries) {
-            throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
-                             " entries, got " + std::to_string(request.capacity));
+            backend::fail_capacity(request.capacity);
         }
         if (request.capacity > core_.capacity()) {
             pending.columns = make_columns(request.capacity);

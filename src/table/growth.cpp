@@ -1,11 +1,9 @@
 // Growth: all new memory is allocated before the table changes.
 #include <algorithm>
 #include <memory>
-#include <string>
 
 #include "table/limits.hpp"
 #include "table/table.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::table {
 namespace {
@@ -15,11 +13,6 @@ namespace {
 constexpr std::uint64_t kLarge = std::uint64_t{1} << 16;
 
 }  // namespace
-
-void fail_too_many(std::uint64_t entries) {
-    throw ValueError("keys: a table holds at most " + std::to_string(kMaxEntries) +
-                     " entries, this batch needs at least " + std::to_string(entries));
-}
 
 /// The column with room for growth.capacity rows. Fresh memory is expensive, so a block without
 /// views is extended; a block with views must stay where it is and is copied.
@@ -105,8 +98,7 @@ void Table::adopt(Growth&& growth) noexcept {
 
 Growth Table::prepare_reserve(std::uint64_t capacity) {
     if (capacity > kMaxEntries) {
-        throw ValueError("capacity: a table holds at most " + std::to_string(kMaxEntries) +
-                         " entries, got " + std::to_string(capacity));
+        backend::fail_capacity(capacity);
     }
     Growth growth;
     if (capacity > capacity_) {

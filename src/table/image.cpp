@@ -1,12 +1,11 @@
 // The table's content as an image in host memory, and a table made from one.
-#include <string>
 #include <utility>
 
+#include "backend/table_errors.hpp"
 #include "runtime/memory.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
 #include "tensor/bools.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash::table {
 
@@ -49,9 +48,7 @@ void Table::fill(Column& column, Element const& element, Bytes rows,
 /// The indices below `top` that are not in `free` become live; their rows are in the buffers.
 void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
     if (top > capacity_ || free.size() > top) {
-        throw CorruptTable("table: " + std::to_string(top) + " indices, " +
-                           std::to_string(free.size()) +
-                           " of them free, do not fit a capacity of " + std::to_string(capacity_));
+        backend::fail_sizes(top, free.size(), capacity_);
     }
     std::vector<std::uint32_t> stack(free.begin(), free.end());
     std::vector<std::uint64_t> live(live_.size(), 0);
@@ -61,8 +58,7 @@ void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
     for (std::uint32_t const buf_index : free) {
         std::uint64_t const bit = std::uint64_t{1} << (buf_index % 64);
         if (buf_index >= top || (live[buf_index / 64] & bit) == 0) {
-            throw CorruptTable("table: free index " + std::to_string(buf_index) +
-                               " is out of range or listed twice");
+            backend::fail_free_index(buf_index);
         }
         live[buf_index / 64] &= ~bit;
     }

@@ -1,14 +1,11 @@
-// The size limit of a table.
+// The size limit of a table, as src/table and what uses it directly know it.
 #pragma once
 
-#include <cstdint>
+#include "backend/table_errors.hpp"
 
 namespace tensorhash::table {
 
-/// One table holds at most this many entries: buffer indices are int32.
-inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
-
-/// Throws ValueError: a batch needs this many entries.
-[[noreturn]] void fail_too_many(std::uint64_t entries);
+using backend::fail_too_many;
+using backend::kMaxEntries;
 
 }  // namespace tensorhash::table

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/table_errors.hpp"
 #include "runtime/seed.hpp"
 #include "tensor/bools.hpp"
 #include "tensorhash/error.hpp"
@@ -151,9 +152,7 @@ void Table::validate_index() const {
                                " has a byte other than 0 and 1");
         }
         if (found_at[index] != index) {
-            throw CorruptTable("table: the key at index " + std::to_string(index) +
-                               " is found at " +
-                               std::to_string(static_cast<std::int32_t>(found_at[index])));
+            backend::fail_lookup(index, found_at[index]);
         }
     }
 }
