@@ -85,7 +85,7 @@ def test_shards_on_a_device_take_arrays_of_any_producer(run_emulated):
         keys = Producer(on_device(np.arange(5), "emu:1"))
         values = Producer(on_device(np.arange(5, dtype="float32"), "emu:1"))
         indices, added = table.insert(keys, values)
-        # The producers were asked to make our stream wait: the default stream of this thread.
+        # The producers made the legacy stream wait, and our work waits for that one.
         assert [stream for stream, _ in keys.asked + values.asked] == [1, 1]
         del keys, values  # the table does not need their memory any more
         assert indices.device == added.device == "emu:1"
