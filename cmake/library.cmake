@@ -239,8 +239,8 @@ set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
     _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
-        src/cpu/group_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp
-        src/strings/string_loops.cpp)
+        src/cpu/group_engine.cpp src/cpu/shard_engine.cpp src/cpu/tree_engine.cpp
+        src/cpu/vector_engine.cpp src/strings/string_loops.cpp)
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})

@@ -8,6 +8,7 @@
 
 #include "cpu/engine.hpp"
 #include "cpu/flat_engine.hpp"
+#include "cpu/shard_engine.hpp"
 #include "cpu/vector_engine.hpp"
 #include "tensorhash/version.hpp"
 
@@ -16,22 +17,26 @@ namespace tensorhash::cpu {
 using IndexLoopsFor = IndexLoops const& (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
 using FlatLoopsOf = FlatLoops const& (*)();
 using VectorLoopsOf = VectorLoops const& (*)();
+using FindInShardsFor = FindInShards (*)(std::uint32_t key_bytes, std::uint32_t float_bytes);
 
 // The build defines TH_HAS_LEVEL_<level> for each level that it compiles.
 #if defined(TH_HAS_LEVEL_v2)
 IndexLoops const& index_loops_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatLoops const& flat_loops_v2();
 VectorLoops const& vector_loops_v2();
+FindInShards find_in_shards_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_v3)
 IndexLoops const& index_loops_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatLoops const& flat_loops_v3();
 VectorLoops const& vector_loops_v3();
+FindInShards find_in_shards_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_generic)
 IndexLoops const& index_loops_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatLoops const& flat_loops_generic();
 VectorLoops const& vector_loops_generic();
+FindInShards find_in_shards_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 
 bool has_v3() noexcept {
@@ -57,6 +62,7 @@ struct Level {
     IndexLoopsFor index_loops;
     FlatLoopsOf flat_loops;
     VectorLoopsOf vector_loops;
+    FindInShardsFor find_in_shards;
 };
 
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
@@ -70,15 +76,16 @@ bool wants_baseline() noexcept {
 Level choose() noexcept {
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
     if (wants_baseline() || !has_v3()) {
-        return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2};
+        return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2, find_in_shards_v2};
     }
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-    return {"x86-64-v3", index_loops_v3, flat_loops_v3, vector_loops_v3};
+    return {"x86-64-v3", index_loops_v3, flat_loops_v3, vector_loops_v3, find_in_shards_v3};
 #elif defined(TH_HAS_LEVEL_v2)
-    return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2};
+    return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2, find_in_shards_v2};
 #else
-    return {"generic", index_loops_generic, flat_loops_generic, vector_loops_generic};
+    return {"generic", index_loops_generic, flat_loops_generic, vector_loops_generic,
+            find_in_shards_generic};
 #endif
 }
 
@@ -96,6 +103,10 @@ IndexLoops const& index_loops(std::uint32_t key_bytes, std::uint32_t float_bytes
 FlatLoops const& flat_loops() { return level().flat_loops(); }
 
 VectorLoops const& vector_loops() { return level().vector_loops(); }
+
+FindInShards find_in_shards(std::uint32_t key_bytes, std::uint32_t float_bytes) {
+    return level().find_in_shards(key_bytes, float_bytes);
+}
 
 }  // namespace tensorhash::cpu
 

@@ -4,7 +4,7 @@
 
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
-#include "cpu/wide_words.hpp"
+#include "cpu/readers.hpp"
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
@@ -375,16 +375,9 @@ IndexLoops const kTable{find_rows<Reader, false>,  find_rows<Reader, true>,
 /// The loops of this level; dispatch.cpp declares one such function per level.
 IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint32_t float_bytes);
 IndexLoops const& TH_LEVEL_NAME(index_loops_)(std::uint32_t key_bytes, std::uint32_t float_bytes) {
-    bool const raw = float_bytes == 0;
-    if (key_bytes <= 8) {
-        return raw && key_bytes == 8   ? kTable<step::Narrow8>
-               : raw && key_bytes == 4 ? kTable<step::Narrow4>
-                                       : kTable<step::NarrowAny>;
-    }
-    return raw && key_bytes == 12      ? kTable<step::Wide12>
-           : raw && key_bytes == 16    ? kTable<step::Wide16>
-           : raw && key_bytes % 8 == 0 ? kTable<step::WideWords>
-                                       : kTable<step::WideAny>;
+    return with_reader(key_bytes, float_bytes, [](auto reader) -> IndexLoops const& {
+        return kTable<typename decltype(reader)::type>;
+    });
 }
 
 }  // namespace tensorhash::cpu

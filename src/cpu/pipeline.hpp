@@ -1,6 +1,7 @@
 // Software prefetch pipeline: each row's bucket is prefetched long before its turn. Rows that need
 // a second bucket are finished later, together.
-// `pipeline` has over 50 lines: its loops share registers, and calls between them would cost time.
+// `pipeline_of` has over 50 lines: its loops share registers, and calls between them would cost
+// time.
 #pragma once
 
 #include <cstddef>
@@ -57,26 +58,28 @@ struct RowWork {
 template <class HashAt, class HalfWay, class Step, class Finish>
 RowWork(HashAt, HalfWay, Step, Finish) -> RowWork<HashAt, HalfWay, Step, Finish>;
 
-/// Runs the rows [begin, end) through the index's buckets.
-template <bool ForWrite, class Index, class Work>
-inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size_t end,
-                                Work const& work) {
+/// Runs the rows [begin, end) through the buckets of their indices.
+template <bool ForWrite, class IndexAt, class Work>
+inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, std::size_t end,
+                                   Work const& work) {
     std::uint64_t hashes[kAhead];
     LateRows late;
-    auto const prefetch_bucket = [&](std::uint64_t bucket) TH_INLINED {
+    auto const prefetch_bucket = [&](auto const& index, std::uint64_t bucket) TH_INLINED {
         void const* const address = &index.buckets[bucket];
         ForWrite ? step::prefetch_for_write(address) : step::prefetch(address);
     };
     auto const start = [&](std::size_t row) TH_INLINED {
         std::uint64_t const hash = work.hash_at(row);
         hashes[row % kAhead] = hash;
-        prefetch_bucket(index.home(hash));
+        auto const& index = index_at(row);
+        prefetch_bucket(index, index.home(hash));
     };
     auto const half_way = [&](std::size_t row)
                               TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
     // True if the late rows must be finished before the next row.
     auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        prefetch_bucket(step::next_bucket(index, index.home(hash)));
+        auto const& index = index_at(row);
+        prefetch_bucket(index, step::next_bucket(index, index.home(hash)));
         return late.add(row, hash);
     };
 
@@ -114,6 +117,14 @@ inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size
     finish_late:
         late.drain(work.finish);
     }
+}
+
+/// The same for rows of one index.
+template <bool ForWrite, class Index, class Work>
+inline TH_INLINED void pipeline(Index const& index, std::size_t begin, std::size_t end,
+                                Work const& work) {
+    pipeline_of<ForWrite>([&index](std::size_t) TH_INLINED -> Index const& { return index; }, begin,
+                          end, work);
 }
 
 }  // namespace TH_STEP_NAMESPACE

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/engine.hpp"
+#include "cpu/shard_engine.hpp"
 #include "runtime/memory.hpp"
 #include "support/batches.hpp"
 #include "tensorhash/step/hash.hpp"
@@ -20,12 +21,15 @@
 namespace tensorhash::cpu {
 #if defined(TH_HAS_LEVEL_v2)
 IndexLoops const& index_loops_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FindInShards find_in_shards_v2(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_v3)
 IndexLoops const& index_loops_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FindInShards find_in_shards_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 #if defined(TH_HAS_LEVEL_generic)
 IndexLoops const& index_loops_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FindInShards find_in_shards_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
 }  // namespace tensorhash::cpu
 
@@ -38,18 +42,19 @@ namespace step = tensorhash::step;
 struct Level {
     std::string name;
     cpu::IndexLoops const& (*index_loops)(std::uint32_t, std::uint32_t);
+    cpu::FindInShards (*find_in_shards)(std::uint32_t, std::uint32_t);
 };
 
 std::vector<Level> levels() {
     std::vector<Level> out;
 #if defined(TH_HAS_LEVEL_v2)
-    out.push_back({"v2", cpu::index_loops_v2});
+    out.push_back({"v2", cpu::index_loops_v2, cpu::find_in_shards_v2});
 #endif
 #if defined(TH_HAS_LEVEL_v3)
-    if (cpu::has_v3()) out.push_back({"v3", cpu::index_loops_v3});
+    if (cpu::has_v3()) out.push_back({"v3", cpu::index_loops_v3, cpu::find_in_shards_v3});
 #endif
 #if defined(TH_HAS_LEVEL_generic)
-    out.push_back({"generic", cpu::index_loops_generic});
+    out.push_back({"generic", cpu::index_loops_generic, cpu::find_in_shards_generic});
 #endif
     return out;
 }
@@ -188,6 +193,45 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
                     ASSERT_EQ(got.indices, want.indices);
                     ASSERT_EQ(got.mask, want.mask);
                 }
+}
+
+TEST(EngineLevels, every_level_finds_each_row_in_the_index_of_its_shard) {
+    for (Level const& level : levels())
+        for (KeyKind const& kind : all_kinds()) {
+            SCOPED_TRACE(level.name + " " + kind.name);
+            Bench shards[] = {Bench(kind), Bench(kind), Bench(kind)};
+            std::vector<step::IndexView> indices;
+            for (std::size_t s = 0; s < 3; ++s) {
+                cpu::IndexLoops const& write =
+                    level.index_loops(shards[s].width, shards[s].float_bytes);
+                shards[s].insert(
+                    write, false,
+                    rows_of(make_keys(kind.element, random_ids(400, 500, s)), kind.element));
+                indices.push_back(shards[s].view());
+            }
+            Rows const asked =
+                rows_of(make_keys(kind.element, random_ids(900, 600, 7)), kind.element);
+            std::vector<std::int32_t> shard_of_row(asked.count);
+            for (std::size_t row = 0; row < asked.count; ++row)
+                shard_of_row[row] = static_cast<std::int32_t>(row * 7 % 3);
+            std::vector<std::int64_t> global(asked.count);
+            std::vector<std::uint8_t> mask(asked.count, 9);
+            level.find_in_shards(shards[0].width, shards[0].float_bytes)(
+                {indices.data(), shard_of_row.data(), Bench::bytes(asked), global.data(),
+                 mask.data()},
+                0, asked.count);
+            OracleLocated found[3];
+            for (std::size_t s = 0; s < 3; ++s)
+                found[s] = shards[s].find(level.index_loops(shards[s].width, shards[s].float_bytes),
+                                          asked);
+            for (std::size_t row = 0; row < asked.count; ++row) {
+                OracleLocated const& wanted = found[shard_of_row[row]];
+                ASSERT_EQ(mask[row], wanted.mask[row]);
+                ASSERT_EQ(global[row], mask[row] == 0 ? -1
+                                                      : std::int64_t{shard_of_row[row]} << 32 |
+                                                            wanted.indices[row]);
+            }
+        }
 }
 
 TEST(EngineLevels, the_best_level_of_the_processor_is_in_use) {
