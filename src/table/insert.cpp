@@ -286,8 +286,11 @@ void Table::close_gaps(Insertion const& insertion) noexcept {
 
 void Table::write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
                       Insertion::Counts const& added, std::uint32_t const* order) {
-    if (added.claimed == rows && added.reused == 0 && order == nullptr) {
+    bool const is_final = added.claimed == rows && added.reused == 0;
+    if (is_final && order == nullptr) {
         runtime::copy_bytes(column.row(added.base), from, rows * column.row_bytes);
+    } else if (is_final) {
+        gather_rows(column.row(added.base), from, column.row_bytes, order, rows);
     } else if (added.claimed > 0) {
         scatter_rows(column.block->data(), from, column.row_bytes, where.indices, where.mask, rows,
                      order);
