@@ -1,12 +1,16 @@
 """Checks of messages for test_distributed.py: chunks, odd columns, and what else a group sends."""
 
+import gc
+
 import numpy as np
 import torch
 import torch.distributed as dist
 from oracle import refused, same
 
 import tensorhash
+from tensorhash import _core
 from tensorhash.distributed import DistributedHashMap, calls, messages
+from tensorhash.distributed.batch import Batch
 
 # Rows of 12, 1 and 1,600 bytes, and a dtype that NumPy does not have.
 COLUMNS = {
@@ -80,3 +84,21 @@ def check_more_rows_than_a_rank_can_take_are_refused_everywhere(group, folder):
         calls._MAX_ROWS = most
     assert table.size() == 50 * table.world_size
     assert not table.contains(keys - 10**6).any()
+
+
+def check_no_memory_waits_for_the_garbage_collector(group, folder):
+    table = DistributedHashMap(group, 0, "int64", (), "float32", (3,))
+    keys, values = np.arange(100), np.ones((100, 3), np.float32)
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        table.insert(keys, values)
+        table.accumulate(keys, values)
+        table.get(keys)
+        table.erase(keys)
+        gc.collect()
+        large = _core.Tensor, messages.Column, Batch, calls.Arrived
+        assert [one for one in gc.garbage if isinstance(one, large)] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()

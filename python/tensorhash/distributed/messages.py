@@ -35,9 +35,13 @@ class Column:
         self.element = element
         self.width = width_of(element)
         self.rows = rows
-        self.pack = self._copy if pack is None else pack
+        self._pack = pack
 
-    def _copy(self, begin: int, end: int, to: _core.Tensor, at: int) -> None:
+    def pack(self, begin: int, end: int, to: _core.Tensor, at: int) -> None:
+        """Copies the rows [begin, end) to `to`, from row `at` on."""
+        if self._pack is not None:
+            self._pack(begin, end, to, at)
+            return
         size, width = (end - begin) * self.width, self.width
         rows = as_bytes(self.rows)[begin * width : end * width]
         as_bytes(to)[at * width : at * width + size].copy_(rows)
