@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/thread_number.hpp"
 #include "tensorhash/stream.hpp"
 
 namespace tensorhash::device {
@@ -80,16 +81,19 @@ private:
 };
 
 /// Holds the memory of a view. Its last owner frees it on the stream that made the view, after the
-/// calls of the table.
+/// calls of the table. If that is another thread's default stream, the legacy stream stands for it.
 template <class Queue>
 struct Viewed {
     std::shared_ptr<void> memory;
     std::shared_ptr<Order<Queue>> order;
     Queue* queue;
     Stream stream;
+    std::uint64_t thread = runtime::thread_number();
 
     ~Viewed() {
-        StreamScope const scope(stream);
+        bool const is_foreign =
+            stream.handle == kPerThreadStream && thread != runtime::thread_number();
+        StreamScope const scope(is_foreign ? Stream{stream.device, kLegacyStream} : stream);
         auto const turn = order->write(*queue);
         memory.reset();
     }

@@ -420,13 +420,10 @@ private:
     }
     Tensor view(Column<Queue> const& column, Element const& element) const {
         auto const turn = order_->read(*queue_);
-        Stream const stream = current_stream(device_);
-        std::shared_ptr<Viewed<Queue>> owner(
-            new Viewed<Queue>{column.owner(), order_, queue_, stream});
-        Tensor made = Tensor::borrow(static_cast<void*>(column.data()),
-                                     with_rows(core_.capacity(), element.shape), element.dtype,
-                                     std::move(owner), device_);
-        made.written_by(stream);
+        Tensor made = Tensor::borrow(
+            static_cast<void*>(column.data()), with_rows(core_.capacity(), element.shape),
+            element.dtype, owner_of_view(*queue_, device_, order_, column.owner()), device_);
+        made.written_by(current_stream(device_));
         return made;
     }
     unsigned char const* aligned(backend::KeyRows const& keys,

@@ -31,7 +31,7 @@ unsigned char* gather(unsigned char* to, unsigned char const* from, Shape const&
 StreamId EmulatedBackend::id_of(Stream stream) {
     int const device = stream.device.id;
     if (stream.handle == kLegacyStream) {
-        return static_cast<StreamId>(device);
+        return legacy_after_all(device);
     }
     if (stream.handle >= kFirstHandle) {
         return static_cast<StreamId>(stream.handle - kFirstHandle);
@@ -42,6 +42,18 @@ StreamId EmulatedBackend::id_of(Stream stream) {
         place->second = devices_.make_stream(device);
     }
     return place->second;
+}
+
+/// As with CUDA, work of the legacy stream comes after the work of all threads' default streams.
+StreamId EmulatedBackend::legacy_after_all(int device) {
+    auto const legacy = static_cast<StreamId>(device);
+    std::scoped_lock const guard(mutex_);
+    for (auto const& [place, own] : own_streams_) {
+        if (place.second == device) {
+            devices_.wait(legacy, devices_.record(own));
+        }
+    }
+    return legacy;
 }
 
 Allocation EmulatedBackend::allocate(std::size_t bytes, Device device) {
@@ -95,19 +107,7 @@ void EmulatedBackend::copy_between(void* to, Device to_device, void const* from,
     }
 }
 
-/// As with CUDA, the legacy stream comes after the work of all threads' default streams.
-Event EmulatedBackend::record(Stream stream) {
-    StreamId const id = id_of(stream);
-    if (stream.handle == kLegacyStream) {
-        std::scoped_lock const guard(mutex_);
-        for (auto const& [place, own] : own_streams_) {
-            if (place.second == stream.device.id) {
-                devices_.wait(id, devices_.record(own));
-            }
-        }
-    }
-    return devices_.record(id);
-}
+Event EmulatedBackend::record(Stream stream) { return devices_.record(id_of(stream)); }
 
 void EmulatedBackend::wait(Stream stream, Event const& event) {
     devices_.wait(id_of(stream), std::static_pointer_cast<LazyEvent>(event));

@@ -47,6 +47,7 @@ public:
 
 private:
     StreamId id_of(Stream stream);
+    StreamId legacy_after_all(int device);
 
     LazyDevices& devices_;
     bool has_peers_;

@@ -299,6 +299,17 @@ def test_threads_share_a_tensor_and_its_views(run_core):
             other = o3c.Tensor(np.full(64, -1), device=EMU)  # may get the memory
             same(other, np.full(64, -1))
             same(copied, np.zeros(32, int))
+
+            # A view holds the memory of its table.
+            table = o3c.HashMap(64, o3c.int64, (), o3c.int64, (), EMU)
+            table.insert(o3c.Tensor(numbers), o3c.Tensor(numbers))
+            held = [table.value_tensor()]
+            _core.synchronize("emu:0")
+            del table
+            lag = [o3c.Tensor.zeros((1,), device=EMU) for _ in range(8)]
+            copied = held[0].clone()
+            elsewhere(lambda: (held.clear(), _core.synchronize("emu:0")))
+            same(copied, numbers)
     """)
 
 
