@@ -41,15 +41,51 @@ public:
         : memory_(rows * (sizeof(std::uint32_t) + 1)), rows_(rows) {}
 
     std::uint32_t* numbers() { return reinterpret_cast<std::uint32_t*>(memory_.data()); }
+    std::uint32_t const* numbers() const {
+        return reinterpret_cast<std::uint32_t const*>(memory_.data());
+    }
     unsigned char* mask() { return memory_.data() + rows_ * sizeof(std::uint32_t); }
     std::size_t rows() const { return rows_; }
-    std::uint32_t operator[](std::size_t row) const {
-        return reinterpret_cast<std::uint32_t const*>(memory_.data())[row];
-    }
+    std::uint32_t operator[](std::size_t row) const { return numbers()[row]; }
 
 private:
     runtime::Block memory_;
     std::size_t rows_;
+};
+
+/// The pairs of left rows whose keys have at most one right row: that of the key's number. Without
+/// branches, because whether a row has a partner cannot be predicted.
+class SinglePairs {
+public:
+    SinglePairs(LeftKeys const& found, How how)
+        : numbers_(found.numbers()), takes_partners_(how != How::Anti),
+          takes_others_(how != How::Inner && how != How::Semi) {}
+
+    std::size_t count(std::size_t begin, std::size_t end) const {
+        std::size_t sum = 0;
+        for (std::size_t row = begin; row < end; ++row) sum += takes(row);
+        return sum;
+    }
+    void write(std::size_t begin, std::size_t end, std::int64_t* left, std::int64_t* right) const {
+        std::size_t const pairs = count(begin, end);
+        std::size_t at = 0;
+        // Up to the last pair, a row without one writes where the next row does.
+        for (std::size_t row = begin; at < pairs; ++row) {
+            left[at] = static_cast<std::int64_t>(row);
+            right[at] = static_cast<std::int32_t>(numbers_[row]);  // kNoKey becomes -1
+            at += takes(row);
+        }
+    }
+
+private:
+    bool takes(std::size_t row) const {
+        bool const has_partner = numbers_[row] != kNoKey;
+        return (has_partner & takes_partners_) | (!has_partner & takes_others_);
+    }
+
+    std::uint32_t const* numbers_;
+    bool takes_partners_;
+    bool takes_others_;
 };
 
 }  // namespace
@@ -107,6 +143,9 @@ struct JoinIndex::Impl {
     /// Right rows without a left partner, ascending.
     std::vector<std::uint32_t> right_only(LeftKeys const& found) const;
     JoinedRows join(LeftKeys const& found, How how) const;
+    /// Calls allocate(pairs), then writes them.
+    template <class Allocate>
+    void write_pairs(LeftKeys const& found, How how, JoinedRows& out, Allocate&& allocate) const;
 };
 
 std::vector<std::uint32_t> JoinIndex::Impl::right_only(LeftKeys const& found) const {
@@ -123,19 +162,24 @@ std::vector<std::uint32_t> JoinIndex::Impl::right_only(LeftKeys const& found) co
     return rows;
 }
 
-JoinedRows JoinIndex::Impl::join(LeftKeys const& found, How how) const {
-    std::vector<std::uint32_t> const rest =
-        how == How::Full ? right_only(found) : std::vector<std::uint32_t>();
-    JoinedRows out;
-    std::size_t matched = 0;
+template <class Allocate>
+void JoinIndex::Impl::write_pairs(LeftKeys const& found, How how, JoinedRows& out,
+                                  Allocate&& allocate) const {
+    runtime::Chunks const chunks = runtime::cut(found.rows(), runtime::kGrain);
+    if (lists.is_identity()) {
+        SinglePairs const all(found, how);
+        runtime::select(
+            chunks, [&](std::size_t begin, std::size_t end) { return all.count(begin, end); },
+            allocate,
+            [&](std::size_t begin, std::size_t end, std::size_t place) {
+                all.write(begin, end, rows_in(out.left) + place, rows_in(out.right) + place);
+            });
+        return;
+    }
     auto const count = [&](std::size_t begin, std::size_t end) {
         std::size_t sum = 0;
         for (std::size_t row = begin; row < end; ++row) sum += pairs(found[row], how);
         return sum;
-    };
-    auto const allocate = [&](std::size_t total) {
-        matched = total;
-        out = {new_rows(total + rest.size()), new_rows(total + rest.size())};
     };
     auto const write = [&](std::size_t begin, std::size_t end, std::size_t place) {
         std::int64_t* left = rows_in(out.left) + place;
@@ -149,7 +193,18 @@ JoinedRows JoinIndex::Impl::join(LeftKeys const& found, How how) const {
             }
         }
     };
-    runtime::select(runtime::cut(found.rows(), runtime::kGrain), count, allocate, write);
+    runtime::select(chunks, count, allocate, write);
+}
+
+JoinedRows JoinIndex::Impl::join(LeftKeys const& found, How how) const {
+    std::vector<std::uint32_t> const rest =
+        how == How::Full ? right_only(found) : std::vector<std::uint32_t>();
+    JoinedRows out;
+    std::size_t matched = 0;
+    write_pairs(found, how, out, [&](std::size_t total) {
+        matched = total;
+        out = {new_rows(total + rest.size()), new_rows(total + rest.size())};
+    });
     for (std::size_t i = 0; i < rest.size(); ++i) {
         rows_in(out.left)[matched + i] = -1;
         rows_in(out.right)[matched + i] = rest[i];

@@ -15,6 +15,8 @@ public:
     RowLists(std::uint32_t const* numbers, std::size_t rows, std::size_t count);
 
     std::size_t rows() const noexcept { return rows_; }
+    /// Every number has one row: the row of the same number.
+    bool is_identity() const noexcept { return is_identity_; }
     std::size_t count(std::size_t number) const noexcept {
         return is_identity_ ? 1 : offsets()[number + 1] - offsets()[number];
     }

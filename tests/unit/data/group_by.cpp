@@ -80,34 +80,72 @@ TEST_P(DataOverThreads, sums_have_the_bits_of_a_loop) {
     }
 }
 
-TEST_P(DataOverThreads, joins_pair_equal_rows_in_order) {
-    std::vector<std::int64_t> const left = spread_keys(30000, 9000);
-    std::vector<std::int64_t> const right = spread_keys(20000, 9000);
+struct Pairs {
+    std::vector<std::int64_t> left, right;
+    void add(std::int64_t one, std::int64_t other) {
+        left.push_back(one);
+        right.push_back(other);
+    }
+};
+
+Pairs pairs_of_a_loop(std::vector<std::int64_t> const& left, std::vector<std::int64_t> const& right,
+                      data::How how) {
     std::map<std::int64_t, std::vector<std::int64_t>> places;
     for (std::size_t row = 0; row < right.size(); ++row) {
         places[right[row]].push_back(static_cast<std::int64_t>(row));
     }
-    std::vector<std::int64_t> left_rows;
-    std::vector<std::int64_t> right_rows;
+    std::vector<bool> is_met(right.size());
+    Pairs out;
     for (std::size_t row = 0; row < left.size(); ++row) {
-        for (std::int64_t const other : places[left[row]]) {
-            left_rows.push_back(static_cast<std::int64_t>(row));
-            right_rows.push_back(other);
+        auto const at = static_cast<std::int64_t>(row);
+        auto const found = places.find(left[row]);
+        if (found == places.end()) {
+            if (how != data::How::Inner && how != data::How::Semi) out.add(at, -1);
+            continue;
+        }
+        for (std::int64_t const other : found->second) {
+            is_met[static_cast<std::size_t>(other)] = true;
+            bool const is_first = other == found->second[0];
+            if (how != data::How::Anti && (is_first || how != data::How::Semi)) out.add(at, other);
         }
     }
-    auto const got = data::join(Tensor::from(left), Tensor::from(right));
-    EXPECT_EQ(listed<std::int64_t>(got.left), left_rows);
-    EXPECT_EQ(listed<std::int64_t>(got.right), right_rows);
+    for (std::size_t row = 0; how == data::How::Full && row < right.size(); ++row) {
+        if (!is_met[row]) out.add(-1, static_cast<std::int64_t>(row));
+    }
+    return out;
 }
 
-/// Words that are their own values, in an order that repeats.
+TEST_P(DataOverThreads, joins_pair_equal_rows_in_order) {
+    std::vector<std::int64_t> distinct = spread_keys(20000, 20000);
+    std::sort(distinct.begin(), distinct.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+    std::shuffle(distinct.begin(), distinct.end(), std::mt19937_64(4));
+    std::vector<std::int64_t> const all = spread_keys(30000, 20000), one{all[7]}, none;
+    for (auto const* const left : {&all, &one, &none}) {
+        for (auto const& right : {spread_keys(20000, 9000), distinct, one, none}) {
+            for (data::How const how : {data::How::Inner, data::How::Left, data::How::Full,
+                                        data::How::Semi, data::How::Anti}) {
+                Pairs const expected = pairs_of_a_loop(*left, right, how);
+                auto const got = data::join(Tensor::from(*left), Tensor::from(right), how);
+                EXPECT_EQ(listed<std::int64_t>(got.left), expected.left);
+                EXPECT_EQ(listed<std::int64_t>(got.right), expected.right);
+            }
+        }
+    }
+}
+
+/// Column k of the values is the word plus k.
 class Words final : public cpu::PartitionSource {
 public:
     explicit Words(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
-    void read(std::size_t begin, std::size_t count, std::uint64_t* words, std::uint64_t* const*,
-              std::uint64_t const** values) const override {
+    void read(std::size_t begin, std::size_t count, std::uint64_t* words,
+              std::uint64_t* const* room, std::uint64_t const** values) const override {
         std::copy_n(words_.data() + begin, count, words);
-        std::fill_n(values, cpu::kMaxCarried, words_.data() + begin);
+        values[0] = words_.data() + begin;
+        for (std::size_t k = 1; k < cpu::kMaxCarried; ++k) {
+            for (std::size_t i = 0; i < count; ++i) room[k][i] = words[i] + k;
+            values[k] = room[k];
+        }
     }
 
 private:
@@ -131,8 +169,8 @@ TEST_P(DataOverThreads, a_partition_keeps_all_rows_in_order) {
                         last = block.rows[i];
                         ASSERT_EQ(block.words[i], words[block.rows[i]]);
                         ASSERT_EQ(block.words[i] >> (64 - cpu::kPartBits), part);
-                        if (carried > 0) {
-                            ASSERT_EQ(block.values[carried - 1][i], block.words[i]);
+                        for (std::size_t k = 0; k < carried; ++k) {
+                            ASSERT_EQ(block.values[k][i], block.words[i] + k);
                         }
                     }
                     of_part += block.count;
