@@ -9,10 +9,10 @@ _missing: dict[str, None] = {}
 
 
 def module(name: str) -> Any:
-    """The module, or None if it is not installed."""
+    """The module, or None if it is not installed or does not fit the others."""
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except (ImportError, OSError):  # OSError: a library of another torch
         leave_out(name)
         return None
 
