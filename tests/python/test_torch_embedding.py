@@ -5,6 +5,7 @@ Over 400 lines: one file tests three layers that share their oracles.
 
 import copy
 import io
+import math
 import pickle
 
 import numpy as np
@@ -339,8 +340,15 @@ def test_a_collection_is_one_bag_per_feature():
     after = layer.eval()(values, lengths)
     torch.testing.assert_close(after["seen"][0], before["seen"][0] - 2)
     same(after["user"], before["user"].detach())
-    with pytest.raises(ValueError, match="lengths: expected 3 rows, one per feature"):
-        layer(values, torch.tensor([1, 2]))
+    for wrong in (torch.tensor([1, 2]), lengths.float()):
+        with pytest.raises(ValueError, match="lengths: expected integers in 3 rows, one per feat"):
+            layer(values, wrong)
+    # torch's own functions would read and write beyond their memory.
+    for wrong in ([[2, 1], [1, 1], [0, 2]], [[2, 1], [1, 1], [0, 4]], [[2, 1], [1, 1], [-1, 4]]):
+        with pytest.raises(ValueError, match="lengths: expected numbers from 0 on with the sum 8"):
+            layer(values, torch.tensor(wrong))
+    empty = layer(values[:0], torch.zeros(3, 0, dtype=torch.int64))
+    assert [len(out) for out in empty.values()] == [0, 0, 0]
 
 
 def test_strings_are_ids():
@@ -355,6 +363,9 @@ def test_strings_are_ids():
     same(layer(np.array(["a", "zzz", ""])), torch.cat([rows[2:3], torch.zeros(2, 2)]))
     with pytest.raises(TypeError, match="ids: expected strings"):
         layer(torch.tensor([1]))
+    grid = np.array([["a", "b"], ["", "a"], ["b", "b"]])
+    same(layer(grid), layer(list(grid.flat)).view(3, 2, 2))
+    assert layer(grid[:0]).shape == (0, 2, 2)
     copied = HashEmbedding(2, strings=True, padding_idx="")
     copied.load_state_dict(layer.state_dict())
     same(copied.eval()(["a", "b"]), rows[[2, 0]])
@@ -416,11 +427,13 @@ def test_a_state_that_does_not_fit_changes_nothing():
         ({"init": "xavier"}, 'init: expected "uniform", "normal", "zeros" or a function'),
         ({"init": lambda ids: torch.zeros(1, 1)}, r"init: expected a function that returns shape"),
         ({"max_norm": -1.0}, "max_norm: expected more than 0, got -1.0"),
+        ({"max_norm": math.nan}, "max_norm: expected more than 0, got nan"),
+        ({"seed": 1.5}, "seed: expected an int, got float"),
         ({"oov": [1.0]}, r"oov: expected a number or 2 numbers, got shape \(1,\)"),
         ({"admit_after": 0}, "admit_after: expected 1 or more sightings, got 0"),
         ({"admit_probability": 0.0}, "admit_probability: expected more than 0 and at most 1"),
         ({"padding_idx": "x"}, "padding_idx: expected an int without strings=True, got 'x'"),
-        ({"padding_idx": 1.5}, "padding_idx: expected an int, got 1.5"),
+        ({"padding_idx": 1.5}, "padding_idx: expected an int, got float"),
         ({"padding_idx": 2**63}, "padding_idx: expected a number that int64 holds, got 9223"),
         ({"padding_idx": b"", "strings": True}, "padding_idx: expected a str with strings=True"),
         ({"dtype": torch.int64}, "dtype: expected a float dtype of torch"),

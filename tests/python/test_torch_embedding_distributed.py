@@ -149,15 +149,16 @@ def test_strings_have_the_rows_of_a_hash_embedding(group):
         [],
         ["c", "\0", "a"],
         np.array(["a", ""]),
+        np.array([["a", "ü"], ["", "a"]]),
         [f"w{n}" for n in range(100)],
     ]
     for part in parts:
         assert torch.equal(layer(part), free(part))
-    assert len(layer) == len(free) == 104 and layer.ids().shape == (104, 2)
+    assert len(layer) == len(free) == 105 and layer.ids().shape == (105, 2)
     layer.eval(), free.eval()
     for part in [*parts, ["unseen", "b", ""]]:
         assert torch.equal(layer(part), free(part))
-    assert len(layer) == 104
+    assert len(layer) == 105
     bare = DistributedHashEmbedding(3, seed=1, strings=True)
     assert bare([""]).all()
 

@@ -52,6 +52,16 @@ def test_eval_exports(layer, given):
     assert torch.equal(flat(program.module()(*given)), flat(layer(*given)))
 
 
+def test_compiled_collections_check_lengths():
+    layer = HashEmbeddingBagCollection(["a", "b"], 2).eval()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    values = torch.tensor([1, 2, 3])
+    assert compiled(values, torch.tensor([[2, 0], [0, 1]]))["b"].shape == (2, 2)
+    for lengths in ([[2, 0], [0, 2]], [[4, 0], [0, -1]]):
+        with pytest.raises(RuntimeError, match="lengths: expected the counts of all values"):
+            compiled(values, torch.tensor(lengths))
+
+
 def test_a_compiled_layer_sees_later_rows():
     layer = HashEmbedding(2, seed=1).eval()
     torch._dynamo.reset()
@@ -99,6 +109,9 @@ def test_frozen_rows_serve_in_another_process(run_program, tmp_path):
     ids = torch.tensor([3, 7, 0, -1])
     frozen = layer.frozen()
     assert torch.equal(frozen(ids), layer(ids))
+    assert torch.equal(frozen(ids.int()), layer(ids.int()))
+    with pytest.raises(TypeError, match="ids: expected a torch tensor of integers, got torch.fl"):
+        frozen(ids.float())
     dynamic = {"ids": {0: torch.export.Dim.DYNAMIC}}
     program = torch.export.export(frozen, (ids,), dynamic_shapes=dynamic)
     torch.export.save(program, tmp_path / "served.pt2")

@@ -67,20 +67,15 @@ class HashEmbeddingBagCollection(HashLayer):
         """
         ids = self._keys(values)
         count = len(self.features)
-        if lengths.numel() % count:
-            raise ValueError(
-                f"lengths: expected {count} rows, one per feature, got shape {tuple(lengths.shape)}"
-            )
-        flat = lengths.reshape(-1).long()
-        per_feature = lengths.reshape(count, -1).sum(1)
-        spaces = self.spaces.repeat_interleave(per_feature, output_size=ids.shape[0])
-        keys = torch.stack([spaces, ids.reshape(-1)], 1)
+        flat = _checked_lengths(lengths, count, ids)
+        ends = flat.cumsum(0)
+        keys = torch.stack([self._spaces_of(ids, ends), ids.reshape(-1)], 1)
         looked = self._look_up(keys, scores)
         table, index, padding = bag_rows(looked, self._is_padding(keys))
         bags = torch.nn.functional.embedding_bag(
             index,
             table,
-            torch.cat([flat.new_zeros(1), flat.cumsum(0)]),
+            torch.cat([flat.new_zeros(1), ends]),
             mode=self.mode,
             per_sample_weights=per_sample_weights,
             include_last_offset=True,
@@ -89,6 +84,35 @@ class HashEmbeddingBagCollection(HashLayer):
         parts = bags.view(count, -1, self.dim)
         return {name: parts[i] for i, name in enumerate(self.features)}
 
+    def _spaces_of(self, ids: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        """The first word of each key: the feature whose last bag ends behind the value names it."""
+        bags = ends.shape[0] // len(self.features)
+        last = ends[bags - 1 :: bags] if bags else ends.new_zeros(len(self.features))
+        rows = torch.arange(ids.numel(), device=ids.device)
+        feature = torch.searchsorted(last, rows, right=True)
+        # Wrong lengths must not read beyond the names.
+        return self.spaces[feature.clamp(max=len(self.features) - 1)]
+
     def extra_repr(self) -> str:
         """The text in parentheses that print(module) shows."""
         return f"{super().extra_repr()}, features={self.features}, mode={self.mode!r}"
+
+
+def _checked_lengths(lengths: torch.Tensor, features: int, values: torch.Tensor) -> torch.Tensor:
+    """int64 [F * B]; ValueError unless they are counts of all values. torch does not look."""
+    if lengths.is_floating_point() or lengths.numel() % features:
+        raise ValueError(
+            f"lengths: expected integers in {features} rows, one per feature, got {lengths.dtype} "
+            f"of shape {tuple(lengths.shape)}"
+        )
+    flat = lengths.reshape(-1).long()
+    if torch.compiler.is_compiling():
+        right = (flat >= 0).all() & (flat.sum() == values.numel())
+        torch._assert_async(right, "lengths: expected the counts of all values")
+    elif bool((flat < 0).any()) or int(flat.sum()) != values.numel():
+        smallest = int(flat.min()) if len(flat) else 0
+        raise ValueError(
+            f"lengths: expected numbers from 0 on with the sum {values.numel()}, the number of "
+            f"values; got the sum {int(flat.sum())} and {smallest} as the smallest"
+        )
+    return flat

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
+from tensorhash._arguments import integer
 from tensorhash.distributed.calls import attempt
 from tensorhash.distributed.exchange import Exchange
 from tensorhash.torch.embedding.distributed_rows import DistributedRows
-from tensorhash.torch.embedding.layer import EmbeddingOptions, require_strings, string_of
+from tensorhash.torch.embedding.layer import EmbeddingOptions, flat_strings, string_of
 from tensorhash.torch.embedding.modules import HashEmbedding
 from tensorhash.torch.embedding.string_keys import StringKeys
 from tensorhash.torch.embedding.table_rows import TableRows
@@ -56,7 +57,11 @@ class DistributedHashEmbedding(HashEmbedding):
             )
         self.__dict__["_exchange"] = exchange = Exchange(process_group)
         seed = options.get("seed")
-        mine = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)
+        mine = (
+            int(torch.randint(2**62, (), device="cpu"))
+            if seed is None
+            else integer(seed, "seed", None)
+        )
         mine = (mine + 2**63) % 2**64 - 2**63  # first rows depend on it modulo 2^64
         given = bool(options.pop("strings", False))
         dtype = options.get("dtype") or torch.get_default_dtype()
@@ -86,8 +91,9 @@ class DistributedHashEmbedding(HashEmbedding):
     def _own_keys(self, ids: Any) -> torch.Tensor:
         if self._strings is None:
             return super()._keys(ids)
-        require_strings(ids)
-        return self._strings.keys(ids, remember=self.training)
+        flat, shape = flat_strings(ids)
+        keys = self._strings.keys(flat, remember=self.training)
+        return keys.view(*shape, *self._words)
 
     def _is_padding(self, keys: torch.Tensor) -> torch.Tensor | None:
         if self._padding_key is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from tensorhash.torch.embedding import _ops
+from tensorhash.torch.embedding.layer import require_integers
 
 
 class FrozenHashEmbedding(torch.nn.Module):
@@ -34,6 +35,8 @@ class FrozenHashEmbedding(torch.nn.Module):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """[*ids.shape, dim]: the row of each id."""
+        require_integers(ids)
+        ids = ids.long()
         out: torch.Tensor = _ops.frozen(ids, self.ids, self.rows, self.oov_row)
         if self.padding_idx is not None:
             out = torch.where((ids == self.padding_idx)[..., None], torch.zeros_like(out), out)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import torch
 
 from tensorhash import unique
+from tensorhash._arguments import integer
 from tensorhash.data import StringIndex
 from tensorhash.torch._compiling import uncompiled
 from tensorhash.torch.embedding import _ops
@@ -81,7 +81,11 @@ class HashLayer(torch.nn.Module):
         scale = given["init_scale"]
         default = 1 / math.sqrt(dim) if given["init"] == "uniform" else 1.0
         seed = given["seed"]
-        seed = int(torch.randint(2**62, (), device="cpu")) if seed is None else int(seed)
+        seed = (
+            int(torch.randint(2**62, (), device="cpu"))
+            if seed is None
+            else integer(seed, "seed", None)
+        )
         first = First(dim, dtype, seed, given["init"], default if scale is None else float(scale))
         strings = StringIndex() if given["strings"] else None
         admission = Admission(self._words, given["admit_after"], given["admit_probability"], seed)
@@ -158,12 +162,12 @@ class HashLayer(torch.nn.Module):
         """The ids of a batch as int64."""
         strings = self._rows.strings
         if strings is None:
-            _require_integers(ids)
+            require_integers(ids)
             self._rows.refuse(ids)
             return ids.long()
-        require_strings(ids)
-        numbers = strings.insert(ids) if self.training else strings.find(ids)
-        return torch.from_numpy(np.asarray(numbers)).to(self.oov_row.device)
+        flat, shape = flat_strings(ids)
+        numbers = np.asarray(strings.insert(flat) if self.training else strings.find(flat))
+        return torch.from_numpy(numbers.reshape(shape)).to(self.oov_row.device)
 
     def _look_up(self, keys: torch.Tensor, scores: torch.Tensor | None) -> Looked:
         """The rows of ids [N], or [N, words]."""
@@ -284,11 +288,9 @@ class HashLayer(torch.nn.Module):
 
 def _padding_number(given: Any) -> int:
     """The padding of a layer with integer ids; TypeError or ValueError if int64 does not hold it."""
-    try:
-        number = operator.index(given)
-    except TypeError:
-        kind = "an int without strings=True" if isinstance(given, str) else "an int"
-        raise TypeError(f"padding_idx: expected {kind}, got {given!r}") from None
+    if isinstance(given, str):
+        raise TypeError(f"padding_idx: expected an int without strings=True, got {given!r}")
+    number = integer(given, "padding_idx", None)
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"padding_idx: expected a number that int64 holds, got {number}")
     return number
@@ -301,7 +303,8 @@ def string_of(padding: Any) -> str:
     return padding
 
 
-def _require_integers(ids: Any) -> None:
+def require_integers(ids: Any) -> None:
+    """TypeError unless ids are a tensor of integers that int64 holds."""
     is_tensor = isinstance(ids, torch.Tensor)
     if not is_tensor or ids.is_floating_point() or ids.is_complex():
         kind = ids.dtype if is_tensor else type(ids).__name__
@@ -313,10 +316,13 @@ def _require_integers(ids: Any) -> None:
         )
 
 
-def require_strings(ids: Any) -> None:
-    """TypeError for a tensor, which holds no strings."""
+def flat_strings(ids: Any) -> tuple[Any, tuple[int, ...]]:
+    """(a batch of strings with one axis, the shape of its results); TypeError for a tensor."""
     if isinstance(ids, torch.Tensor):
         raise TypeError("ids: expected strings, because of strings=True, got a torch tensor")
+    if isinstance(ids, np.ndarray):
+        return ids.reshape(-1), ids.shape
+    return ids, (-1,)
 
 
 def _complete(dim: int, options: EmbeddingOptions) -> Any:
@@ -340,7 +346,7 @@ def _complete(dim: int, options: EmbeddingOptions) -> Any:
     dtype = given["dtype"]
     if dtype is not None and not dtype.is_floating_point:
         raise TypeError(f"dtype: expected a float dtype of torch, got {dtype}")
-    if given["max_norm"] is not None and given["max_norm"] <= 0:
+    if given["max_norm"] is not None and not given["max_norm"] > 0:
         raise ValueError(f"max_norm: expected more than 0, got {given['max_norm']}")
     return given
 
