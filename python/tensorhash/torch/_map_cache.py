@@ -12,7 +12,13 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from tensorhash import _core
-from tensorhash.coords import CoordTable, KernelMap, convolution_map, unique_coords
+from tensorhash.coords import (
+    CoordTable,
+    KernelMap,
+    convolution_map,
+    stride_coords,
+    unique_coords,
+)
 from tensorhash.coords.convolution import dense_shape, require_distinct
 from tensorhash.torch._compiling import uncompiled
 
@@ -44,6 +50,14 @@ class Made(NamedTuple):
     map: KernelMap
 
 
+class Reduced(NamedTuple):
+    """How voxels become fewer under a stride."""
+
+    site: int  # the strided voxels
+    rows: torch.Tensor  # int64: the strided voxel of each voxel
+    first: torch.Tensor | None  # which voxels these are; None: all
+
+
 class MapCache:
     """The voxels and kernel maps that the tensors of one network share.
 
@@ -64,8 +78,8 @@ class MapCache:
         self._made_by: dict[int, list[tuple[int, Kernel]]] = {}
         self._names: dict[str, tuple[int, int, Kernel]] = {}
         self._unions: dict[tuple[int, int], tuple[int, torch.Tensor]] = {}
+        self._reduced: dict[tuple[int, tuple[int, ...], bool], Reduced] = {}
         self._batches: dict[int, int] = {}
-        self._distinct: set[int] = set()
         self._tables: dict[int, CoordTable] = {}
         self._built = 0
 
@@ -112,18 +126,22 @@ class MapCache:
         self._note(site, self._outs[how], kernel)
         return Made(self._outs[how], self.between(site, self._outs[how], kernel))
 
-    def require_distinct(self, site: int) -> None:
-        """ValueError if a voxel repeats another; looks once."""
-        if site not in self._distinct:
-            _require_distinct(self._sites[site].coords)
-            self._distinct.add(site)
+    def reduced(self, site: int, stride: tuple[int, ...], repeats: bool) -> Reduced:
+        """The voxels divided by the stride. With `repeats`, the first of equal voxels counts.
 
-    def known_strided(self, site: int, stride: tuple[int, ...], coords: torch.Tensor) -> int:
-        """The number of the strided voxels, which are these if the cache has not made them."""
-        how = (site, "strided", stride)
-        if how not in self._outs:
-            self._outs[how] = self.number_of(coords, scaled(self._sites[site].stride, stride))
-        return self._outs[how]
+        Otherwise ValueError if a voxel repeats another.
+        """
+        key = site, stride, repeats
+        if key not in self._reduced:
+            before = self._sites[site]
+            if not repeats:
+                _require_distinct(before.coords)
+            coords, rows, first = strided_rows(before.coords, stride, repeats)
+            how = (site, "strided", stride)
+            if how not in self._outs:
+                self._outs[how] = self.number_of(coords, scaled(before.stride, stride))
+            self._reduced[key] = Reduced(self._outs[how], rows, first)
+        return self._reduced[key]
 
     def generative(self, site: int, kernel: Kernel, transposed: bool) -> Made:
         """All voxels that a generative convolution makes, and the map to them."""
@@ -251,10 +269,8 @@ def _convolution_map(
     coords: torch.Tensor, kernel: Kernel, out_coords: torch.Tensor | None = None, **how: Any
 ) -> tuple[torch.Tensor, KernelMap]:
     with _outside_of_tracing():
-        rows, given = (
-            where_tables_are(coords),
-            None if out_coords is None else where_tables_are(out_coords),
-        )
+        rows = where_tables_are(coords)
+        given = None if out_coords is None else where_tables_are(out_coords)
         made, _, kernel_map = convolution_map(
             *(rows, kernel.size, kernel.stride, kernel.dilation),
             out_coords=given,
@@ -263,6 +279,25 @@ def _convolution_map(
             **how,
         )
         return (coords if made is rows else torch.as_tensor(made).to(coords.device)), kernel_map
+
+
+@uncompiled
+def strided_rows(
+    coords: torch.Tensor, stride: int | Sequence[int], repeats: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """(strided voxels, the one of each voxel, with `repeats` the first of equal voxels)."""
+    with _outside_of_tracing():
+        voxels, first = where_tables_are(coords), None
+        if repeats:
+            voxels, first = map(torch.as_tensor, unique_coords(voxels, return_index=True))
+        coarse, _ = stride_coords(voxels, stride)
+        divisors = torch.ones(voxels.shape[1], dtype=voxels.dtype)
+        divisors[1:] = torch.as_tensor(stride)
+        cells = torch.div(voxels, divisors.to(voxels.device), rounding_mode="floor")
+        rows = torch.as_tensor(CoordTable.from_coords(coarse).search(cells)).long()
+        home = coords.device
+        first = None if first is None else first.to(home)
+        return torch.as_tensor(coarse).to(home), rows.to(home), first
 
 
 @uncompiled

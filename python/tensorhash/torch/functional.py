@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-from tensorhash.coords import CoordTable, KernelMap, stride_coords
+from tensorhash.coords import KernelMap
 from tensorhash.torch import _ops
 from tensorhash.torch._checks import (
     require_groups,
@@ -18,7 +18,7 @@ from tensorhash.torch._checks import (
     require_rows,
 )
 from tensorhash.torch._layers import like_rows
-from tensorhash.torch._map_cache import where_tables_are
+from tensorhash.torch._map_cache import strided_rows
 
 _CPU = torch.device("cpu")
 _REDUCTIONS = {"max": "amax", "mean": "mean", "sum": "sum"}
@@ -62,16 +62,18 @@ def stride_features(
     """
     require_reduction(reduce, "reduce")
     require_rows(features, coords)
-    voxels = where_tables_are(coords)
-    coarse, _ = stride_coords(voxels, stride)
-    divisors = torch.ones(voxels.shape[1], dtype=voxels.dtype)
-    divisors[1:] = torch.as_tensor(stride)
-    cells = torch.div(voxels, divisors.to(voxels.device), rounding_mode="floor")
-    rows = like_rows(torch.as_tensor(CoordTable.from_coords(coarse).search(cells)), features)
-    joined = features.new_zeros(len(coarse), features.shape[1]).scatter_reduce(
-        0, rows[:, None].expand_as(features), features, _REDUCTIONS[reduce], include_self=False
+    coarse, rows, _ = strided_rows(coords, stride)
+    return joined_rows(features, rows, len(coarse), reduce), coarse
+
+
+def joined_rows(
+    features: torch.Tensor, rows: torch.Tensor, count: int, reduce: str
+) -> torch.Tensor:
+    """[count, C]: the features with the same row number, reduced."""
+    places = like_rows(rows, features)[:, None].expand_as(features)
+    return features.new_zeros(count, features.shape[1]).scatter_reduce(
+        0, places, features, _REDUCTIONS[reduce], include_self=False
     )
-    return joined, torch.as_tensor(coarse).to(coords.device)
 
 
 def map_tensors(kernel_map: Any, device: torch.device) -> tuple[torch.Tensor, ...]:

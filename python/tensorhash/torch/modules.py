@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tensorhash._arguments import require_one_of
-from tensorhash.coords import STRIDED_CONV_MODE, KernelMap, unique_coords
+from tensorhash.coords import STRIDED_CONV_MODE, KernelMap
 from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import Mode, check_mode, own_padding, parse_stride_mode
 from tensorhash.torch._checks import (
@@ -20,8 +20,8 @@ from tensorhash.torch._checks import (
     require_reduction,
 )
 from tensorhash.torch._layers import SparseLayer, like_rows, per_axis, require_axes
-from tensorhash.torch._map_cache import Kernel, Made, where_tables_are
-from tensorhash.torch.functional import sparse_conv, stride_features
+from tensorhash.torch._map_cache import Kernel, Made
+from tensorhash.torch.functional import joined_rows, sparse_conv
 from tensorhash.torch.sparse_tensor import SparseTensor
 
 
@@ -141,14 +141,12 @@ class _SparseConv(SparseLayer):
 
     def _reduced(self, x: SparseTensor) -> SparseTensor:
         """The features and voxels that become one under the stride, reduced."""
-        features, coords = x.features, x.coords
-        if self.duplicates == "first":
-            coords, first = unique_coords(where_tables_are(coords), return_index=True)
-            features = features[like_rows(torch.as_tensor(first), features)]
-        else:
-            x.maps.require_distinct(x.site)
-        reduced, coarse = stride_features(features, coords, self.stride, self.stride_reduce)
-        return x.moved(reduced, x.maps.known_strided(x.site, self.stride, coarse))
+        made = x.maps.reduced(x.site, self.stride, self.duplicates == "first")
+        features = x.features
+        if made.first is not None:
+            features = features[like_rows(made.first, features)]
+        count = len(x.maps[made.site].coords)
+        return x.moved(joined_rows(features, made.rows, count, self.stride_reduce), made.site)
 
     def extra_repr(self) -> str:
         """The text in parentheses that print(module) shows."""
