@@ -1,4 +1,4 @@
-"""One script of ten lines per user group runs as written: tests/users/."""
+"""One script of at most ten lines per user group runs as written: tests/users/."""
 
 import pathlib
 import re
@@ -33,16 +33,17 @@ def test_every_script_is_short_and_known():
     scripts = sorted(USERS.iterdir())
     assert {script.stem for script in scripts} == set(PRINTED)
     for script in scripts:
-        assert len(lines_of(script)) <= 11, script
+        assert len(lines_of(script)) <= 10, script
 
 
 @pytest.mark.parametrize(
     "group", [group for group in PRINTED if group not in ("cpp", "keras_embedding")]
 )
 def test_a_python_script_runs_as_written(group):
-    if group == "sparse_networks":
+    script = USERS / f"{group}.py"
+    if "import torch" in script.read_text():
         pytest.importorskip("torch")
-    check(group, [sys.executable, str(USERS / f"{group}.py")])
+    check(group, [sys.executable, str(script)])
 
 
 def test_the_cpp_program_runs_as_written(tmp_path):

@@ -3,8 +3,7 @@ import torch
 
 from tensorhash.torch import MinkUNet, SparseSumPool, voxelize
 
-points = torch.randn(20_000, 3, generator=torch.manual_seed(0))
-x = voxelize(torch.ones(20_000, 1), points, 0.2).tensor
+x = voxelize(torch.ones(20_000, 1), torch.randn(20_000, 3), 0.2).tensor  # one feature per point
 dense = (SparseSumPool(3, 1, padding=1)(x).features[:, 0] > 9).long()
 network = MinkUNet(1, 2, widths=(8, 16))
 adam = torch.optim.Adam(network.parameters(), lr=0.02)
