@@ -264,7 +264,7 @@ class Album:
         self._save(
             figure,
             "11-hash-embedding.png",
-            "Every second batch of picture 8, learned in torch. Adagrad, the same rate.",
+            "Every second batch of picture 8, learned in torch. Both train with Adagrad at one rate.",
         )
 
     def times(self, timings: list[stages.Timing]) -> None:

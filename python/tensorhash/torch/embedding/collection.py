@@ -87,7 +87,7 @@ class HashEmbeddingBagCollection(HashLayer):
     def _spaces_of(self, ids: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
         """The first word of each key. The values of a feature go up to the end of its last bag."""
         bags = ends.shape[0] // len(self.features)
-        last = ends[bags - 1 :: bags] if bags else ends.new_zeros(len(self.features))
+        last = ends[bags - 1 :: bags].contiguous() if bags else ends.new_zeros(len(self.features))
         rows = torch.arange(ids.numel(), device=ids.device)
         feature = torch.searchsorted(last, rows, right=True)
         # Wrong lengths must not read beyond the names.
