@@ -139,6 +139,11 @@ def test_points_are_checked():
         sample_trilinear(x, torch.full((1, 3), torch.nan))
     with pytest.raises(ValueError, match="batch: expected 1 integers"):
         sample_trilinear(x, torch.zeros(1, 3), torch.zeros(2, dtype=torch.int64))
+    for call in (sample_nearest, sample_trilinear):  # it would become item 0
+        with pytest.raises(ValueError, match="batch: row 0: expected a number that fits int32"):
+            call(x, torch.zeros(1, 3), torch.tensor([2**32]))
+    for narrow in (torch.uint8, torch.int16):
+        assert len(sample_nearest(x, torch.zeros(1, 3), torch.tensor([1], dtype=narrow))) == 1
     with pytest.raises(TypeError, match="x: expected a SparseTensor, got Tensor"):
         sample_nearest(torch.zeros(3), torch.zeros(1, 3))
     far = torch.tensor([[1e30, 0.0, 0.0], [-1e30, 0.0, 0.0]], dtype=torch.float64)

@@ -186,7 +186,13 @@ def _items(points: torch.Tensor, batch: Any) -> torch.Tensor:
             f"batch: expected {len(points)} integers, one per point, got {batch.dtype} of shape "
             f"{tuple(batch.shape)}"
         )
-    items: torch.Tensor = batch
+    limits, items = torch.iinfo(torch.int32), batch.long()
+    beyond = (items < limits.min) | (items > limits.max)
+    if bool(beyond.any()):
+        row = int(beyond.nonzero()[0, 0])
+        raise ValueError(
+            f"batch: row {row}: expected a number that fits int32, got {int(items[row])}"
+        )
     return items
 
 
