@@ -32,6 +32,11 @@ void fail_free_index(std::uint32_t buf_index) {
                        " is out of range or listed twice");
 }
 
+void fail_bool_key(std::uint32_t buf_index) {
+    throw CorruptTable("table: the bool key at index " + std::to_string(buf_index) +
+                       " has a byte other than 0 and 1");
+}
+
 void fail_lookup(std::uint32_t buf_index, std::uint32_t found) {
     throw CorruptTable("table: the key at index " + std::to_string(buf_index) + " is found at " +
                        std::to_string(static_cast<std::int32_t>(found)));

@@ -21,6 +21,7 @@ inline constexpr std::uint64_t kMaxEntries = (std::uint64_t{1} << 31) - 1;
 /// `top` indices, `free` of them free, do not fit the capacity.
 [[noreturn]] TH_API void fail_sizes(std::uint32_t top, std::size_t free, std::uint64_t capacity);
 [[noreturn]] TH_API void fail_free_index(std::uint32_t buf_index);
+[[noreturn]] TH_API void fail_bool_key(std::uint32_t buf_index);
 /// A lookup of the key at `buf_index` found another one, or none.
 [[noreturn]] TH_API void fail_lookup(std::uint32_t buf_index, std::uint32_t found);
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/bools.hpp"
+
 namespace tensorhash::device {
 
 /// The host's copy of a table.
@@ -77,21 +79,25 @@ void DeviceTable<Queue>::load(backend::TableImage const& image,
                               std::vector<std::uint32_t> const& live) {
     auto const turn = order_->write(*queue_);
     known_.forget();
-    auto const fill = [&](Column<Queue> const& column, backend::Bytes rows) {
+    auto const fill = [&](Column<Queue> const& column, Dtype dtype, backend::Bytes rows) {
         std::size_t const width = column.row_bytes();
-        if (image.indices == nullptr) {
+        if (image.indices == nullptr && dtype != Dtype::Bool) {
             queue_->copy(column.data(), rows, image.rows * width, Copy::In);
             return;
         }
         std::vector<unsigned char> placed(image.top * width, 0);
         for (std::size_t i = 0; i < image.rows; ++i) {
-            std::memcpy(placed.data() + image.indices[i] * width, rows + i * width, width);
+            std::size_t const at = image.indices != nullptr ? image.indices[i] : i;
+            std::memcpy(placed.data() + at * width, rows + i * width, width);
+        }
+        if (dtype == Dtype::Bool) {
+            canonicalize_bools(placed.data(), placed.size());
         }
         queue_->copy(column.data(), placed.data(), placed.size(), Copy::In);
     };
-    fill(core_.buffers().keys, image.keys);
+    fill(core_.buffers().keys, key_.dtype, image.keys);
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-        fill(columns_[i], image.values[i]);
+        fill(columns_[i], elements_[i].dtype, image.values[i]);
     }
     queue_->copy(core_.buffers().live.data(), live.data(), live.size() * 4, Copy::In);
     queue_->copy(core_.buffers().free.data(), image.free.data(), image.free.size_bytes(), Copy::In);
@@ -121,8 +127,14 @@ void DeviceTable<Queue>::validate() const {
     }
     static_cast<void>(core_.read_state());
     for (std::uint32_t index = 0; index < now.top; ++index) {
-        bool const is_live = (live[index / 32] >> (index % 32) & 1) != 0;
-        if (is_live && found[index] != index) {
+        if ((live[index / 32] >> (index % 32) & 1) == 0) {
+            continue;
+        }
+        if (key_.dtype == Dtype::Bool &&
+            !are_canonical_bools(image.keys + index * key_.bytes(), key_.bytes())) {
+            backend::fail_bool_key(index);
+        }
+        if (found[index] != index) {
             backend::fail_lookup(index, found[index]);
         }
     }

@@ -148,8 +148,7 @@ void Table::validate_index() const {
             continue;
         }
         if (bool_keys && !are_canonical_bools(keys_.row(index), keys_.row_bytes)) {
-            throw CorruptTable("table: the bool key at index " + std::to_string(index) +
-                               " has a byte other than 0 and 1");
+            backend::fail_bool_key(index);
         }
         if (found_at[index] != index) {
             backend::fail_lookup(index, found_at[index]);

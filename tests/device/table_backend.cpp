@@ -416,6 +416,28 @@ TEST(DeviceTable, an_image_with_equal_keys_is_refused) {
     EXPECT_THROW(twin.table->from_cpu(image), tensorhash::CorruptTable);
 }
 
+TEST(DeviceTable, bools_of_an_image_become_0_or_1) {
+    Twin twin({Dtype::Bool, {2}}, {{Dtype::Bool, {}}}, 4);
+    std::vector<unsigned char> const keys{0, 2, 255, 0};
+    std::vector<unsigned char> const values{7, 0};
+    backend::TableImage image;
+    image.capacity = 16;
+    image.top = 2;
+    image.rows = 2;
+    image.keys = keys.data();
+    image.values = {values.data()};
+    twin.table->from_cpu(image);
+    auto const got = twin.table->to_cpu();
+    EXPECT_EQ(std::vector<unsigned char>(got.keys, got.keys + 4),
+              (std::vector<unsigned char>{0, 1, 1, 0}));
+    EXPECT_EQ(std::vector<unsigned char>(got.values[0], got.values[0] + 2),
+              (std::vector<unsigned char>{1, 0}));
+    // validate() finds a byte that was written behind the table's back.
+    void* const key_buffer = twin.table->key_tensor().data();
+    twin.queue.copy(key_buffer, keys.data(), keys.size(), tensorhash::device::Copy::In);
+    EXPECT_THROW(twin.table->validate(), tensorhash::CorruptTable);
+}
+
 TEST(DeviceTable, a_step_of_the_user_is_refused_with_a_sentence) {
     Twin twin({Dtype::Int64, {}}, {{Dtype::Float32, {}}}, 4);
     tensorhash::RowStep const step = [](tensorhash::UpdateRow const&) {};
