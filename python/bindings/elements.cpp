@@ -10,6 +10,34 @@
 #include "bindings.hpp"
 
 namespace tensorhash::bindings {
+namespace {
+
+void bind_views(nb::module_& m) {
+    m.def(
+        "view",
+        [](Tensor const& tensor, Shape const& shape, Shape const& byte_strides,
+           std::int64_t byte_offset) { return tensor.view(shape, byte_strides, byte_offset); },
+        nb::arg("tensor"), nb::arg("shape"), nb::arg("byte_strides"), nb::arg("byte_offset"),
+        "A view of elements of the tensor.");
+    m.def(
+        "clone", [](Tensor const& tensor) { return without_gil([&] { return tensor.clone(); }); },
+        nb::arg("tensor"), "A contiguous copy.");
+    m.def(
+        "reshape", [](Tensor const& tensor, Shape const& shape) { return tensor.reshape(shape); },
+        nb::arg("tensor"), nb::arg("shape"), "The same memory with another shape.");
+    m.def(
+        "is_contiguous", [](Tensor const& tensor) { return tensor.is_contiguous(); },
+        nb::arg("tensor"));
+    m.def(
+        "byte_strides", [](Tensor const& tensor) { return tensor.byte_strides(); },
+        nb::arg("tensor"));
+    m.def(
+        "address",
+        [](Tensor const& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); },
+        nb::arg("tensor"), "Where the first element is, on the tensor's device.");
+}
+
+}  // namespace
 
 void bind_elements(nb::module_& m) {
     m.def(
@@ -39,28 +67,7 @@ void bind_elements(nb::module_& m) {
         "assign",
         [](Tensor& array, Tensor const& values) { without_gil([&] { assign(array, values); }); },
         nb::arg("array"), nb::arg("values"), "Copies all elements to an array or a view.");
-    m.def(
-        "view",
-        [](Tensor const& tensor, Shape const& shape, Shape const& byte_strides,
-           std::int64_t byte_offset) { return tensor.view(shape, byte_strides, byte_offset); },
-        nb::arg("tensor"), nb::arg("shape"), nb::arg("byte_strides"), nb::arg("byte_offset"),
-        "A view of elements of the tensor.");
-    m.def(
-        "clone", [](Tensor const& tensor) { return without_gil([&] { return tensor.clone(); }); },
-        nb::arg("tensor"), "A contiguous copy.");
-    m.def(
-        "reshape", [](Tensor const& tensor, Shape const& shape) { return tensor.reshape(shape); },
-        nb::arg("tensor"), nb::arg("shape"), "The same memory with another shape.");
-    m.def(
-        "is_contiguous", [](Tensor const& tensor) { return tensor.is_contiguous(); },
-        nb::arg("tensor"));
-    m.def(
-        "byte_strides", [](Tensor const& tensor) { return tensor.byte_strides(); },
-        nb::arg("tensor"));
-    m.def(
-        "address",
-        [](Tensor const& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data()); },
-        nb::arg("tensor"), "Where the first element is, on the tensor's device.");
+    bind_views(m);
 }
 
 }  // namespace tensorhash::bindings

@@ -1,6 +1,7 @@
 """Tensors of `tensorhash.core` on an emulated device: they answer as those on the CPU do.
 
 Each program runs in its own process: a plugin stays loaded. A function over 50 lines is one program.
+Over 400 lines: all programs share the set-up of an emulated device.
 """
 
 from __future__ import annotations
