@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kRun = 8;  // neighbouring rows of a sample
 
-/// All keys, or runs of rows from the whole batch: so many that repeats of a key show by chance.
+/// All keys, or runs of rows from the whole batch: enough that repeats of a key show in them.
 Tensor sample_of(CheckedBatch const& keys, Element const& element) {
     double const root = std::sqrt(static_cast<double>(keys.rows));
     std::size_t const runs = (4096 + static_cast<std::size_t>(16 * root)) / kRun;

@@ -22,7 +22,7 @@ Pack: TypeAlias = Callable[[int, int, _core.Tensor, int], None]
 # Bytes per message. While one travels, the next one is packed.
 _CHUNK = 1 << 21
 
-# Messages of column c have this tag plus c: the group may be the caller's, who has tags of its own.
+# The tag of column c is this plus c. The caller may use the same group, with other tags.
 _TAG = 0x68617368
 
 
