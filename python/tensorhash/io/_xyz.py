@@ -50,10 +50,10 @@ def _require_one_separator(text: bytes, lines: Lines, chosen: NumPyArray, source
     is_mark = marks[items]
     first = np.append(True, line[1:] != line[:-1])
     after_mark = np.append(False, is_mark[:-1]) & ~first
-    marked = np.add.reduceat(marks, lines.starts)
+    marked = np.logical_or.reduceat(marks, lines.starts)
     wrong = np.where(is_mark, first | after_mark, marked[line] & ~first & ~after_mark)
-    bad = np.add.reduceat(data == ord(","), lines.starts)
-    bad &= np.add.reduceat(data == ord(";"), lines.starts)
+    bad = np.logical_or.reduceat(data == ord(","), lines.starts)
+    bad &= np.logical_or.reduceat(data == ord(";"), lines.starts)
     bad[line[wrong]] = True
     if bad[chosen].any():
         number = int(chosen[bad[chosen]][0])
