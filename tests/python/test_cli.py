@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tensorhash
-from tensorhash import cli, io
+from tensorhash import cli, coords, io
 
 
 @pytest.fixture
@@ -91,6 +91,19 @@ def test_voxelize_agrees_with_numpy(scan, tmp_path, answer):
     assert out.attributes["colors"].dtype == np.uint8
 
 
+@pytest.mark.parametrize("word", ["first", "last", "nearest_center", "nearest_centroid"])
+def test_voxelize_keeps_a_point_with_all_of_its_attributes(scan, tmp_path, answer, word):
+    answer("voxelize", scan, tmp_path / "out.ply", "--size", "0.5", "--reduce", word)
+    cloud, out = io.read(scan), io.read(tmp_path / "out.ply")
+    kept = coords.voxelize(cloud.points, 0.5, reduce=word)
+    rows = kept.index
+    if word == "last":  # `index` is the first point then
+        rows = len(cloud.points) - 1 - np.unique(kept.inverse[::-1], return_index=True)[1]
+    assert np.array_equal(out.points, cloud.points[rows])
+    for name, values in cloud.attributes.items():
+        assert np.array_equal(out.attributes[name], values[rows]), name
+
+
 def test_voxelize_without_output_only_counts(scan, tmp_path, run):
     code, out, err = run("voxelize", scan, "--size", "0.5", "--reduce", "first")
     assert code == 0 and err == ""
@@ -150,6 +163,13 @@ def test_mesh_of_a_ball_that_was_scanned_from_inside(tmp_path, answer, run):
     assert np.median((mesh.attributes["normals"] * inward).sum(axis=1)) > 0.95
     code, _, err = run(*arguments, "--origin", "1,2,3")
     assert code == 0 and err == "tensorhash: dropped 7 points at the origin of the scan\n"
+
+
+def test_an_origin_may_be_negative(tmp_path, answer):
+    io.write(tmp_path / "one.xyz", [[0.0, 0, 0], [0, 0, 1]])
+    for words in (["--origin", "-1,0,0"], ["--origin=-1,0,0"], ["--origin", "-.5,0,0"]):
+        facts = answer("mesh", tmp_path / "one.xyz", tmp_path / "m.ply", "--size", "0.1", *words)
+        assert facts["points"] == 2
 
 
 def test_drop_invalid(tmp_path, run, answer):
@@ -246,6 +266,7 @@ def test_inspect_checkpoints(tmp_path, answer, run):
         (["fly"], "invalid choice: 'fly'"),
         (["voxelize", "SCAN"], "required: --size"),
         (["voxelize", "SCAN", "--size", "0"], "expected a number greater than 0, got '0'"),
+        (["voxelize", "SCAN", "--size", "-1"], "expected a number greater than 0, got '-1'"),
         (["voxelize", "SCAN", "--size", "nan"], "expected a number greater than 0, got 'nan'"),
         (["voxelize", "SCAN", "--size", "1e-30"], "int32"),
         (["voxelize", "none.ply", "--size", "1"], "none.ply: No such file or directory"),

@@ -2,7 +2,8 @@
 
 The points of a voxel become their mean, or what --reduce says. So do attributes of floats, and
 colours, which are rounded. Other integers, such as labels, come from the first point of the voxel.
-The attribute `count` has the number of points.
+first, last, nearest_center and nearest_centroid keep one point with all of its attributes. The
+attribute `count` has the number of points.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from tensorhash.cli import _clouds, _output, _parser_types
 from tensorhash.coords import voxelize
 from tensorhash.io import PointCloud
 
+_KEEP_A_POINT = ("first", "last", "nearest_center", "nearest_centroid")
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
@@ -31,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reduce",
-        choices=("mean", "first", "last", "min", "max"),
+        choices=("mean", "min", "max", *_KEEP_A_POINT),
         default="mean",
         help="what the points of a voxel become; mean if not given",
     )
@@ -84,7 +87,8 @@ def downsample(cloud: PointCloud, size: float, reduce: str) -> PointCloud:
 
 
 def _word(name: str, values: NumPyArray, reduce: str) -> str:
-    return reduce if values.dtype.kind == "f" or name == "colors" else "first"
+    joins = values.dtype.kind == "f" or name == "colors"
+    return reduce if joins or reduce in _KEEP_A_POINT else "first"
 
 
 def _rounded(column: NumPyArray, dtype: np.dtype[np.generic]) -> NumPyArray:
