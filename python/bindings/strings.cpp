@@ -52,7 +52,8 @@ private:
 class FixedText final : public StringSource {
 public:
     /// `rows` is uint32 [N, width].
-    explicit FixedText(Tensor const& rows) : rows_(rows.contiguous()) {}
+    FixedText(Tensor const& rows, std::string const& argument)
+        : rows_(rows.contiguous()), argument_(&argument) {}
     std::size_t rows() const noexcept override {
         return static_cast<std::size_t>(rows_.shape()[0]);
     }
@@ -65,13 +66,25 @@ public:
             std::size_t size = width;
             while (size > 0 && codes[size - 1] == 0) --size;
             std::size_t const start = room.size();
-            for (std::size_t at = 0; at < size; ++at) append_utf8(room, codes[at]);
+            for (std::size_t at = 0; at < size; ++at) {
+                if (!is_character(codes[at])) refuse(begin + i);
+                append_utf8(room, codes[at]);
+            }
             strings[i] = {room.data() + start, room.size() - start};
         }
     }
 
 private:
+    static bool is_character(std::uint32_t code) noexcept {
+        return code < 0xd800 || (code >= 0xe000 && code < 0x110000);
+    }
+    [[noreturn]] void refuse(std::size_t row) const {
+        throw ValueError(*argument_ + ": row " + std::to_string(row) +
+                         " is no valid text: it has a lone surrogate");
+    }
+
     Tensor rows_;
+    std::string const* argument_;
 };
 
 /// Calls work(source), without the GIL unless the strings are objects. Work that throws has changed
@@ -88,7 +101,7 @@ Tensor with_source(nb::handle strings, std::string const& kind, std::string cons
         return without_gil([&] { return work(rows); });
     }
     if (kind == "text") {
-        FixedText const rows(to_tensor(strings, argument.c_str()));
+        FixedText const rows(to_tensor(strings, argument.c_str()), argument);
         return without_gil([&] { return work(rows); });
     }
     ObjectArray const objects(strings, argument.c_str());
@@ -112,8 +125,9 @@ Tensor find(StringIndex const& self, nb::handle strings, std::string const& kind
                        [&](StringSource const& rows) { return self.find(rows); });
 }
 
-/// str or bytes objects, one per string.
-nb::typed<nb::list, nb::object> to_list(StringRows const& rows, bool as_bytes) {
+/// str or bytes objects, one per string. `numbers` are the strings' own, for the message.
+nb::typed<nb::list, nb::object> to_list(StringRows const& rows, Tensor const& numbers,
+                                        bool as_bytes) {
     std::span<std::int64_t const> const offsets = rows.offsets.as<std::int64_t>();
     auto const* const bytes = static_cast<char const*>(rows.bytes.data());
     nb::typed<nb::list, nb::object> out;
@@ -124,7 +138,7 @@ nb::typed<nb::list, nb::object> to_list(StringRows const& rows, bool as_bytes) {
                                         : PyUnicode_DecodeUTF8(at, size, nullptr);
         if (made == nullptr) {
             PyErr_Clear();
-            throw ValueError("numbers: string " + std::to_string(i) +
+            throw ValueError("numbers: string " + std::to_string(numbers.as<std::int64_t>()[i]) +
                              " is not UTF-8; pass as_bytes=True");
         }
         out.append(nb::steal(made));
@@ -142,8 +156,8 @@ void bind_strings(nb::module_& m) {
         .def(
             "decode",
             [](StringIndex const& self, nb::handle numbers, bool as_bytes) {
-                Tensor const rows = to_tensor(numbers, "numbers");
-                return to_list(without_gil([&] { return self.decode(rows); }), as_bytes);
+                Tensor const rows = to_tensor(numbers, "numbers").contiguous();
+                return to_list(without_gil([&] { return self.decode(rows); }), rows, as_bytes);
             },
             nb::arg("numbers"), nb::arg("as_bytes"))
         .def(

@@ -149,10 +149,24 @@ def _read(strings: ArrayLike) -> Strings:
     read = text_column(strings, "strings")
     if read is None:
         raise TypeError(
-            f"strings: expected a list, an array or a column of strings, "
-            f"got {type(strings).__name__}"
+            f"strings: expected a list, a 1-D array or a column of strings, got {_said(strings)}"
         )
     return read
+
+
+def _said(array: Any) -> str:
+    """What came instead of strings, for a message."""
+    if isinstance(array, (str, bytes)):
+        return f"one {type(array).__name__}; pass a list"
+    if isinstance(array, (list, tuple)):
+        return f"a {type(array).__name__} with {type(array[0]).__name__} in row 0"
+    if isinstance(array, np.ndarray):
+        return f"an array of {array.dtype} of shape {array.shape}"
+    hint = (
+        "" if hasattr(array, "dtype") or not hasattr(array, "__iter__") else "; pass list(strings)"
+    )
+    kind = f" of {array.dtype}" if hasattr(array, "dtype") else ""
+    return f"{type(array).__name__}{kind}{hint}"
 
 
 def _with_suffix(file_name: Any) -> str:
