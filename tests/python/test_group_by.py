@@ -323,6 +323,8 @@ def test_columns_of_a_tuple_or_frame_keep_their_dtypes():
     expected = frame.groupby(["user", "score"], sort=False).score.sum()
     same(got["total"], expected.to_numpy())
     same(got["user"], users[:2])
+    twice = frame.set_axis(["user", "user"], axis=1)
+    refused(lambda: group_by(twice), "keys: expected columns of different names, got 'user' twice")
     one = group_by(frame[["user"]]).agg(rows="count")
     assert list(one) == ["user", "rows"]
     same(one["user"], users[:2])
@@ -413,6 +415,9 @@ def test_bad_arguments_are_named():
     assert "2 rows" in repr(grouping)
     refused(lambda: grouping.agg(total=([1, 2], "total")), "total", "sum, mean", "'total'")
     refused(lambda: grouping.agg(total=[1, 2]), "total", "pair", "list")
+    refused(lambda: grouping.agg(total=("price", "sum")), "total", "frame['price']")
+    refused(lambda: grouping.agg(total=(None, "sum")), "total", "pair")
+    refused(lambda: grouping.agg(sum=None), "sum", "pair", "NoneType")
     refused(lambda: grouping.agg(total=([1, 2, 3], "sum")), "total", "2 rows", "(3,)")
     refused(lambda: grouping.agg(key=([1, 2], "sum")), "key", "key columns")
     refused(lambda: grouping.agg(total=(np.zeros(2, complex), "sum")), "total", "complex128")

@@ -21,6 +21,18 @@ from tensorhash.data._text import (
     strings_of,
 )
 
+#: Names of Arrow's types that are no keys, by the start of their format.
+_OTHER = {
+    "+s": "structs; pass a frame of their fields",
+    "+r": "run-end encoded values; decode them first",
+    "+m": "maps",
+    "+w": "lists of one length; pass a NumPy array of two dimensions",
+    "+": "lists",
+    "d:": "decimals; cast them to integers or strings first",
+    "ti": "calendar intervals",
+    "_pl": "128-bit numbers of polars; cast them to strings first",
+}
+
 
 def is_plain(array: Any) -> bool:
     """Whether the package reads an array without Arrow: NumPy, lists, tensors."""
@@ -68,6 +80,12 @@ def text_column(array: Any, argument: str) -> Strings | None:
 
 def number_column(column: _core.ArrowColumn, argument: str) -> NumPyArray:
     """The numbers of a column; dates as datetime64, durations as timedelta64."""
+    format = column.format()
+    other = next((name for start, name in _OTHER.items() if format.startswith(start)), None)
+    if other is not None:
+        raise TypeError(
+            f"{argument}: expected bool, integers, floats, dates, times or strings, got {other}"
+        )
     numbers = as_numpy(column.numbers(argument))
-    dtype = date_dtype(column.format())
+    dtype = date_dtype(format)
     return numbers if dtype is None else numbers.astype(np.int64).view(dtype)

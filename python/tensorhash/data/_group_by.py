@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorhash import _core
+from tensorhash._arguments import element_text
 from tensorhash._types import Array, ArrayLike, NumPyArray
 from tensorhash.data._keys import KeyCodes, KeyColumn, Keys, give_keys, read_array, read_keys
 from tensorhash.data._text import Strings
@@ -90,8 +92,9 @@ def _read_aggregate(name: str, given: Any) -> _Wanted:
         return _Wanted(name, None, "count")
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
         _require_aggregate(name, given[1])
-        return _Wanted(name, *given)
-    if name in AGGREGATES:
+        if given[0] is not None or given[1] == "count":
+            return _Wanted(name, *given)
+    elif name in AGGREGATES and given is not None:
         return _Wanted(name, given, name)
     raise TypeError(
         f'{name}: expected a pair such as (values, "sum"), "count", or an aggregate as the name '
@@ -114,7 +117,12 @@ def _refuse_clashes(keys: Keys, wanted: list[_Wanted]) -> None:
 
 
 def _read_values(wanted: _Wanted, keys: Keys) -> Any:
-    values = read_array(wanted.values, wanted.name)[0]
+    if isinstance(wanted.values, str):
+        raise TypeError(
+            f"{wanted.name}: expected an array of values, got {wanted.values!r}; pass the column "
+            f"itself, such as frame[{wanted.values!r}]"
+        )
+    values = read_array(wanted.values, wanted.name)
     _require_rows(values, len(keys), wanted.name)
     return values
 
@@ -125,13 +133,31 @@ def _require_rows(values: Any, rows: int, name: str) -> None:
         raise ValueError(f"{name}: expected {rows} rows, as many as keys, got shape {shape}")
 
 
+def _require_same_form(batch: Keys, first: Keys) -> None:
+    """Batches must agree in their form, and those of frames in the names of their columns."""
+    if batch.is_single != first.is_single:
+        words = ["a frame or a tuple of columns", "one array"]
+        raise TypeError(
+            f"{batch.argument}: expected {words[first.is_single]} as in the first batch, "
+            f"got {words[batch.is_single]}"
+        )
+    names = [
+        (one.name, other.name) for one, other in zip(first.columns, batch.columns, strict=False)
+    ]
+    if any(None not in pair and pair[0] != pair[1] for pair in names):
+        raise ValueError(
+            f"{batch.argument}: expected the columns {', '.join(first.names())} as in the first batch, "
+            f"got {', '.join(batch.names())}"
+        )
+
+
 class GroupBy:
     """group_by for data that arrives in batches.
 
     Name the result columns when you make it: a pair (name of the values, aggregate), or "count". A
     name that is an aggregate takes the name of the values alone. Then `update` with every batch:
-    dtypes are those of the first one. The result has the same bits as `group_by` of all batches
-    joined.
+    dtypes are those of the first one with rows, and lists take them. The result has the same bits
+    as `group_by` of all batches joined.
 
     >>> import numpy as np
     >>> stream = GroupBy(total=("price", "sum"), rows="count")
@@ -148,6 +174,11 @@ class GroupBy:
                 raise TypeError(
                     f'{one.name}: expected the name of the values, such as ("price", "sum"), '
                     f"got {type(one.values).__name__}; update takes the arrays"
+                )
+            if one.values in ("keys", "self"):
+                raise ValueError(
+                    f"{one.name}: expected another name of values than {one.values!r}, "
+                    f"which update already has"
                 )
         self._names = sorted({one.values for one in self._wanted if one.values is not None})
         self._codes = KeyCodes()
@@ -170,24 +201,42 @@ class GroupBy:
                 f"values: expected {', '.join(self._names) or 'none'}, "
                 f"got {', '.join(sorted(values)) or 'none'}"
             )
-        batch = read_keys(keys, "keys")
-        arrays = {name: read_array(one, name)[0] for name, one in values.items()}
+        batch, known = read_keys(keys, "keys"), self._elements()
+        arrays = {name: read_array(one, name, known.get(name)) for name, one in values.items()}
         for name, array in arrays.items():
             _require_rows(array, len(batch), name)
-        if self._keys is not None and batch.is_single != self._keys.is_single:
-            raise TypeError("keys: expected the same kind of keys as in the first batch")
-        codes = self._codes if self._core is not None else KeyCodes()
+        started = self._started()
+        if started is not None and self._keys is not None:
+            _require_same_form(batch, self._keys)
+        codes = KeyCodes() if started is None else self._codes
         rows = codes.encode(batch)
         given = [None if one.values is None else arrays[one.values] for one in self._wanted]
         labels = [one.values or one.name for one in self._wanted]
-        if self._core is not None:
-            self._core.update(rows, given, labels)
+        if started is not None:
+            started.update(rows, given, labels)
             return
         types = self._types_of(batch, rows, given)
         core = _core.GroupBy(*types)
         core.update(rows, given, labels)
         self._core, self._types, self._codes = core, types, codes
         self._keys = _without_rows(batch)
+
+    def _started(self) -> _core.GroupBy | None:
+        """The groups, if there are any: without rows the dtypes are still open."""
+        return self._core if self._core is not None and self._core.rows() > 0 else None
+
+    def _elements(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Dtype and shape of each array of values, from the first batch with rows."""
+        columns = () if self._started() is None or self._types is None else self._types[1]
+        return {name: element for _, element, name in columns if element is not None}
+
+    def _require_elements(self, other: dict[str, tuple[str, tuple[int, ...]]]) -> None:
+        for name, element in self._elements().items():
+            if other[name] != element:
+                raise TypeError(
+                    f"other: expected {element_text(element)} as {name}, "
+                    f"got {element_text(other[name])}"
+                )
 
     def _types_of(self, batch: Keys, rows: Any, given: list[Any]) -> tuple[Any, Any]:
         _refuse_clashes(batch, self._wanted)
@@ -222,9 +271,14 @@ class GroupBy:
             raise ValueError("other: expected a stream with the same columns")
         if other._core is None or other._keys is None:
             return
+        started = self._started()
+        if started is not None and other._started() is None:
+            return
         keys = other._decoded(other._core.result()[0])
-        if self._core is not None:
-            self._core.merge(other._core, self._codes.encode(keys))
+        if started is not None and self._keys is not None:
+            _require_same_form(keys, self._keys)
+            self._require_elements(other._elements())
+            started.merge(other._core, self._codes.encode(keys))
             return
         codes = KeyCodes()
         core = _core.GroupBy(*(other._types or ()))
@@ -236,13 +290,7 @@ class GroupBy:
         assert self._keys is not None
         keys = self._keys
         columns = [
-            KeyColumn(
-                one.label,
-                one.name,
-                _as_read(one, self._codes.decode(rows, at, keys.is_single)),
-                one.source,
-                one.dates,
-            )
+            replace(one, rows=_as_read(one, self._codes.decode(rows, keys, at)))
             for at, one in enumerate(keys.columns)
         ]
         return Keys(keys.argument, columns, keys.is_single)
@@ -280,9 +328,7 @@ def _element(array: Any, argument: str) -> tuple[str, tuple[int, ...]]:
 
 def _without_rows(keys: Keys) -> Keys:
     """The names and frameworks of keys, without their memory."""
-    columns = [
-        KeyColumn(one.label, one.name, _nothing(one), one.source, one.dates) for one in keys.columns
-    ]
+    columns = [replace(one, rows=_nothing(one), listed=None) for one in keys.columns]
     return Keys(keys.argument, columns, keys.is_single)
 
 

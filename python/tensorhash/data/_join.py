@@ -8,7 +8,7 @@ from tensorhash import _core
 from tensorhash._arguments import require_one_of
 from tensorhash._frameworks import Framework
 from tensorhash._types import Array, ArrayLike
-from tensorhash.data._keys import KeyCodes, give_keys, read_keys
+from tensorhash.data._keys import KeyCodes, Keys, give_keys, read_keys
 
 HOW = ("inner", "left", "full", "semi", "anti")
 
@@ -40,8 +40,8 @@ class Matches(NamedTuple):
 class JoinIndex:
     """The right side of joins, built once.
 
-    Keys are an array, a tuple of 1-D arrays, or a frame. Left keys must have the same dtypes.
-    Results use the framework of the left keys. The index keeps its own copy of the keys.
+    Keys are an array, a tuple of 1-D arrays, or a frame. Left keys must have the same dtypes; a
+    list takes those of the index. Results use the framework of the left keys. The index keeps its own copy of the keys.
 
     >>> import numpy as np
     >>> index = JoinIndex(np.array([5, 7, 5]))
@@ -50,13 +50,20 @@ class JoinIndex:
     """
 
     def __init__(self, right: ArrayLike) -> None:
-        keys = read_keys(right, "right")
+        self._build(read_keys(right, "right"))
+
+    def _build(self, keys: Keys) -> None:
         self._codes = KeyCodes()
         self._core = _core.JoinIndex(self._codes.encode(keys))
+        self._is_open = len(keys) == 0 and keys.is_single and keys.columns[0].listed is not None
 
-    def _read(self, left: ArrayLike) -> tuple[Any, Framework]:
-        keys = read_keys(left, "left")
-        return self._codes.encode(keys, insert=False), keys.source
+    def _read(self, left: ArrayLike | Keys) -> tuple[_core.JoinIndex, Any, Framework]:
+        """(the index, left rows for it, the framework of the results)."""
+        keys = left if isinstance(left, Keys) else read_keys(left, "left")
+        index = self
+        if self._is_open:  # made of an empty list, which has no dtype
+            index = _index_of(read_keys([], "right"), keys)
+        return index._core, index._codes.encode(keys, insert=False), keys.source
 
     def count(self, left: ArrayLike) -> Array:
         """int64 [N]: how many right rows equal each left row.
@@ -64,8 +71,8 @@ class JoinIndex:
         >>> JoinIndex([5, 7, 5]).count([7, 5, 6])
         array([1, 2, 0])
         """
-        rows, source = self._read(left)
-        return source.give(self._core.count(rows))
+        core, rows, source = self._read(left)
+        return source.give(core.count(rows))
 
     def join(self, left: ArrayLike, how: str = "inner") -> JoinedRows:
         """The rows that belong together, as `join` gives them.
@@ -74,8 +81,11 @@ class JoinIndex:
         JoinedRows(left=array([0, 1, 1, 2]), right=array([ 1,  0,  2, -1]))
         """
         require_one_of(how, "how", *HOW)
-        rows, source = self._read(left)
-        joined = self._core.join(rows, how)
+        return self._join(left, how)
+
+    def _join(self, left: ArrayLike | Keys, how: str) -> JoinedRows:
+        core, rows, source = self._read(left)
+        joined = core.join(rows, how)
         return JoinedRows(*(source.give(one) for one in joined))
 
     def first(self, left: ArrayLike) -> Array:
@@ -84,8 +94,11 @@ class JoinIndex:
         >>> JoinIndex([5, 7, 5]).first([5, 6])
         array([ 0, -1])
         """
-        rows, source = self._read(left)
-        return source.give(self._core.first(rows))
+        return self._first(left)
+
+    def _first(self, left: ArrayLike | Keys) -> Array:
+        core, rows, source = self._read(left)
+        return source.give(core.first(rows))
 
     def matches(self, left: ArrayLike) -> Matches:
         """All right rows that equal each left row, as compressed rows.
@@ -93,8 +106,11 @@ class JoinIndex:
         >>> JoinIndex([5, 7, 5]).matches([5, 6, 7])
         Matches(offsets=array([0, 2, 2, 3]), rows=array([0, 2, 1]))
         """
-        rows, source = self._read(left)
-        found = self._core.matches(rows)
+        return self._matches(left)
+
+    def _matches(self, left: ArrayLike | Keys) -> Matches:
+        core, rows, source = self._read(left)
+        found = core.matches(rows)
         return Matches(*(source.give(one) for one in found))
 
     def __len__(self) -> int:
@@ -105,12 +121,21 @@ class JoinIndex:
         return f"JoinIndex of {len(self)} rows, {self._core.distinct()} distinct"
 
 
+def _index_of(right: Keys, left: Keys) -> JoinIndex:
+    """An index for one search. Lists on the right take the dtypes of the left."""
+    right.take_kinds_of(left)
+    index = JoinIndex.__new__(JoinIndex)
+    index._build(right)
+    return index
+
+
 def join(left: ArrayLike, right: ArrayLike, how: str = "inner") -> JoinedRows:
     """Row numbers of `left` and `right` with equal keys, ordered by left row, then by right row.
 
     `how` is "inner", "left" (left rows without a partner too, with -1), "full" (and, at the end,
     the right rows without a partner, with -1), "semi" (left rows with a partner, once each, with
-    the first one) or "anti" (left rows without a partner, with -1).
+    the first one) or "anti" (left rows without a partner, with -1). Both sides must have the same
+    dtypes; a list takes those of the other side.
 
     >>> import numpy as np
     >>> rows = join(np.array([7, 5, 6]), np.array([5, 7, 5]))
@@ -120,7 +145,8 @@ def join(left: ArrayLike, right: ArrayLike, how: str = "inner") -> JoinedRows:
     JoinedRows(left=array([ 0,  1, -1]), right=array([ 0, -1,  1]))
     """
     require_one_of(how, "how", *HOW)
-    return JoinIndex(right).join(left, how)
+    left_keys, right_keys = read_keys(left, "left"), read_keys(right, "right")
+    return _index_of(right_keys, left_keys)._join(left_keys, how)
 
 
 @overload
@@ -137,8 +163,9 @@ def index_of(keys: ArrayLike, queries: ArrayLike, all: bool = False) -> Array | 
     >>> index_of([5, 7, 5], [5, 6], all=True)
     Matches(offsets=array([0, 2, 2]), rows=array([0, 2]))
     """
-    index = JoinIndex(keys)
-    return index.matches(queries) if all else index.first(queries)
+    wanted, known = read_keys(queries, "queries"), read_keys(keys, "keys")
+    index = _index_of(known, wanted)
+    return index._matches(wanted) if all else index._first(wanted)
 
 
 def isin(elements: ArrayLike, test_elements: ArrayLike) -> Array:
@@ -149,9 +176,10 @@ def isin(elements: ArrayLike, test_elements: ArrayLike) -> Array:
     >>> isin([7, 3, 9], [9, 7]).tolist()
     [True, False, True]
     """
+    keys, test_keys = read_keys(elements, "elements"), read_keys(test_elements, "test_elements")
+    test_keys.take_kinds_of(keys)
     codes = KeyCodes()
-    test = codes.encode(read_keys(test_elements, "test_elements"))
-    keys = read_keys(elements, "elements")
+    test = codes.encode(test_keys)
     element = _core.Tensor.wrap(test, "test_elements")
     table = _core.HashMap(0, (element.dtype, element.shape[1:]), [], "cpu:0")
     table.insert(test, [])

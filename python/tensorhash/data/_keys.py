@@ -6,6 +6,7 @@ each column is numbered, and the numbers are the rows. Strings are always number
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,19 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arrays import is_array, take_array
+from tensorhash._dtypes import NAMES
 from tensorhash._frameworks import NUMPY, Framework, as_numpy, framework_of
-from tensorhash._lists import natural_array
+from tensorhash._lists import array_of, natural_array
 from tensorhash._types import Array, NumPyArray
 from tensorhash.data._arrow import arrow_column, arrow_columns, number_column
-from tensorhash.data._text import Strings, has_arrow, numbers_of_dates, strings_of
+from tensorhash.data._text import (
+    Strings,
+    has_arrow,
+    holds_bytes,
+    numbers_of_dates,
+    refuse_listed_dates,
+    strings_of,
+)
 
 
 @dataclass
@@ -29,6 +38,8 @@ class KeyColumn:
     rows: Any
     source: Framework  # of the results
     dates: np.dtype[Any] | None = None  # the dtype of dates, which are read as integers
+    listed: Any = None  # the list of numbers that was given: it has no dtype of its own
+    as_bytes: bool = False  # strings are given back as bytes, not as str
 
     @property
     def array(self) -> NumPyArray:
@@ -41,6 +52,29 @@ class KeyColumn:
         if isinstance(self.rows, Strings):
             return "strings"
         return self.array.dtype.name if self.dates is None else self.dates.name
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return () if isinstance(self.rows, Strings) else self.array.shape[1:]
+
+    def become(self, kind: str, shape: tuple[int, ...], exact: bool = True) -> None:
+        """A list of numbers gets the kind of the other side; an empty one also the shape."""
+        is_empty_list = self.listed is not None and len(self.listed) == 0
+        if kind == self.kind and not is_empty_list:
+            return
+        if kind == "strings" and len(self) == 0:
+            self.rows, self.dates = Strings([], "objects", 0), None
+        elif self.listed is None:
+            return
+        elif kind in NAMES:
+            self.rows = (
+                np.empty((0, *shape), kind)
+                if is_empty_list
+                else array_of(self.listed, kind, self.label, exact)
+            )
+        elif is_empty_list:
+            self.rows, self.dates = np.empty(0, np.int64), np.dtype(kind)
 
     def __len__(self) -> int:
         return self.rows.size if isinstance(self.rows, Strings) else len(self.array)
@@ -78,25 +112,42 @@ class Keys:
             return ["key"]
         return [column.name or f"key_{at}" for at, column in enumerate(self.columns)]
 
+    def take_kinds_of(self, other: Keys) -> None:
+        """Lists take the kind of an array on the other side; of two lists, floats decide."""
+        if len(self.columns) != len(other.columns):
+            return
+        for mine, theirs in zip(self.columns, other.columns, strict=True):
+            has_floats = theirs.kind == "float64" and len(theirs) > 0
+            if theirs.listed is None or len(mine) == 0 or has_floats:
+                mine.become(theirs.kind, theirs.element_shape)
+
     def __len__(self) -> int:
         return len(self.columns[0])
 
 
-def read_array(array: Any, argument: str) -> tuple[Any, Framework]:
-    """(numbers for the core, framework of the results) of an array, a column or a list."""
+def read_array(
+    array: Any, argument: str, element: tuple[str, tuple[int, ...]] | None = None
+) -> Any:
+    """Numbers for the core from an array, a column or a list. A list gets the dtype of `element`."""
     column = read_column(array, argument, None)
     if isinstance(column.rows, Strings):
         raise TypeError(f"{argument}: expected numbers, got strings")
-    return column.rows, column.source
+    if element is not None:
+        column.become(*element, exact=False)
+    return column.rows
 
 
 def read_column(array: Any, label: str, name: str | None) -> KeyColumn:
     """One column of numbers, dates or strings."""
     strings = strings_of(array, label)
     if strings is not None:
-        return KeyColumn(label, name, strings, NUMPY)
+        return KeyColumn(label, name, strings, NUMPY, as_bytes=holds_bytes(strings))
+    refuse_listed_dates(array, label)
+    if isinstance(array, np.ndarray) and array.dtype == object and array.shape == (0,):
+        array = []  # without elements it has no dtype
     if isinstance(array, np.ndarray) and array.dtype.kind in "Mm":
-        return KeyColumn(label, name, numbers_of_dates(array, label), NUMPY, array.dtype)
+        dates = array.dtype.newbyteorder("=")
+        return KeyColumn(label, name, numbers_of_dates(array, label), NUMPY, dates)
     if isinstance(array, _core.ArrowColumn):
         return _read_arrow(array, label, name)
     try:
@@ -104,8 +155,10 @@ def read_column(array: Any, label: str, name: str | None) -> KeyColumn:
     except TypeError as error:
         # Strings, dates, dictionaries, and columns of libraries that export Arrow data.
         return _read_exporter(array, label, name, error)
-    rows, source = (natural_array(array, label), NUMPY) if taken is None else taken
-    return KeyColumn(label, name, rows, source)
+    if taken is not None:
+        return KeyColumn(label, name, *taken)
+    listed = array if isinstance(array, (list, tuple, range)) else None
+    return KeyColumn(label, name, natural_array(array, label), NUMPY, listed=listed)
 
 
 def _read_exporter(array: Any, label: str, name: str | None, error: TypeError) -> KeyColumn:
@@ -127,7 +180,8 @@ def _read_arrow(array: Any, label: str, name: str | None) -> KeyColumn:
     if column is None:
         raise TypeError(f"{label}: expected a column, got {type(array).__name__}")
     if column.is_text():
-        return KeyColumn(label, name, Strings(column, "arrow", column.rows()), NUMPY)
+        strings = Strings(column, "arrow", column.rows())
+        return KeyColumn(label, name, strings, NUMPY, as_bytes=holds_bytes(strings))
     numbers = number_column(column, label)
     if numbers.dtype.kind in "Mm":
         return KeyColumn(label, name, numbers.view(np.int64), NUMPY, numbers.dtype)
@@ -146,7 +200,12 @@ def read_keys(keys: Any, argument: str) -> Keys:
         raise ValueError(f"{argument}: expected columns, got a frame without any")
     columns = [read_column(one, label, name) for label, name, one in named]
     _require_columns(columns)
-    return Keys(argument, columns, is_single=False)
+    read = Keys(argument, columns, is_single=False)
+    names = read.names()
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{argument}: expected columns of different names, got {twice!r} twice")
+    return read
 
 
 def _named_columns(keys: Any, argument: str) -> list[tuple[str, str | None, Any]] | None:
@@ -186,6 +245,8 @@ class KeyCodes:
     """Turns key columns into one array for the core, the same way for every batch."""
 
     kinds: list[str] | None = None  # of the first keys
+    shapes: list[tuple[int, ...]] = field(default_factory=list)  # of one row of each column
+    names: list[str | None] = field(default_factory=list)  # of a frame's columns
     sets: list[Any] = field(default_factory=list)  # numbers a column; empty: rows are the keys
 
     def encode(self, keys: Keys, insert: bool = True) -> Any:
@@ -203,6 +264,8 @@ class KeyCodes:
 
     def _start(self, keys: Keys) -> None:
         self.kinds = keys.kinds
+        self.shapes = [column.element_shape for column in keys.columns]
+        self.names = [column.name for column in keys.columns]
         if "strings" in self.kinds or len({_dtype(column) for column in keys.columns}) > 1:
             self.sets = [
                 _core.StringIndex(None)
@@ -217,9 +280,15 @@ class KeyCodes:
             raise ValueError(
                 f"{keys.argument}: expected {len(expected)} key columns, got {len(keys.columns)}"
             )
-        for column, want, got in zip(keys.columns, expected, keys.kinds, strict=True):
-            if want != got and len(column) == 0 and want == "strings":
-                continue  # an empty list has no type
+        names = [column.name for column in keys.columns]
+        if names != self.names and set(names) == set(self.names):
+            raise ValueError(
+                f"{keys.argument}: expected the columns in the order "
+                f"{', '.join(map(str, self.names))}, got {', '.join(map(str, names))}"
+            )
+        for column, want, shape in zip(keys.columns, expected, self.shapes, strict=True):
+            column.become(want, shape)
+            got = column.kind
             if want != got:
                 way = (
                     f"; cast with {NUMPY.way_to(want, column.rows, column.label)}"
@@ -227,14 +296,18 @@ class KeyCodes:
                     else ""
                 )
                 raise TypeError(f"{column.label}: expected {want}, got {got}{way}")
+            if math.prod(column.element_shape) != math.prod(shape):
+                raise ValueError(
+                    f"{column.label}: expected shape (N, {', '.join(map(str, shape))}), got {column.array.shape}"
+                )
 
-    def decode(self, rows: _core.Tensor, at: int, is_single: bool) -> NumPyArray:
-        """Column `at` of the keys that `encode` gave `rows` for."""
-        codes = as_numpy(rows) if is_single else as_numpy(rows)[:, at]
+    def decode(self, rows: _core.Tensor, keys: Keys, at: int) -> NumPyArray:
+        """Column `at` of keys such as `keys` that `encode` gave `rows` for."""
+        codes = as_numpy(rows) if keys.is_single else as_numpy(rows)[:, at]
         if not self.sets:
             return np.ascontiguousarray(codes)
         if isinstance(self.sets[at], _core.StringIndex):
-            return decode_strings(self.sets[at], codes)
+            return decode_strings(self.sets[at], codes, keys.columns[at].as_bytes)
         return as_numpy(self.sets[at].keys())[codes]
 
 
@@ -244,9 +317,8 @@ def _dtype(column: KeyColumn) -> str:
 
 def _numbers(table: Any, column: KeyColumn, insert: bool) -> NumPyArray:
     if isinstance(table, _core.StringIndex):
-        strings = column.rows if isinstance(column.rows, Strings) else Strings([], "objects", 0)
         call = table.insert if insert else table.find
-        return as_numpy(call(strings.rows, strings.kind, column.label))
+        return as_numpy(call(column.rows.rows, column.rows.kind, column.label))
     found = table.insert(column.array, []) if insert else table.find(column.array)
     return as_numpy(found[0])
 
@@ -268,6 +340,6 @@ def decode_strings(index: _core.StringIndex, numbers: Any, as_bytes: bool = Fals
 def give_keys(keys: Keys, codes: KeyCodes, rows: _core.Tensor) -> dict[str, Array]:
     """The key columns of a result, by name."""
     return {
-        name: column.give(codes.decode(rows, at, keys.is_single))
+        name: column.give(codes.decode(rows, keys, at))
         for at, (name, column) in enumerate(zip(keys.names(), keys.columns, strict=True))
     }

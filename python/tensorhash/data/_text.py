@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,28 @@ def strings_of(array: Any, argument: str) -> Strings | None:
     if array.dtype.kind == "O" and _holds_strings(array):
         return Strings(array, "objects", len(array))
     return None
+
+
+def holds_bytes(strings: Strings) -> bool:
+    """Whether strings came as bytes, not as text. The first of several objects decides."""
+    if strings.kind == "arrow":
+        return bool(strings.rows.format().startswith(("z", "Z", "vz", "w")))
+    if strings.kind == "objects":
+        return strings.size > 0 and isinstance(strings.rows[0], bytes)
+    return strings.kind == "bytes"
+
+
+def refuse_listed_dates(array: Any, argument: str) -> None:
+    """TypeError for a list of Python's dates, which says how to make an array of them."""
+    if not isinstance(array, (list, tuple)) or not array:
+        return
+    if isinstance(array[0], (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)):
+        is_span = isinstance(array[0], (datetime.timedelta, np.timedelta64))
+        dtype = "timedelta64[us]" if is_span else "datetime64[us]"
+        raise TypeError(
+            f"{argument}: expected numbers, strings or an array, got a list with a "
+            f'{type(array[0]).__name__} in row 0; pass np.array({argument}, "{dtype}")'
+        )
 
 
 def _holds_strings(array: NumPyArray) -> bool:
