@@ -37,6 +37,20 @@ void bind_views(nb::module_& m) {
         nb::arg("tensor"), "Where the first element is, on the tensor's device.");
 }
 
+void bind_writes(nb::module_& m) {
+    m.def(
+        "put_rows",
+        [](Tensor& array, Tensor const& indices, Tensor const& values) {
+            without_gil([&] { put_rows(array, indices, values); });
+        },
+        nb::arg("array"), nb::arg("indices"), nb::arg("values"),
+        "Writes rows by number; the last one of equal numbers wins.");
+    m.def(
+        "assign",
+        [](Tensor& array, Tensor const& values) { without_gil([&] { assign(array, values); }); },
+        nb::arg("array"), nb::arg("values"), "Copies all elements to an array or a view.");
+}
+
 }  // namespace
 
 void bind_elements(nb::module_& m) {
@@ -56,17 +70,7 @@ void bind_elements(nb::module_& m) {
             return without_gil([&] { return take_rows(array, indices); });
         },
         nb::arg("array"), nb::arg("indices"), "The rows of an array by number.");
-    m.def(
-        "put_rows",
-        [](Tensor& array, Tensor const& indices, Tensor const& values) {
-            without_gil([&] { put_rows(array, indices, values); });
-        },
-        nb::arg("array"), nb::arg("indices"), nb::arg("values"),
-        "Writes rows by number; the last one of equal numbers wins.");
-    m.def(
-        "assign",
-        [](Tensor& array, Tensor const& values) { without_gil([&] { assign(array, values); }); },
-        nb::arg("array"), nb::arg("values"), "Copies all elements to an array or a view.");
+    bind_writes(m);
     bind_views(m);
 }
 
