@@ -59,7 +59,7 @@ def test_equal_keys_have_one_owner():
 
 
 def test_the_rule_is_frozen():
-    # Checkpoints store the rule's name: to change these numbers, change POLICY too.
+    # Checkpoints store the rule's name: to change these numbers, change POLICY of shard_file.py too.
     assert owners_of(np.arange(12), 8).tolist() == FROZEN
     assert owners_of(np.empty((0, 3), np.int32), 8).tolist() == []
 

@@ -1,16 +1,17 @@
-"""Converts rows of any dtype to bytes, for messages between ranks and for checkpoints."""
+"""Rows of any dtype as bytes, for checkpoints, and their width."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tensorhash import _core
 from tensorhash._dtypes import core_dtype
 from tensorhash._types import Element
-from tensorhash.distributed.routing import Bytes
+
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 def width_of(element: Element) -> int:

@@ -14,7 +14,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,10 +22,11 @@ from tensorhash import _core
 from tensorhash._disk import open_regular, size_of
 from tensorhash._dtypes import NAMES
 from tensorhash._types import Element
-from tensorhash.distributed.routing import POLICY, Bytes
-from tensorhash.distributed.rows import to_bytes, to_tensor, width_of
+from tensorhash.distributed.rows import Bytes, to_bytes, to_tensor, width_of
 from tensorhash.hash_map import HashMap
 
+#: The rule that decides which rank owns a key; src/cpu/rank_hash.cpp has its hash.
+POLICY: Final = "murmur64-v1"
 _MAGIC = b"THSHARD1"
 _PREFIX = struct.Struct("<8sII")
 #: Rows per read or write, to need little memory besides the table.
