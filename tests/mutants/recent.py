@@ -312,4 +312,24 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "a lookup over shards asks the first one only",
+        "EngineLevels*",
+        [
+            Edit(
+                "src/cpu/shard_engine.cpp",
+                "Index(rows.indices[rows.shards[row]])",
+                "Index(rows.indices[row % 1])",
+            )
+        ],
+    ),
+    Mutant(
+        "a lookup over shards compares wide keys with those of the batch",
+        "EngineLevels*",
+        [
+            Edit(
+                "src/cpu/shard_engine.cpp", "kAboveAllEntries = 0x7fffffffu", "kAboveAllEntries = 0"
+            )
+        ],
+    ),
 ]
