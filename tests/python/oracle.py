@@ -23,6 +23,14 @@ def on_host(view):
 
 DEVICE = os.environ.get("TENSORHASH_TEST_DEVICE", "cpu:0")
 ON_CPU = DEVICE.startswith("cpu")
+cpu_only = pytest.mark.skipif(not ON_CPU, reason="measures the CPU's memory or time")
+
+
+def once_on_a_device(name, counts):
+    """Parametrizes a test by thread counts, which mean nothing on a device."""
+    return pytest.mark.parametrize(name, counts if ON_CPU else counts[:1])
+
+
 needs_numpy_views = pytest.mark.skipif(not ON_CPU, reason="NumPy has no views on a device")
 
 

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
+from oracle import once_on_a_device
 
 import tensorhash
 import tensorhash.coords as thc
@@ -156,7 +157,7 @@ def test_many_rows_expand_without_duplicates():
     assert offsets.tolist() == [0, *np.cumsum(np.bincount(b)).tolist()]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@once_on_a_device("threads", [1, 2, 8])
 def test_the_result_does_not_depend_on_the_number_of_threads(threads):
     coords = random_coords(np.random.default_rng(3), 30_000, 3, reach=40)
     tensorhash.set_num_threads(3)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_map_oracle import check_all, check_map, offsets_of, pairs_of, random_coords
-from oracle import same
+from oracle import ON_CPU, cpu_only, once_on_a_device, same
 
 import tensorhash
 import tensorhash.coords as thc
@@ -64,6 +64,7 @@ def test_a_large_cube_has_all_its_offsets():
     check_all(coords, coords, [1, 1, 1], (11, 11, 11))
 
 
+@pytest.mark.skipif(not ON_CPU, reason="a device looks up every offset of every row (docs/cuda.md)")
 @pytest.mark.parametrize(
     ("strategy", "size", "rows"),
     [("merge", (128, 128, 64), 4096), ("blocks", (16, 16, 16), 530_000)],
@@ -92,6 +93,7 @@ def test_offsets_times_rows_may_exceed_32_bits(strategy, size, rows):
     assert np.count_nonzero(mask) == rows
 
 
+@cpu_only
 @pytest.mark.parametrize("strategy", ["blocks", "merge", "flat"])
 def test_memory_follows_the_pairs_not_offsets_times_rows(run_program, strategy):
     run_program(
@@ -244,7 +246,7 @@ def test_both_methods_take_dilation_and_give_the_same_map():
             )
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@once_on_a_device("threads", [1, 2, 8])
 def test_results_do_not_depend_on_threads(threads):
     rng = np.random.default_rng(9)
     coords = random_coords(rng, 60_000, 3, -30, 30)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from kernel_map_oracle import check_map, offsets_of, pairs_of, random_coords
+from oracle import cpu_only
 
 import tensorhash.coords as thc
 
@@ -170,6 +171,7 @@ def test_a_query_beyond_int32_has_no_pairs():
     assert nothing.num_out == 1 and nothing.probes == (0, 0) and len(nothing.in_maps) == 0
 
 
+@cpu_only
 def test_memory_follows_the_pairs_where_cells_are_many(run_program):
     source = """
 import numpy as np
