@@ -202,6 +202,33 @@ def test_gradient_accumulation_and_two_lookups_are_one_step():
     torch.testing.assert_close(train([[1, 2], [2, 3], [1]]), train([[1, 2, 2, 3, 1]]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types_are_summed_in_floats(dtype):
+    """torch adds the gradients of equal ids in their own dtype: ones stop at 2048, or at 256."""
+    ids, ones = torch.zeros(1, 5000, dtype=torch.int64), torch.ones(1, 5000, dtype=dtype)
+    lengths = torch.tensor([[5000]])
+    how = {"init": "zeros", "dtype": dtype}
+    collection = HashEmbeddingBagCollection(["a"], 2, "sum", **how)
+    for layer, given in (
+        (HashEmbedding(2, **how), (ids,)),
+        (HashEmbeddingBag(2, "sum", **how), (ids,)),
+        (HashEmbeddingBag(2, "sum", **how), (ids, None, ones)),
+        (collection, (ids[0], lengths)),
+        (collection, (ids[0], lengths, ones[0])),
+    ):
+        optimizer = TableOptimizer(layer, tensorhash.optim.SGD(lr=1.0))
+        before = layer.rows().clone() if len(layer) else torch.zeros(1, 2, dtype=dtype)
+        for _ in range(2):
+            out = layer(*given)
+            (out if torch.is_tensor(out) else out["a"]).sum().backward()
+        optimizer.step()
+        wanted = before.float() - torch.full((1, 2), 5000.0).to(dtype).float() * 2
+        same(layer.rows(), wanted.to(dtype))
+        optimizer.zero_grad()
+    mean = HashEmbeddingBag(2, "mean", dtype=dtype, init=lambda ids: torch.ones(len(ids), 2))
+    same(mean(ids).detach(), torch.ones(1, 2, dtype=dtype))
+
+
 def test_schedulers_scalers_and_zero_grad_work():
     layer = HashEmbedding(1, init="zeros")
     optimizer = TableOptimizer(layer, tensorhash.optim.SGD(lr=1.0))

@@ -10,11 +10,16 @@ from torch.nn import functional as F
 
 from tensorhash.torch import (
     SparseAvgPool,
+    SparseChannelToSpace,
     SparseGlobalPool,
     SparseMaxPool,
+    SparseSpaceToChannel,
     SparseSumPool,
     SparseTensor,
     SparseUnpool,
+    splat_trilinear,
+    stride_features,
+    voxelize,
 )
 
 POOLS = {"max": SparseMaxPool, "mean": SparseAvgPool, "sum": SparseSumPool}
@@ -103,9 +108,36 @@ def test_global_pooling_is_a_reduction_per_item(reduce):
     same_with_gradients(got, expected, [features])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types_are_summed_in_floats(dtype):
+    """torch adds in the dtype of the rows: a sum of ones stops at 2048, or at 256."""
+    coords = torch.cartesian_prod(*[torch.arange(n, dtype=torch.int32) for n in (1, 17, 17, 17)])
+    ones, whole = torch.ones(17**3, 2, dtype=dtype), torch.tensor([[17.0**3] * 2]).to(dtype)
+    x, mean = SparseTensor(ones.requires_grad_(), coords), torch.ones(1, 2, dtype=dtype)
+    points = torch.full((17**3, 3), 0.5)
+    for got, wanted in (
+        (SparseSumPool(17)(x).features, whole),
+        (SparseAvgPool(17)(x).features, mean),
+        (SparseGlobalPool("sum")(x), whole),
+        (SparseGlobalPool("mean")(x), mean),
+        (stride_features(ones, coords, 17, "sum")[0], whole),
+        (stride_features(ones, coords, 17, "mean")[0], mean),
+        (voxelize(ones, points, 1.0, reduce="sum").tensor.features, whole),
+        (voxelize(ones, points, 1.0).tensor.features, mean),
+        (splat_trilinear(ones, points).features, whole),
+    ):
+        assert torch.equal(got, wanted)
+    coarse = SparseTensor(mean.requires_grad_(), coords[:1])
+    back = SparseUnpool(17)(coarse, x).features
+    assert torch.equal(torch.autograd.grad(back.sum(), mean)[0], whole)
+
+
 def test_no_voxels_are_ordinary():
     nothing = torch.empty(0, 3, dtype=torch.float32), torch.empty(0, 4, dtype=torch.int32)
     for pool in POOLS.values():
         features, coords = pool(2)(*nothing)
         assert features.shape == (0, 3) and coords.shape == (0, 4)
     assert SparseGlobalPool()(*nothing).shape == (0, 3)
+    merged = SparseSpaceToChannel(2)(SparseTensor(*nothing))
+    assert merged.features.shape == (0, 24)
+    assert SparseChannelToSpace(2)(merged).features.shape == (0, 3)

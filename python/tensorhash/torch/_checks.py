@@ -1,4 +1,4 @@
-"""Checks of the arguments that layers and functions share."""
+"""Checks and casts of the arguments that layers and functions share."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def require_memory(array: Any, argument: str) -> None:
         return
     if not traced:
         require_storage(array, argument)
+
+
+def wide(features: torch.Tensor) -> torch.Tensor:
+    """The features in a dtype to add in: floats for half types, which round after every row."""
+    is_half = features.dtype in (torch.float16, torch.bfloat16)
+    return features.float() if is_half else features
 
 
 def require_rows(features: torch.Tensor, coords: torch.Tensor) -> None:

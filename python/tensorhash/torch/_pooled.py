@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 
 from tensorhash.coords import KernelMap
+from tensorhash.torch._checks import wide
 from tensorhash.torch.functional import map_tensors
 
 
@@ -21,13 +22,15 @@ def pooled(features: torch.Tensor, kernel_map: KernelMap, reduce: str) -> torch.
 def pooled_sum(features: torch.Tensor, kernel_map: KernelMap) -> torch.Tensor:
     """out[o] = the sum of features[i] over all pairs (i, o)."""
     ins, outs, _ = map_tensors(kernel_map, features.device)
-    out = features.new_zeros(kernel_map.num_out, features.shape[1])
-    return out.index_add(0, outs, features.index_select(0, ins))
+    rows = wide(features)
+    out = rows.new_zeros(kernel_map.num_out, features.shape[1])
+    return out.index_add(0, outs, rows.index_select(0, ins)).to(features.dtype)
 
 
 def _pooled_mean(features: torch.Tensor, kernel_map: KernelMap) -> torch.Tensor:
-    counts = pooled_sum(torch.ones_like(features[:, :1], dtype=torch.float32), kernel_map)
-    return pooled_sum(features, kernel_map) / counts.clamp(min=1).to(features.dtype)
+    rows = wide(features)
+    counts = pooled_sum(torch.ones_like(rows[:, :1]), kernel_map).clamp(min=1)
+    return (pooled_sum(rows, kernel_map) / counts).to(features.dtype)
 
 
 def _pooled_max(features: torch.Tensor, kernel_map: KernelMap) -> torch.Tensor:

@@ -16,6 +16,7 @@ from tensorhash.torch._checks import (
     require_memory,
     require_reduction,
     require_rows,
+    wide,
 )
 from tensorhash.torch._layers import like_rows
 from tensorhash.torch._map_cache import strided_rows
@@ -69,11 +70,12 @@ def stride_features(
 def joined_rows(
     features: torch.Tensor, rows: torch.Tensor, count: int, reduce: str
 ) -> torch.Tensor:
-    """[count, C]: the features with the same row number, reduced."""
+    """[count, C]: the features with the same row number, reduced; zero where there is none."""
     places = like_rows(rows, features)[:, None].expand_as(features)
-    return features.new_zeros(count, features.shape[1]).scatter_reduce(
-        0, places, features, _REDUCTIONS[reduce], include_self=False
-    )
+    given = features if reduce == "max" else wide(features)
+    out = given.new_zeros(count, features.shape[1])
+    joined = out.scatter_reduce(0, places, given, _REDUCTIONS[reduce], include_self=False)
+    return joined.to(features.dtype)
 
 
 def map_tensors(kernel_map: Any, device: torch.device) -> tuple[torch.Tensor, ...]:

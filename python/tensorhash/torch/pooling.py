@@ -9,9 +9,10 @@ import torch
 
 from tensorhash._arguments import require_one_of
 from tensorhash.torch._checks import require_coords, require_reduction
-from tensorhash.torch._layers import SparseLayer, like_rows, per_axis
+from tensorhash.torch._layers import SparseLayer, per_axis
 from tensorhash.torch._map_cache import Kernel, Made
 from tensorhash.torch._pooled import pooled
+from tensorhash.torch.functional import joined_rows
 from tensorhash.torch.sparse_tensor import SparseTensor
 
 
@@ -153,15 +154,7 @@ class SparseGlobalPool(SparseLayer):
 
     def run(self, x: SparseTensor) -> torch.Tensor:
         """The pooled rows of a SparseTensor."""
-        items = like_rows(x.coords[:, 0], x.features)
-        out = x.features.new_zeros(x.batch_size, x.num_channels)
-        if self.reduce == "sum":
-            return out.index_add(0, items, x.features)
-        words = {"max": "amax", "mean": "mean"}
-        return out.scatter_reduce(
-            *(0, items[:, None].expand_as(x.features), x.features, words[self.reduce]),
-            include_self=False,
-        )
+        return joined_rows(x.features, x.coords[:, 0], x.batch_size, self.reduce)
 
     def extra_repr(self) -> str:
         """The text in parentheses that print(module) shows."""

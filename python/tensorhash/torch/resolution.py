@@ -87,7 +87,8 @@ class SparseSpaceToChannel(_Cells):
         cells = made.map.num_out * len(made.map)
         rows = x.features.new_zeros(cells, x.num_channels)
         rows = rows.index_copy(0, places, x.features.index_select(0, ins))
-        return x.moved(rows.reshape(made.map.num_out, -1), made.site)
+        channels = len(made.map) * x.num_channels
+        return x.moved(rows.reshape(made.map.num_out, channels), made.site)
 
 
 class SparseChannelToSpace(_Cells):
@@ -118,7 +119,7 @@ class SparseChannelToSpace(_Cells):
             maps.generative(x.site, kernel, True) if self.generative else maps.back(x.site, kernel)
         )
         outs, places = _places(made.map, x.features, turned=True)
-        rows = x.features.reshape(len(x) * parts, -1)
+        rows = x.features.reshape(len(x) * parts, x.num_channels // parts)
         found = rows.index_select(0, places)
         made_rows = rows.new_zeros(made.map.num_out, rows.shape[1])
         return x.moved(made_rows.index_copy(0, outs, found), made.site)

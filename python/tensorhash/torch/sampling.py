@@ -10,10 +10,11 @@ import torch
 
 from tensorhash import coords as _coords
 from tensorhash.coords import unique_coords
-from tensorhash.torch._checks import require_memory, require_reduction
+from tensorhash.torch._checks import require_memory, require_reduction, wide
 from tensorhash.torch._layers import like_rows
 from tensorhash.torch._map_cache import where_tables_are
 from tensorhash.torch.combining import require_sparse
+from tensorhash.torch.functional import joined_rows
 from tensorhash.torch.sparse_tensor import SparseTensor
 
 
@@ -92,16 +93,18 @@ def splat_trilinear(
     cells = _points(points, None) if like is None else _cells(like, points)
     corners = list(_corners(cells))
     target = _touched(corners, items) if like is None else like
-    out = features.new_zeros(len(target), features.shape[1])
-    weights = features.new_zeros(len(target))
+    given = wide(features)
+    out = given.new_zeros(len(target), features.shape[1])
+    weights = given.new_zeros(len(target))
     for corner, weight in corners:
         rows = like_rows(_find(target, corner, items), features)
-        part = torch.where(rows >= 0, weight.to(features.dtype), 0)
+        part = torch.where(rows >= 0, weight.to(given.dtype), 0)
         rows = rows.clamp(min=0)
         if len(target):
-            out = out.index_add(0, rows, features * part[:, None])
+            out = out.index_add(0, rows, given * part[:, None])
             weights = weights.index_add(0, rows, part)
-    return target.with_features(_divided(out, weights) if normalize else out)
+    out = _divided(out, weights) if normalize else out
+    return target.with_features(out.to(features.dtype))
 
 
 class Voxelized(NamedTuple):
@@ -147,14 +150,7 @@ def voxelize(
     parts = made.coords, made.inverse, made.counts
     coords, inverse, counts = (torch.as_tensor(part) for part in parts)
     rows = like_rows(inverse, features)
-    out = features.new_zeros(len(coords), features.shape[1])
-    if reduce == "max":
-        places = rows[:, None].expand_as(features)
-        out = out.scatter_reduce(0, places, features, "amax", include_self=False)
-    else:
-        out = out.index_add(0, rows, features)
-    if reduce == "mean":
-        out = out / counts.to(out.device, out.dtype)[:, None]
+    out = joined_rows(features, rows, len(coords), reduce)
     return Voxelized(SparseTensor(out, coords.to(features.device)), rows, counts.to(rows.device))
 
 

@@ -9,7 +9,7 @@ import torch
 
 from tensorhash.torch.embedding import seeded
 from tensorhash.torch.embedding.layer import EmbeddingOptions, HashLayer
-from tensorhash.torch.embedding.modules import MODES, bag_rows
+from tensorhash.torch.embedding.modules import MODES, bag_rows, wide_weights
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -77,11 +77,11 @@ class HashEmbeddingBagCollection(HashLayer):
             table,
             torch.cat([flat.new_zeros(1), ends]),
             mode=self.mode,
-            per_sample_weights=per_sample_weights,
+            per_sample_weights=wide_weights(per_sample_weights, looked.rows),
             include_last_offset=True,
             padding_idx=padding,
         )
-        parts = bags.view(count, -1, self.dim)
+        parts = bags.to(looked.rows.dtype).view(count, -1, self.dim)
         return {name: parts[i] for i, name in enumerate(self.features)}
 
     def _spaces_of(self, ids: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:

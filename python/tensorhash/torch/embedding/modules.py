@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tensorhash.torch._checks import wide
 from tensorhash.torch.embedding.frozen import FrozenHashEmbedding
 from tensorhash.torch.embedding.layer import EmbeddingOptions, HashLayer, Looked
 from tensorhash.torch.embedding.table_rows import limit_norm
@@ -47,7 +48,8 @@ class HashEmbedding(HashLayer):
         looked = self._look_up(keys.reshape(-1, *self._words), scores)
         rows = looked.rows
         if looked.place is not None:
-            rows = torch.nn.functional.embedding(looked.place, rows)
+            # Wide, because torch adds the gradients of equal ids in the dtype of the rows.
+            rows = torch.nn.functional.embedding(looked.place, wide(rows)).to(rows.dtype)
         return rows.view(*keys.shape[: keys.ndim - len(self._words)], self.dim)
 
     def frozen(self) -> FrozenHashEmbedding:
@@ -102,15 +104,16 @@ class HashEmbeddingBag(HashLayer):
         keys = self._keys(ids)
         looked = self._look_up(keys.reshape(-1), scores)
         table, index, padding = bag_rows(looked, self._is_padding(keys.reshape(-1)))
-        return torch.nn.functional.embedding_bag(
+        bags = torch.nn.functional.embedding_bag(
             index.view(keys.shape),
             table,
             offsets,
             mode=self.mode,
-            per_sample_weights=per_sample_weights,
+            per_sample_weights=wide_weights(per_sample_weights, looked.rows),
             include_last_offset=self.include_last_offset,
             padding_idx=padding,
         )
+        return bags.to(looked.rows.dtype)
 
     def extra_repr(self) -> str:
         """The text in parentheses that print(module) shows."""
@@ -120,8 +123,8 @@ class HashEmbeddingBag(HashLayer):
 def bag_rows(
     looked: Looked, is_padding: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, int | None]:
-    """(rows, the row of each id, the row of padding) for torch's embedding_bag."""
-    rows, index, padding = looked
+    """(wide rows, the row of each id, the row of padding) for torch's embedding_bag."""
+    rows, index, padding = wide(looked.rows), looked.place, looked.padding
     if index is not None:
         return rows, index, padding
     index = torch.arange(rows.shape[0], device=rows.device)
@@ -129,3 +132,8 @@ def bag_rows(
         return rows, index, None
     padded = torch.cat([rows, rows.new_zeros(1, rows.shape[1])])
     return padded, torch.where(is_padding, rows.shape[0], index), rows.shape[0]
+
+
+def wide_weights(weights: torch.Tensor | None, rows: torch.Tensor) -> torch.Tensor | None:
+    """Weights of the rows' dtype as those of `bag_rows`; others are left for torch to refuse."""
+    return wide(weights) if weights is not None and weights.dtype == rows.dtype else weights

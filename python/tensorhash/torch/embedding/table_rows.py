@@ -11,6 +11,7 @@ from tensorhash import unique
 from tensorhash.bounded import BoundedHashMap
 from tensorhash.hash_map import HashMap
 from tensorhash.optim import Optimizer
+from tensorhash.torch._checks import wide
 from tensorhash.torch.embedding.rows import Rows
 
 EVICTIONS = ("lru", "lfu", "score")
@@ -209,9 +210,9 @@ class TableRows(Rows):
             ids = torch.empty((0, *self.words), dtype=torch.int64)
             return ids, torch.empty((0, self.first.dim), dtype=self.first.dtype)
         ids, inverse = distinct_ids(torch.cat([ids for ids, _ in given]))
-        rows = torch.cat([grad for _, grad in given])
+        rows = wide(torch.cat([grad for _, grad in given]))
         total = rows.new_zeros(len(ids), self.first.dim)
-        return ids, total.index_add_(0, inverse, rows)
+        return ids, total.index_add_(0, inverse, rows).to(self.first.dtype)
 
     def forget_gradients(self) -> None:
         """Drops all gradients."""
