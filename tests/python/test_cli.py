@@ -111,6 +111,18 @@ def test_voxelize_without_output_only_counts(scan, tmp_path, run):
     assert list(tmp_path.iterdir()) == [scan]
 
 
+def test_the_output_may_come_after_the_options(scan, tmp_path, answer):
+    answer("voxelize", scan, "--size", "0.5", tmp_path / "a.ply")
+    answer("unique", scan, "--by", "label", tmp_path / "b.ply")
+    assert len(io.read(tmp_path / "b.ply").points) == 9
+
+
+def test_coordinates_of_a_map_in_voxels_of_a_millimetre(tmp_path, answer):
+    points = np.array([[5e6, 4e5, 0], [5e6, 4e5, 0.0005], [5e6 + 1, 4e5, 0]])
+    io.write(tmp_path / "map.npy", points)
+    assert answer("voxelize", tmp_path / "map.npy", "--size", "0.001")["voxels"] == 2
+
+
 def test_unique_of_a_cloud(scan, tmp_path, answer):
     facts = answer("unique", scan, tmp_path / "out.npz")
     assert (facts["rows"], facts["distinct"]) == (5000, 4000)
@@ -175,7 +187,8 @@ def test_an_origin_may_be_negative(tmp_path, answer):
 def test_drop_invalid(tmp_path, run, answer):
     io.write(tmp_path / "a.ply", np.float32([[0, 0, 0], [np.nan, 0, 0], [np.inf, 1, 1]]))
     code, _, err = run("voxelize", tmp_path / "a.ply", "--size", "1")
-    assert code == 2 and "NaN" in err and err.count("\n") == 1
+    assert code == 2 and "2 of 3 with NaN" in err and "--drop-invalid" in err
+    assert err.count("\n") == 1
     assert answer("voxelize", tmp_path / "a.ply", "--size", "1", "--drop-invalid")["voxels"] == 1
 
 
@@ -268,7 +281,16 @@ def test_inspect_checkpoints(tmp_path, answer, run):
         (["voxelize", "SCAN", "--size", "0"], "expected a number greater than 0, got '0'"),
         (["voxelize", "SCAN", "--size", "-1"], "expected a number greater than 0, got '-1'"),
         (["voxelize", "SCAN", "--size", "nan"], "expected a number greater than 0, got 'nan'"),
-        (["voxelize", "SCAN", "--size", "1e-30"], "int32"),
+        (["voxelize", "SCAN", "--size", "1e-30"], "int64"),
+        (["voxelize", "SCAN", "--size", "1", "a.ply", "b.ply"], "unrecognized arguments: a.ply b.ply"),
+        (["inspect", "SCAN", "--fast"], "tensorhash inspect: unrecognized arguments: --fast"),
+        (["info", "SCAN"], "tensorhash info: unrecognized arguments"),
+        (["convert", "WORDS", "a.npz"], "table of a HashMap or HashSet, got a StringIndex"),
+        (
+            ["convert", "TABLE", "a.npz", "--encoding", "ascii"],
+            "--encoding: expected a point cloud",
+        ),
+        (["convert", "TABLE", "a.npz", "--drop-invalid"], "--drop-invalid: expected a point cloud"),
         (["voxelize", "none.ply", "--size", "1"], "none.ply: No such file or directory"),
         (["mesh", "SCAN", "m.ply", "--size", "1", "--origin", "1,2"], "three numbers as x,y,z"),
         (["mesh", "SCAN", "m.npz", "--size", "1"], "path: expected a name that ends in .ply"),
@@ -290,8 +312,16 @@ def test_bad_input_is_one_line_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.ply").write_bytes(b"PLY?")
     (tmp_path / "page.html").write_bytes(b"<html></html>")
+    tensorhash.StringIndex().save("words")
+    tensorhash.HashSet(0, "int64", ()).save("table")
     words = [
-        {"SCAN": scan, "BAD": "bad.ply", "UNKNOWN": "page.html"}.get(word, word)
+        {
+            "WORDS": "words.thash",
+            "TABLE": "table.thash",
+            "SCAN": scan,
+            "BAD": "bad.ply",
+            "UNKNOWN": "page.html",
+        }.get(word, word)
         for word in arguments
     ]
     code, out, err = run(*words)

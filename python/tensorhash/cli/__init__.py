@@ -7,11 +7,10 @@ describes its arguments, and `run`, which does the work and returns the exit cod
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Sequence
 
-from tensorhash.cli._parser import make_parser
+from tensorhash.cli._parser import parse
 
 __all__ = ["main"]
 
@@ -22,8 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["info", "--json"])  # doctest: +SKIP
     0
     """
-    parser = make_parser()
-    options = parser.parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    options = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -37,17 +35,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, RuntimeError, MemoryError) as error:
         print(f"tensorhash {options.command}: {_sentence(error)}", file=sys.stderr)
         return 2
-
-
-def _joined(arguments: Sequence[str]) -> list[str]:
-    """The arguments with "--origin=-1,0,0" for "--origin", "-1,0,0", which argparse refuses."""
-    joined: list[str] = []
-    for word in arguments:
-        if joined and re.fullmatch("--[a-z-]+", joined[-1]) and re.match(r"-[\d.]", word):
-            joined[-1] += f"={word}"
-        else:
-            joined.append(word)
-    return joined
 
 
 def _sentence(error: BaseException) -> str:

@@ -42,6 +42,18 @@ def read(options: argparse.Namespace) -> PointCloud:
     return take(cloud, good)
 
 
+def read_finite(options: argparse.Namespace) -> PointCloud:
+    """Reads the input; ValueError if points with NaN or infinity are left."""
+    cloud = read(options)
+    bad = np.flatnonzero(~finite_rows(cloud))
+    if len(bad):
+        raise ValueError(
+            f"{options.input}: expected finite points, got {len(bad):,} of {len(cloud.points):,} "
+            f"with NaN or infinity, the first in row {bad[0]}; --drop-invalid drops them"
+        )
+    return cloud
+
+
 def finite_rows(cloud: PointCloud) -> NumPyArray:
     """Whether each point is free of NaN and infinity."""
     rows: NumPyArray = np.asarray(np.isfinite(cloud.points).all(axis=1))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 import tensorhash
@@ -40,3 +42,27 @@ def make_parser() -> Parser:
         command.add(subparser)
         subparser.set_defaults(run=command.run)
     return parser
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command. Ends the process if they are wrong."""
+    parser = make_parser()
+    options, rest = parser.parse_known_args(_joined(arguments))
+    # argparse looks for an optional output only before the options.
+    if len(rest) == 1 and not rest[0].startswith("-") and getattr(options, "output", "") is None:
+        options.output = rest[0]
+    elif rest:
+        parser.prog = f"tensorhash {options.command}"
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """The arguments with "--origin=-1,0,0" for "--origin", "-1,0,0", which argparse refuses."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined and re.fullmatch("--[a-z-]+", joined[-1]) and re.match(r"-[\d.]", word):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined

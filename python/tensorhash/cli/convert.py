@@ -21,8 +21,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Reads and writes."""
     with _output.Progress(2) as progress:
-        if _kinds.kind_of(options.input) in ("HashMap", "npz table"):
+        kind = _kinds.kind_of(options.input)
+        if kind in ("HashMap", "npz table"):
             facts: dict[str, Any] = _convert_table(options, progress)
+        elif kind != "cloud":
+            raise ValueError(
+                f"{options.input}: expected a point cloud, or a table of a HashMap or HashSet, "
+                f"got a {kind}"
+            )
         else:
             with progress.step(f"reading {options.input}"):
                 cloud = _clouds.read(options)
@@ -41,6 +47,9 @@ def _convert_table(options: argparse.Namespace, progress: _output.Progress) -> d
             f"output: expected a name that ends in .thash or .npz, because {options.input} is a "
             f"table, got {options.output!r}"
         )
+    if options.encoding or options.drop_invalid:
+        name = "--encoding" if options.encoding else "--drop-invalid"
+        raise ValueError(f"{name}: expected a point cloud, but {options.input} is a table")
     with progress.step(f"reading {options.input}"):
         table = _kinds.load_map(options.input)
     with progress.step(f"writing {options.output}"):

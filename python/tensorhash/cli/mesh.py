@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads, fuses, writes."""
     with _output.Progress(3) as progress:
         with progress.step(f"reading {options.input}"):
-            cloud = _with_returns(_clouds.read(options), options.origin)
+            cloud = _with_returns(_clouds.read_finite(options), options.origin)
         with progress.step("fusing"):
             clock = _output.Clock()
             mesh = fuse(cloud, options.size, options.origin, options.truncation)

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads, voxelises, writes."""
     with _output.Progress(3) as progress:
         with progress.step(f"reading {options.input}"):
-            cloud = _clouds.read(options)
+            cloud = _clouds.read_finite(options)
         with progress.step("voxelising"):
             clock = _output.Clock()
             result = downsample(cloud, options.size, options.reduce)
@@ -76,7 +76,8 @@ def downsample(cloud: PointCloud, size: float, reduce: str) -> PointCloud:
     names = list(cloud.attributes)
     words = [_word(name, cloud.attributes[name], reduce) for name in names]
     arrays = [cloud.points, *cloud.attributes.values()]
-    voxels = voxelize(cloud.points, size, reduce=[reduce, *words], features=arrays)
+    # int64: coordinates of a map in metres and voxels of a millimetre pass int32.
+    voxels = voxelize(cloud.points, size, reduce=[reduce, *words], features=arrays, dtype="int64")
     points, *columns = cast("list[NumPyArray]", voxels.features)
     attributes = {
         name: _rounded(column, cloud.attributes[name].dtype)

@@ -130,7 +130,8 @@ def _bind(
 def _require(verb: str, given: dict[str, Any], *names: str) -> None:
     for name in names:
         if given.get(name) is None:
-            raise TypeError(f"{name}: expected an array in this call of {verb}, got none")
+            hint = "; an intrinsic has shape (3, 3)" if "trinsic" in name else ""
+            raise TypeError(f"{name}: expected an array in this call of {verb}, got none{hint}")
 
 
 def _number(given: dict[str, Any], name: str) -> float:

@@ -358,7 +358,7 @@ class VoxelBlockGrid:
         extrinsic: ArrayLike,
         width: int,
         height: int,
-        render_attributes: Sequence[str] = ("depth", "color"),
+        render_attributes: Sequence[str] | None = None,
         depth_scale: float = 1000.0,
         depth_min: float = 0.1,
         depth_max: float = 3.0,
@@ -371,6 +371,7 @@ class VoxelBlockGrid:
         `block_coords` bound the depths to search: those of the frame, or `hashmap().keys()` for
         all. Names to render: "depth", "vertex" and "normal" (in the camera's space), "color",
         "index", "mask", "interp_ratio", "interp_ratio_dx", "interp_ratio_dy", "interp_ratio_dz".
+        Without names, depth and, if the grid has it, color.
         The result also has "range": the depths that were searched. Pixels without surface are 0.
 
         >>> depth = np.full((48, 64), 1000, np.uint16)
@@ -382,6 +383,8 @@ class VoxelBlockGrid:
         >>> views["depth"].shape, bool(abs(views["depth"][20, 30, 0] - 1000) <= 50)  # a voxel
         ((48, 64, 1), True)
         """
+        if render_attributes is None:
+            render_attributes = ["depth", *(name for name in self._names if name == "color")]
         if isinstance(render_attributes, str):
             raise TypeError(
                 f"render_attributes: expected a list of names, got {render_attributes!r}"
