@@ -52,6 +52,8 @@ bench-setup:
 	@tools/setup package bench tensorflow
 	@tools/install-package --strict
 	@tools/install-tensorflow
+	@# Compiles the ops now, not in the time of a suite.
+	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 .venv-tensorflow/bin/python -c 'import tensorhash.tensorflow'
 	@tools/build-bench
 
 bench-regress:  ## instruction counts of fixed workloads (callgrind) against a committed baseline
