@@ -282,7 +282,10 @@ def test_inspect_checkpoints(tmp_path, answer, run):
         (["voxelize", "SCAN", "--size", "-1"], "expected a number greater than 0, got '-1'"),
         (["voxelize", "SCAN", "--size", "nan"], "expected a number greater than 0, got 'nan'"),
         (["voxelize", "SCAN", "--size", "1e-30"], "int64"),
-        (["voxelize", "SCAN", "--size", "1", "a.ply", "b.ply"], "unrecognized arguments: a.ply b.ply"),
+        (
+            ["voxelize", "SCAN", "--size", "1", "a.ply", "b.ply"],
+            "unrecognized arguments: a.ply b.ply",
+        ),
         (["inspect", "SCAN", "--fast"], "tensorhash inspect: unrecognized arguments: --fast"),
         (["info", "SCAN"], "tensorhash info: unrecognized arguments"),
         (["convert", "WORDS", "a.npz"], "table of a HashMap or HashSet, got a StringIndex"),
