@@ -66,6 +66,7 @@ Tensor true_rows(backend::Bytes mask, std::uint64_t rows) {
 void take_rows(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to) {
     std::vector<std::uint32_t> const numbers = row_numbers(picked);
     std::uint64_t const bytes = picked.row_bytes;
+    if (bytes == 0) return;  // the arrays may be null, which memcpy must not see
     runtime::for_ranges(numbers.size(), kGrain, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             std::memcpy(to + i * bytes, from + numbers[i] * bytes, bytes);
@@ -76,6 +77,7 @@ void take_rows(backend::PickedRows const& picked, backend::Bytes from, unsigned 
 void put_rows(backend::PickedRows const& picked, backend::Bytes from, unsigned char* to) {
     std::vector<std::uint32_t> const numbers = row_numbers(picked);
     std::uint64_t const bytes = picked.row_bytes;
+    if (bytes == 0) return;
     for (std::size_t i = 0; i < numbers.size(); ++i) {  // in order: the last row wins
         std::memcpy(to + numbers[i] * bytes, from + i * bytes, bytes);
     }
