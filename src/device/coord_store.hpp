@@ -16,8 +16,10 @@
 #include "device/distinct_rows.hpp"
 #include "device/kernel_maps.hpp"
 #include "device/order.hpp"
+#include "device/selecting.hpp"
 #include "device/stored_rows.hpp"
 #include "device/sums.hpp"
+#include "device/transfers.hpp"
 #include "runtime/seed.hpp"
 
 namespace tensorhash::device {
@@ -32,7 +34,7 @@ public:
           seed_(rules.seed ? *rules.seed : runtime::new_seed()), report_(queue, 1) {
         {
             auto const turn = order_->write(*queue_);
-            upload({});
+            upload_report({});
         }
         if (columns != 0) {
             set_columns(columns);
@@ -66,7 +68,7 @@ public:
             none.wide.emplace(*queue_, 0, secret());
         }
         held_ = std::move(none);
-        upload(held_.state);
+        upload_report(held_.state);
     }
 
     void insert(CoordRows const& rows, std::string_view argument) override {
@@ -196,15 +198,10 @@ private:
     PackedIndex<Queue> make_packed(std::uint64_t slots) const {
         return {*queue_, slots, rules_.double_hash, secret()};
     }
-    void upload(FlatState const& state) const {
+    void upload_report(FlatState const& state) const {
         Report report;
         report.state = state;
-        queue_->copy(report_.data(), &report, sizeof report, Copy::In);
-    }
-    Report read_report() const {
-        Report report;
-        queue_->read_back(&report, report_.data(), sizeof report);
-        return report;
+        write_one(*queue_, report_.data(), report);
     }
     Tensor int32_tensor(Shape shape) const {
         return Tensor::empty(std::move(shape), Dtype::Int32, device_);
@@ -254,7 +251,7 @@ private:
             if (claimed) {
                 undo();
             }
-            upload(held_.state);
+            upload_report(held_.state);
             throw;
         }
         adopt(std::move(next));
@@ -267,7 +264,7 @@ private:
             std::swap(next.wide, held_.wide);
         }
         held_ = std::move(next);
-        upload(held_.state);
+        upload_report(held_.state);
     }
     /// Empties the slots that a failed batch claimed in the store's own index.
     void undo() noexcept {
@@ -307,7 +304,7 @@ private:
         PackedIndex<Queue>& target = next.packed ? *next.packed : *held_.packed;
         target.claim(next.rows.numbers(), fresh.columns, first,
                      static_cast<std::uint32_t>(fresh.rows), &report_.data()->state);
-        Report const report = read_report();
+        Report const report = read_one(*queue_, report_.data());
         next.state = report.state;
         check(report, fresh, argument);
         if (report.state.out_of_range != 0) {
@@ -319,9 +316,7 @@ private:
         }
     }
     /// Only the state: the rest of the report is already written.
-    void upload_state(FlatState const& state) {
-        queue_->copy(&report_.data()->state, &state, sizeof state, Copy::In);
-    }
+    void upload_state(FlatState const& state) { write_one(*queue_, &report_.data()->state, state); }
 
     /// Throws what the CPU throws for numbers out of range.
     void check(Report const& report, CoordRows const& fresh, std::string_view argument) {
@@ -361,7 +356,7 @@ private:
             {}, nullptr, target.view(), next.rows.numbers(), next.rows.columns};
         auto const count = static_cast<std::uint32_t>(next.rows.entries - first);
         queue_->launch(count, ClaimWide{index, first, &report_.data()->state, count});
-        Report const report = read_report();
+        Report const report = read_one(*queue_, report_.data());
         next.state = report.state;
         check(report, fresh, argument);
         if (rules_.slots && report.state.claimed > *rules_.slots) {

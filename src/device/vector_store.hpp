@@ -10,9 +10,10 @@
 #include "backend/coord_errors.hpp"
 #include "backend/coords_backend.hpp"
 #include "device/coord_index.hpp"
-#include "device/distinct_rows.hpp"
 #include "device/order.hpp"
+#include "device/selecting.hpp"
 #include "device/stored_rows.hpp"
+#include "device/transfers.hpp"
 #include "device/vectors.hpp"
 
 namespace tensorhash::device {
@@ -66,7 +67,7 @@ public:
             }
             next.rows = held_.rows.with(*queue_, fresh, &report_.data()->not_int32);
             claim(in_place ? held_ : next, next.rows, in_place ? held_.rows.entries : 0);
-            Report const report = read_report();
+            Report const report = read_one(*queue_, report_.data());
             check(report, fresh, wanted);
             next.state = report.state;
         } catch (...) {
@@ -173,12 +174,7 @@ private:
     void upload_report(FlatState const& state) const {
         Report report;
         report.state = state;
-        queue_->copy(report_.data(), &report, sizeof report, Copy::In);
-    }
-    Report read_report() const {
-        Report report;
-        queue_->read_back(&report, report_.data(), sizeof report);
-        return report;
+        write_one(*queue_, report_.data(), report);
     }
     /// Empties the slots that a failed batch claimed in the store's own index.
     void undo(bool in_place) {
