@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/coord_errors.hpp"
 #include "backend/coords_backend.hpp"
 #include "device/coord_index.hpp"
@@ -49,7 +50,7 @@ public:
         info.distinct = held_.state.claimed;
         info.slots = rules_.slots   ? *rules_.slots
                      : held_.packed ? held_.packed->slots()
-                                    : packed_slots_for(info.distinct);
+                                    : backend::default_slots(info.distinct);
         info.columns = held_.rows.columns;
         info.key = held_.rows.columns == 0 || held_.packed ? coords::CoordKey::Packed64
                    : held_.rows.columns == kPackedColumns  ? coords::CoordKey::Packed128
@@ -63,7 +64,7 @@ public:
         Held none;
         none.rows = StoredRows<Queue>::none(*queue_, columns);
         if (columns <= kPackedColumns) {
-            none.packed = make_packed(rules_.slots.value_or(packed_slots_for(0)));
+            none.packed = make_packed(rules_.slots.value_or(backend::default_slots(0)));
         } else {
             none.wide.emplace(*queue_, 0, secret());
         }
@@ -172,7 +173,7 @@ public:
     std::optional<backend::CoordSlots> slots() const override {
         auto const turn = order_->read(*queue_);
         if (held_.rows.columns == 0) {
-            return views_of(make_packed(rules_.slots.value_or(packed_slots_for(0))));
+            return views_of(make_packed(rules_.slots.value_or(backend::default_slots(0))));
         }
         return held_.packed ? std::optional(views_of(*held_.packed)) : std::nullopt;
     }
@@ -291,7 +292,7 @@ private:
         auto const first = static_cast<std::uint32_t>(held_.rows.entries);
         std::uint64_t const now = held_.packed ? held_.packed->slots() : 0;
         std::uint64_t const wanted =
-            rules_.slots.value_or(packed_slots_for(held_.state.claimed + fresh.rows));
+            rules_.slots.value_or(backend::default_slots(held_.state.claimed + fresh.rows));
         if (wanted > now) {
             next.packed = make_packed(wanted);
             if (held_.packed) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/table_errors.hpp"
 #include "device/array.hpp"
 #include "device/column.hpp"
@@ -338,7 +339,7 @@ private:
         if (needed > kMaxEntries) {
             backend::fail_too_many(needed);
         }
-        insertion.capacity = grown_capacity(capacity(), needed);
+        insertion.capacity = backend::grown_capacity(capacity(), needed);
         if (insertion.capacity != capacity()) {
             insertion.buffers = make_buffers(insertion.capacity);
         }

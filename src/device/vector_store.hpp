@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/coord_errors.hpp"
 #include "backend/coords_backend.hpp"
 #include "device/coord_index.hpp"
@@ -22,7 +23,7 @@ template <class Queue>
 class VectorStore final : public backend::VectorStore {
 public:
     VectorStore(Queue& queue, Device device, std::optional<std::uint64_t> slots)
-        : queue_(&queue), device_(device), least_(slots.value_or(packed_slots_for(0))),
+        : queue_(&queue), device_(device), least_(slots.value_or(backend::default_slots(0))),
           grows_(!slots), report_(queue, 1) {
         auto const turn = order_->write(*queue_);
         upload_report({});
@@ -56,8 +57,9 @@ public:
             backend::fail_most_rows("vec_keys", held_.rows.entries, fresh.rows);
         }
         std::uint64_t const wanted =
-            grows_ ? std::max(slot_count(), packed_slots_for(held_.state.claimed + fresh.rows))
-                   : slot_count();
+            grows_
+                ? std::max(slot_count(), backend::default_slots(held_.state.claimed + fresh.rows))
+                : slot_count();
         bool const in_place = held_.slots && held_.slots->size() == wanted;
         Held next;
         try {
