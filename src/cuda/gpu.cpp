@@ -1,3 +1,4 @@
+// The state of one GPU, made on first use. Failures are noted until a call can throw them.
 #include "cuda/gpu.hpp"
 
 #include <pthread.h>

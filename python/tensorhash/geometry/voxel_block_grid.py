@@ -19,7 +19,7 @@ from tensorhash._frameworks import framework, to_numpy
 from tensorhash._types import Array, ArrayLike, DeviceLike, DtypeLike, ShapeLike
 from tensorhash.coords._points import per_axis
 from tensorhash.geometry import _calls, _grid_files
-from tensorhash.geometry.results import GridVoxels, PointCloud, TriangleMesh
+from tensorhash.geometry.results import GridVoxels, SurfaceMesh, SurfacePoints
 from tensorhash.hash_map import HashMap
 
 
@@ -207,7 +207,7 @@ class VoxelBlockGrid:
         trunc_voxel_multiplier=8)`: the image is [H, W] or [H, W, 1]; metres are numbers /
         `depth_scale`; `extrinsic` leads from the world to the camera. Every fourth pixel of every
         fourth row counts. For a cloud, `(pcd, trunc_voxel_multiplier=8)`: points [N, 3] or a
-        PointCloud; the blocks within the truncation of each point. Blocks come in order of first
+        cloud; the blocks within the truncation of each point. Blocks come in order of first
         occurrence, and are not added to the grid.
 
         >>> grid = VoxelBlockGrid(("tsdf", "weight"), ("float32", "float32"), (1, 1), 0.1, 10)
@@ -319,7 +319,7 @@ class VoxelBlockGrid:
 
     def extract_point_cloud(
         self, weight_threshold: float = 3.0, estimated_point_number: int = -1
-    ) -> PointCloud:
+    ) -> SurfacePoints:
         """The points where the surface crosses an edge between two voxels.
 
         Voxels with a weight above `weight_threshold` count. `estimated_point_number` has no effect:
@@ -332,11 +332,11 @@ class VoxelBlockGrid:
         """
         integer(estimated_point_number, "estimated_point_number")
         found = self._grid.extract_points(number(weight_threshold, "weight_threshold"))
-        return PointCloud(*self._surface(found))
+        return SurfacePoints(*self._surface(found))
 
     def extract_triangle_mesh(
         self, weight_threshold: float = 3.0, estimated_vertex_number: int = -1
-    ) -> TriangleMesh:
+    ) -> SurfaceMesh:
         """The surface as triangles, by marching cubes.
 
         Voxels with a weight above `weight_threshold` count. `estimated_vertex_number` has no
@@ -349,7 +349,7 @@ class VoxelBlockGrid:
         integer(estimated_vertex_number, "estimated_vertex_number")
         found, triangles = self._grid.extract_mesh(number(weight_threshold, "weight_threshold"))
         vertices, normals, colors = self._surface(found)
-        return TriangleMesh(vertices, self._give(triangles), normals, colors)
+        return SurfaceMesh(vertices, self._give(triangles), normals, colors)
 
     def ray_cast(
         self,
