@@ -2,14 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/table_backend.hpp"
+#include "map/arguments.hpp"
 #include "map/results.hpp"
 #include "runtime/lock.hpp"
-#include "tensorhash/error.hpp"
 
 namespace tensorhash {
 
@@ -39,11 +38,7 @@ struct HashMap::Impl {
     }
     /// Throws a DeviceError that names the call if the table is not on the CPU.
     void require_cpu(char const* call) const {
-        if (!table->device().is_cpu()) {
-            throw DeviceError(std::string(call) +
-                              ": expected a table on the CPU, this one is on \"" +
-                              to_string(table->device()) + "\"; copy it with .cpu(), in C++ to()");
-        }
+        map::require_table_on_cpu(table->device(), call, ".cpu(), in C++ to()");
     }
 
     /// Calls verb(keys, values, answers) under the write lock. Batches in the table's own memory

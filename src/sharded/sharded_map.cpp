@@ -150,10 +150,7 @@ Device ShardedHashMap::Impl::device_for(Tensor const& keys) const noexcept {
 }
 
 void ShardedHashMap::Impl::require_cpu(char const* call) const {
-    if (!is_on_cpu()) {
-        throw DeviceError(std::string(call) + ": expected a table on the CPU, this one is on \"" +
-                          to_string(memory[0]) + "\"; copy it with .cpu()");
-    }
+    map::require_table_on_cpu(memory[0], call, ".cpu()");
 }
 
 bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {
