@@ -8,34 +8,20 @@
 #include "backend/table_backend.hpp"
 #include "map/arguments.hpp"
 #include "map/results.hpp"
-#include "runtime/lock.hpp"
+#include "map/table_lock.hpp"
 
 namespace tensorhash {
 
-struct HashMap::Impl {
+struct HashMap::Impl : map::TableLock {
     Impl(Element key_element, std::vector<Element> value_elements,
          std::unique_ptr<backend::TableBackend> t)
-        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(t)) {}
+        : TableLock({t->device()}), key(std::move(key_element)), values(std::move(value_elements)),
+          table(std::move(t)) {}
 
     Element const key;
     std::vector<Element> const values;
     std::unique_ptr<backend::TableBackend> table;
-    mutable runtime::ReadWriteLock lock;
 
-    // The locks. They refuse a table on a device that failed, and in a forked child.
-    map::Reading reading() const {
-        require_device();
-        return map::Reading(lock);
-    }
-    map::Writing writing() const {
-        require_device();
-        return map::Writing(lock);
-    }
-    void require_device() const {
-        if (!table->device().is_cpu()) {
-            require_usable(table->device(), "table");
-        }
-    }
     /// Throws a DeviceError that names the call if the table is not on the CPU.
     void require_cpu(char const* call) const {
         map::require_table_on_cpu(table->device(), call, ".cpu(), in C++ to()");

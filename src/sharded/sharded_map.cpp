@@ -90,8 +90,8 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 ShardedHashMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
                            std::vector<Device> on, ShardPolicy rule, sharded::Tables shards,
                            std::vector<table::Ledger> shard_ledgers)
-    : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
-      policy(with_short_name(std::move(rule))), tables(std::move(shards)),
+    : TableLock(on), key(std::move(key_element)), values(std::move(value_elements)),
+      devices(std::move(on)), policy(with_short_name(std::move(rule))), tables(std::move(shards)),
       ledgers(std::move(shard_ledgers)) {
     for (Device const device : devices) {
         memory.push_back(device.is_cpu() ? Device{} : device);
