@@ -36,7 +36,8 @@ class SurfaceMesh(NamedTuple):
 class GridVoxels(NamedTuple):
     """Voxels of a grid, by buffer index of their block, then x fastest.
 
-    >>> voxels = GridVoxels(np.array([[0, 0, 2]]), np.array([[0.0, 0.0, 0.5]]), {"tsdf": np.ones(1)})
+    >>> coords, points = np.array([[0, 0, 2]]), np.array([[0.0, 0.0, 0.5]])
+    >>> voxels = GridVoxels(coords, points, {"tsdf": np.ones(1)})
     >>> voxels.attributes["tsdf"].tolist()
     [1.0]
     """

@@ -1,7 +1,7 @@
 """VoxelBlockGrid: a sparse volume of voxels in blocks, for TSDF integration and more.
 
-Over 400 lines, and `ray_cast` over 50 lines: one class with all of Open3D's methods, most of it docstrings
-with examples. The work is in C++.
+Over 400 lines, and `ray_cast` over 50 lines: one class with all of Open3D's methods, most of it
+docstrings with examples. The work is in C++.
 """
 
 from __future__ import annotations
@@ -379,7 +379,8 @@ class VoxelBlockGrid:
         >>> grid = VoxelBlockGrid(("tsdf", "weight"), ("float32", "float32"), (1, 1), 0.05, 8)
         >>> blocks = grid.compute_unique_block_coordinates(depth, intrinsic, np.eye(4))
         >>> grid.integrate(blocks, depth, intrinsic, np.eye(4))
-        >>> views = grid.ray_cast(blocks, intrinsic, np.eye(4), 64, 48, ["depth"], weight_threshold=1)
+        >>> camera = intrinsic, np.eye(4), 64, 48
+        >>> views = grid.ray_cast(blocks, *camera, ["depth"], weight_threshold=1)
         >>> views["depth"].shape, bool(abs(views["depth"][20, 30, 0] - 1000) <= 50)  # a voxel
         ((48, 64, 1), True)
         """

@@ -1,4 +1,4 @@
-"""SparseTensor: features of voxels, their coordinates, and the kernel maps that its layers share."""
+"""SparseTensor: features of voxels, coordinates, and the kernel maps that layers share."""
 
 from __future__ import annotations
 
