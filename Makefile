@@ -1,5 +1,5 @@
-# The commands of the project; `make help` lists them. Each sets up what it needs, which is fast the second time.
-# The scripts in tools/ do the work.
+# The commands of the project; `make help` lists them. Each sets up what it needs, which is fast the
+# second time. The scripts in tools/ do the work.
 .DEFAULT_GOAL := help
 # Steps run in the order written. The first failure stops the run.
 .NOTPARALLEL:

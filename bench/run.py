@@ -85,7 +85,7 @@ def forget(wanted: dict[str, list[str]], scale: Scale, given: argparse.Namespace
 
 
 def may_write(scale: Scale, names: Iterable[str]) -> bool:
-    """A record of runs of which some were removed would be a choice among them."""
+    """Whether all runs are still there: a record without some of them would be a choice."""
     forgotten = store.forgotten(scale, names)
     if forgotten:
         print(

@@ -1,8 +1,9 @@
-# The CUDA plugin, libtensorhash_cuda.so: the kernels by nvcc, everything else by the C++ compiler. nvcc comes from a
-# CUDA toolkit or from NVIDIA's packages on PyPI (nvidia-cuda-nvcc, nvidia-cuda-cccl, nvidia-cuda-runtime).
+# The CUDA plugin, libtensorhash_cuda.so: the kernels by nvcc, everything else by the C++ compiler.
+# nvcc comes from a CUDA toolkit or from NVIDIA's packages on PyPI (nvidia-cuda-nvcc,
+# nvidia-cuda-cccl, nvidia-cuda-runtime).
 #
-# nvcc is called directly. CMake's own support for CUDA must know every new architecture, and does not find the
-# libraries of the PyPI packages.
+# nvcc is called directly. CMake's own support for CUDA must know every new architecture, and does
+# not find the libraries of the PyPI packages.
 if(NOT TENSORHASH_IS_SHARED)
     message(FATAL_ERROR "TENSORHASH_CUDA: expected a shared library, because the plugin uses it; "
                         "got BUILD_SHARED_LIBS=${BUILD_SHARED_LIBS}; set it to ON")
@@ -35,7 +36,8 @@ if(TENSORHASH_WERROR)
     list(APPEND _nvcc_options -Werror all-warnings)
 endif()
 
-# Sums must round as on the CPU: -fmad=false above. What ptxas says of registers goes to <object>.log.
+# Sums must round as on the CPU: -fmad=false above. What ptxas says of registers goes to
+# <object>.log.
 set(_kernel_objects "")
 foreach(_name coord_bodies narrow_bodies value_bodies wide_bodies primitives)
     set(_source "${PROJECT_SOURCE_DIR}/src/cuda/${_name}.cu")

@@ -5,7 +5,8 @@
 add_compile_options(-ffp-contract=off)
 
 add_compile_options(-fstack-protector-strong)
-# FORTIFY needs an optimised build. Sanitizers have their own checks. A level that the caller chose stays.
+# FORTIFY needs an optimised build. Sanitizers have their own checks. A level that the caller chose
+# stays.
 if(NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE|-fsanitize")
     add_compile_options(
         "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")

@@ -1,4 +1,5 @@
-# The library. Its objects are compiled once and shared with the tests, which also need the hidden symbols.
+# The library. Its objects are compiled once and shared with the tests, which also need the hidden
+# symbols.
 find_package(Threads REQUIRED)
 
 set(_core_sources
@@ -193,7 +194,8 @@ function(_tensorhash_add_objects target)
 endfunction()
 
 _tensorhash_add_objects(tensorhash_objects ${_core_sources})
-# GCC 12 warns of writes past the end of a std::string that do not happen, under -fsanitize=thread only.
+# GCC 12 warns of writes past the end of a std::string that do not happen, under -fsanitize=thread
+# only.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND TENSORHASH_SANITIZER STREQUAL "thread")
     set_source_files_properties(src/backend/plugins.cpp PROPERTIES
         COMPILE_OPTIONS "-Wno-array-bounds;-Wno-stringop-overflow")
@@ -219,7 +221,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         else()
             set(_isa_levels v2)
         endif()
-        # Not AVX-512: with detect_stack_use_after_return, GCC 12 misaligns its vectors on the stack (GCC bug 110027).
+        # Not AVX-512: with detect_stack_use_after_return, GCC 12 misaligns its vectors on the stack
+        # (GCC bug 110027).
         set(_conv_levels ${_isa_levels})
     endif()
 else()
@@ -233,8 +236,9 @@ foreach(_level IN LISTS _isa_levels)
 endforeach()
 target_compile_definitions(tensorhash_objects PRIVATE ${TENSORHASH_LEVEL_DEFINITIONS})
 
-# Order matters. If several levels compile the same inline function, the linker keeps the first copy. It must be the
-# lowest level's: a machine without AVX2 would otherwise run AVX2 code outside the engine.
+# Order matters. If several levels compile the same inline function, the linker keeps the first
+# copy. It must be the lowest level's: a machine without AVX2 would otherwise run AVX2 code outside
+# the engine.
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
@@ -262,7 +266,8 @@ endforeach()
 set_source_files_properties(src/conv/dispatch.cpp PROPERTIES
     COMPILE_DEFINITIONS "${TENSORHASH_CONV_LEVEL_DEFINITIONS}" SKIP_PRECOMPILE_HEADERS ON)
 
-# A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable decides.
+# A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable
+# decides.
 set(TENSORHASH_IS_SHARED OFF)
 if(BUILD_SHARED_LIBS OR (PROJECT_IS_TOP_LEVEL AND NOT DEFINED BUILD_SHARED_LIBS))
     set(TENSORHASH_IS_SHARED ON)
@@ -270,7 +275,8 @@ endif()
 if(TENSORHASH_IS_SHARED)
     add_library(tensorhash SHARED ${TENSORHASH_OBJECT_FILES})
 else()
-    # The linker takes an archive's members in the order of their use. As one object they keep the order above.
+    # The linker takes an archive's members in the order of their use. As one object they keep the
+    # order above.
     set(_all_objects "${PROJECT_BINARY_DIR}/tensorhash_all$<CONFIG>.o")
     add_custom_command(OUTPUT "${_all_objects}"
         COMMAND "${CMAKE_LINKER}" -r -o "${_all_objects}" ${TENSORHASH_OBJECT_FILES}
@@ -279,7 +285,8 @@ else()
     add_library(tensorhash STATIC cmake/static_library.cpp "${_all_objects}")
 endif()
 add_library(tensorhash::tensorhash ALIAS tensorhash)
-# SOVERSION without VERSION gives one file, libtensorhash.so.0. A wheel cannot hold the usual symbolic links.
+# SOVERSION without VERSION gives one file, libtensorhash.so.0. A wheel cannot hold the usual
+# symbolic links.
 set_target_properties(tensorhash PROPERTIES
     SOVERSION ${PROJECT_VERSION_MAJOR}
     LINKER_LANGUAGE CXX)

@@ -1,5 +1,5 @@
-# The extension module tensorhash._core and the shared library beside it: the compiled part of the wheel.
-# The wheel installs only the component `python`, without the CMake package.
+# The extension module tensorhash._core and the shared library beside it: the compiled part of the
+# wheel. The wheel installs only the component `python`, without the CMake package.
 if(NOT TENSORHASH_IS_SHARED)
     message(FATAL_ERROR "TENSORHASH_BUILD_PYTHON: expected a shared library, because the module and the TensorFlow ops "
                         "both use it; got BUILD_SHARED_LIBS=${BUILD_SHARED_LIBS}; set it to ON")
@@ -22,7 +22,8 @@ install(TARGETS _core LIBRARY DESTINATION tensorhash COMPONENT python)
 install(TARGETS tensorhash
     LIBRARY DESTINATION tensorhash COMPONENT python NAMELINK_SKIP
     RUNTIME DESTINATION tensorhash COMPONENT python)
-# The op library is compiled on the user's machine for its TensorFlow, so the wheel holds its sources and headers.
+# The op library is compiled on the user's machine for its TensorFlow, so the wheel holds its
+# sources and headers.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tensorhash"
     DESTINATION tensorhash/include COMPONENT python FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/integrations/tensorflow/"

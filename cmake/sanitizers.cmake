@@ -1,8 +1,8 @@
-# tensorhash_sanitize(TARGET [LIBRARY]): compiles a target with the sanitizer that TENSORHASH_SANITIZER names.
-# With LIBRARY, "address" also checks for undefined behaviour.
+# tensorhash_sanitize(TARGET [LIBRARY]): compiles a target with the sanitizer that
+# TENSORHASH_SANITIZER names. With LIBRARY, "address" also checks for undefined behaviour.
 #
-# Only the library and the tests that look inside it are compiled this way. All other code has the same
-# options in every preset, so that a compiler cache shares its objects between them.
+# Only the library and the tests that look inside it are compiled this way. All other code has the
+# same options in every preset, so that a compiler cache shares its objects between them.
 if(TENSORHASH_SANITIZER AND NOT TENSORHASH_SANITIZER MATCHES "^(address|thread)$")
     message(FATAL_ERROR "TENSORHASH_SANITIZER: expected address or thread, got ${TENSORHASH_SANITIZER}")
 endif()

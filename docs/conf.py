@@ -33,7 +33,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True, "inherited-members": "tuple,int,str,Enum,Module"}
-# Documented without TensorFlow, which needs an environment of its own, and without its compiled ops.
+# Documented without TensorFlow, which needs an environment of its own, and without its compiled
+# ops.
 autodoc_mock_imports = ["tensorflow", "keras", "tensorhash.tensorflow._ops"]
 # In docstrings, `name` is code.
 default_role = "code"

@@ -43,8 +43,9 @@ need_gtest() {
 }
 links_with() { echo 'int main() {}' | "${CXX:-c++}" -x c++ - -o /dev/null "-l$1" >/dev/null 2>&1; }
 
-# Switches the stacks of the fiber emulator. The benchmark needs Boost 1.81, and Debian's packages of two versions
-# exclude each other, so 1.81 comes first. The header alone also comes with the benchmark, without the library.
+# Switches the stacks of the fiber emulator. The benchmark needs Boost 1.81, and Debian's packages
+# of two versions exclude each other, so 1.81 comes first. The header alone also comes with the
+# benchmark, without the library.
 need_boost_context() {
     has_header boost/context/detail/fcontext.hpp && links_with boost_context && return
     if offers_package libboost-context1.81-dev; then

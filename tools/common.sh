@@ -12,8 +12,8 @@ export PATH="$VENV/bin:$PATH"
 # With the caller's PYTHONPATH the tests could import another tensorhash.
 unset PYTHONPATH PYTHONHOME
 
-# The compiler cache makes a second build of the same sources fast, also in another clone, because paths
-# below the tree count as relative. CCACHE_DISABLE=1 switches it off.
+# The compiler cache makes a second build of the same sources fast, also in another clone, because
+# paths below the tree count as relative. CCACHE_DISABLE=1 switches it off.
 if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=ccache
     export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1

@@ -102,7 +102,7 @@ def start_anew(scale: Scale, suite: str) -> None:
 
 
 def forgotten(scale: Scale, suites: Iterable[str]) -> list[str]:
-    """The cases whose runs were removed since the last run of all cases."""
+    """The cases that lost runs since the last run of all cases."""
     return [case for suite in suites for case in load(scale, suite).forgotten]
 
 

@@ -13,7 +13,8 @@ from spconv.pytorch import ops
 NAME = "spconv"
 # The layers of networks are taken from here, because of the next line.
 __all__ = ["NAME", "batch", "counts", "kernel_map", "layers"]
-# Every backward pass asks CUDA for a stream, also on the CPU, where nothing uses it and torch has no CUDA.
+# Every backward pass asks CUDA for a stream, also on the CPU, where nothing uses it and torch has
+# no CUDA.
 if not torch.cuda.is_available():
     ops.get_current_stream = lambda: 0
 

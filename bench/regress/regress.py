@@ -30,7 +30,8 @@ ENVIRONMENT = {
     "TENSORHASH_NUM_THREADS": "1",
     # The seed decides which keys share a bucket, which changes the work a little.
     "TENSORHASH_SEED": "1",
-    # memcpy and memset depend on the processor and its cache sizes. These settings fix their choice.
+    # memcpy and memset depend on the processor and its cache sizes. These settings fix their
+    # choice.
     "GLIBC_TUNABLES": ":".join(
         (
             "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM",

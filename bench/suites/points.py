@@ -19,7 +19,7 @@ ABOUT = """
 Neighbours of a synthetic street, 200,000 points and 100,000 queries, with the time to build the index; "kept" is a
 search on an index that is there, "hybrid" has both limits. SciPy is `cKDTree` with all threads as workers. Then the
 mean point of each voxel of 10 cm: `voxel_downsample` beside small_gicp's `voxelgrid_sampling` and Open3D's
-`voxel_down_sample`, whose clouds are made before the clock starts.
+`voxel_down_sample`. The clouds of both are made before the clock starts.
 """
 OPEN3D, SCIPY, SMALL_GICP = "Open3D", "SciPy", "small_gicp"
 ROWS, SAMPLED = 200_000, (200_000, 2_000_000)

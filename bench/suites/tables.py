@@ -43,7 +43,8 @@ OPEN3D_AT_MOST = {
 }
 DICT_AT_MOST = {keys.INT64: 1_000_000, keys.INT32X3: 1_000_000}
 OTHERS_AT_MOST = 100_000
-# A table of up to this many rows stays in the caches, so its time depends on the previous contender.
+# A table of up to this many rows stays in the caches, so its time depends on the previous
+# contender.
 WARM_AT_MOST = 2_000_000
 
 

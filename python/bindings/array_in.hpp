@@ -17,6 +17,12 @@ namespace tensorhash::bindings {
 /// `wanted` are for messages: the table checks the dtype.
 Tensor to_tensor(nanobind::handle object, char const* argument, Dtype wanted = Dtype::Undefined);
 
+/// to_tensor(), or nothing for None.
+inline std::optional<Tensor> optional_tensor(nanobind::handle object, char const* argument) {
+    if (object.is_none()) return std::nullopt;
+    return to_tensor(object, argument);
+}
+
 /// Like to_tensor(), but reads elements of the same width as `dtype`: bfloat16 arrives as uint16.
 Tensor to_tensor_as(nanobind::handle object, char const* argument, Dtype dtype);
 

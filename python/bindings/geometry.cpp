@@ -8,34 +8,18 @@
 
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "array_in.hpp"
 #include "bindings.hpp"
+#include "neighbours.hpp"
 #include "tensorhash/coords/neighbours.hpp"
 #include "tensorhash/coords/ops.hpp"
 #include "tensorhash/coords/voxels.hpp"
 
 namespace tensorhash::bindings {
 namespace {
-
-std::optional<Tensor> optional_tensor(nb::handle object, char const* argument) {
-    if (object.is_none()) return std::nullopt;
-    return to_tensor(object, argument);
-}
-
-coords::Cloud to_cloud(nb::handle points, nb::handle batch, char const* argument,
-                       char const* batch_argument) {
-    return {to_tensor(points, argument), optional_tensor(batch, batch_argument)};
-}
-
-using Csr = std::tuple<Tensor, Tensor, Tensor>;
-
-Csr to_csr(coords::Neighbors&& found) {
-    return {std::move(found.indices), std::move(found.distances), std::move(found.offsets)};
-}
 
 Tensor voxel_coords(nb::handle points, std::vector<double> const& voxel_size,
                     std::vector<double> const& origin, nb::handle batch, std::string const& dtype) {

@@ -19,27 +19,6 @@ void construct(HashMap* self, std::int64_t init_capacity, ElementSpec const& key
     });
 }
 
-// Every batch method has three steps: convert the arrays, work without the GIL, return tensors.
-template <Located (HashMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
-Pair keys_and_values(HashMap& self, nb::handle keys, Arrays const& values) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    return to_pair(without_gil([&] { return (self.*Verb)(rows, columns); }));
-}
-
-Pair activate(HashMap& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return to_pair(without_gil([&] { return self.activate(rows); }));
-}
-
-Pair accumulate(HashMap& self, nb::handle keys, Arrays const& values,
-                std::vector<std::string> const& reduce) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    std::vector<Reduce> const reductions = to_reduces(reduce);
-    return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
-}
-
 HashMap from_items(nb::handle keys, Arrays const& values) {
     Tensor const rows = to_tensor(keys, "keys");
     std::vector<Tensor> const columns = to_tensors(values, "values");
@@ -68,14 +47,10 @@ std::vector<Tensor> unique_rows(nb::handle array, bool index, bool inverse, bool
 void bind_hash_map(nb::module_& m) {
     nb::class_<HashMap> table(m, "HashMap",
                               "A hash table. A HashSet is one without value columns.");
+    table.def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
+              nb::arg("device"), nb::arg("seed").none() = nb::none());
+    bind_adding(table);
     table
-        .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("device"), nb::arg("seed").none() = nb::none())
-        .def("insert", &keys_and_values<&HashMap::insert>, nb::arg("keys"), nb::arg("values"))
-        .def("insert_or_assign", &keys_and_values<&HashMap::insert_or_assign>, nb::arg("keys"),
-             nb::arg("values"))
-        .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
-        .def("activate", &activate, nb::arg("keys"))
         .def(
             "reserve",
             [](HashMap& self, std::int64_t rows) {

@@ -2,44 +2,37 @@
 #include "tensorhash/geometry/neighbor_index.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
-#include <tuple>
+#include <cstdint>
+#include <optional>
 
 #include "array_in.hpp"
 #include "bindings.hpp"
+#include "neighbours.hpp"
 
 namespace tensorhash::bindings {
 namespace {
 
 using geometry::NeighborIndex;
-using Csr = std::tuple<Tensor, Tensor, Tensor>;
 
-std::optional<coords::Cloud> optional_cloud(nb::handle points, nb::handle batch,
-                                            char const* argument, char const* batch_argument) {
+std::optional<coords::Cloud> optional_queries(nb::handle points, nb::handle batch) {
     if (points.is_none()) return std::nullopt;
-    coords::Cloud cloud{to_tensor(points, argument), std::nullopt};
-    if (!batch.is_none()) cloud.batch = to_tensor(batch, batch_argument);
-    return cloud;
-}
-
-Csr to_csr(coords::Neighbors&& found) {
-    return {std::move(found.indices), std::move(found.distances), std::move(found.offsets)};
+    return to_cloud(points, batch, "queries", "query_batch");
 }
 
 void construct(NeighborIndex* self, nb::handle points, nb::handle batch) {
-    coords::Cloud const cloud = *optional_cloud(points, batch, "points", "batch");
+    coords::Cloud const cloud = to_cloud(points, batch, "points", "batch");
     without_gil([&] { new (self) NeighborIndex(cloud); });
 }
 
 Csr radius(NeighborIndex const& self, double radius, nb::handle queries, nb::handle query_batch,
            std::optional<std::int64_t> max_neighbors) {
-    auto const cloud = optional_cloud(queries, query_batch, "queries", "query_batch");
+    auto const cloud = optional_queries(queries, query_batch);
     return to_csr(without_gil([&] { return self.radius(radius, cloud, max_neighbors); }));
 }
 
 Csr knn(NeighborIndex const& self, std::int64_t k, nb::handle queries, nb::handle query_batch) {
-    auto const cloud = optional_cloud(queries, query_batch, "queries", "query_batch");
+    auto const cloud = optional_queries(queries, query_batch);
     return to_csr(without_gil([&] { return self.knn(k, cloud); }));
 }
 

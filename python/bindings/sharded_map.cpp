@@ -121,34 +121,18 @@ std::optional<std::string> eviction(ShardedHashMap const& self) {
     return bound ? std::optional<std::string>(eviction_name(bound->eviction)) : std::nullopt;
 }
 
-template <auto Verb>
-auto keys_and_values(ShardedHashMap& self, nb::handle keys, Arrays const& values) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    return without_gil([&] { return (self.*Verb)(rows, columns); });
-}
-
-template <ShardedLocated (ShardedHashMap::*Verb)(Tensor const&, std::vector<Tensor> const&)>
-Pair located(ShardedHashMap& self, nb::handle keys, Arrays const& values) {
-    return to_pair(keys_and_values<Verb>(self, keys, values));
-}
-
-Pair accumulate(ShardedHashMap& self, nb::handle keys, Arrays const& values, Names const& reduce) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    std::vector<Reduce> const reductions = to_reduces(reduce);
-    return to_pair(without_gil([&] { return self.accumulate(rows, columns, reductions); }));
+Tensor assign(ShardedHashMap& self, nb::handle keys, Arrays const& values) {
+    return keys_and_values(self, keys, values,
+                           [&](Tensor const& rows, std::vector<Tensor> const& columns) {
+                               return self.assign(rows, columns);
+                           });
 }
 
 Pair insert_into(ShardedHashMap& self, std::size_t shard, nb::handle keys, Arrays const& values) {
-    Tensor const rows = key_rows(self, keys);
-    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
-    return to_pair(without_gil([&] { return self.insert_into(shard, rows, columns); }));
-}
-
-Pair activate(ShardedHashMap& self, nb::handle keys) {
-    Tensor const rows = key_rows(self, keys);
-    return to_pair(without_gil([&] { return self.activate(rows); }));
+    return to_pair(keys_and_values(self, keys, values,
+                                   [&](Tensor const& rows, std::vector<Tensor> const& columns) {
+                                       return self.insert_into(shard, rows, columns);
+                                   }));
 }
 
 Tensor shard_of(ShardedHashMap const& self, nb::handle keys) {
@@ -302,16 +286,10 @@ void bind_shard_storage(nb::class_<ShardedHashMap>& table) {
 void bind_sharded_map(nb::module_& m) {
     nb::class_<ShardedHashMap> table(m, "ShardedHashMap", "Several tables that act as one.",
                                      nb::type_slots(collector_slots));
-    table
-        .def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
-             nb::arg("devices"), nb::arg("policy"), nb::arg("seed").none() = nb::none())
-        .def("insert", &located<&ShardedHashMap::insert>, nb::arg("keys"), nb::arg("values"))
-        .def("insert_or_assign", &located<&ShardedHashMap::insert_or_assign>, nb::arg("keys"),
-             nb::arg("values"))
-        .def("assign", &keys_and_values<&ShardedHashMap::assign>, nb::arg("keys"),
-             nb::arg("values"))
-        .def("accumulate", &accumulate, nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
-        .def("activate", &activate, nb::arg("keys"));
+    table.def("__init__", &construct, nb::arg("init_capacity"), nb::arg("key"), nb::arg("values"),
+              nb::arg("devices"), nb::arg("policy"), nb::arg("seed").none() = nb::none());
+    bind_adding(table);
+    table.def("assign", &assign, nb::arg("keys"), nb::arg("values"));
     bind_readers(table);
     bind_bound(table);
     bind_shards(table);

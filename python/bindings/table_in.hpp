@@ -76,6 +76,15 @@ inline std::vector<Reduce> to_reduces(std::vector<std::string> const& words) {
     return reduces;
 }
 
+/// Calls a verb that takes keys and values, in three steps as in every batch method: convert the
+/// arrays, work without the GIL, return tensors.
+template <class Map, class Verb>
+auto keys_and_values(Map const& self, nb::handle keys, Arrays const& values, Verb&& verb) {
+    Tensor const rows = key_rows(self, keys);
+    std::vector<Tensor> const columns = to_tensors(values, "values", self.value_elements());
+    return without_gil([&] { return verb(rows, columns); });
+}
+
 // Bytes of a pickle or of another table need no limit: a pickle can run any code anyway.
 inline constexpr std::uint64_t kNoLimit = UINT64_MAX;
 

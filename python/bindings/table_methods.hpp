@@ -28,6 +28,48 @@ nb::typed<nb::dict, nb::str, nb::int_> memory_usage(Map const& self) {
     return bytes;
 }
 
+/// Binds the verbs that add keys to a table that grows.
+template <class Map>
+void bind_adding(nb::class_<Map>& table) {
+    using Columns = std::vector<Tensor>;
+    table
+        .def(
+            "insert",
+            [](Map& self, nb::handle keys, Arrays const& values) {
+                return to_pair(keys_and_values(self, keys, values,
+                                               [&](Tensor const& rows, Columns const& columns) {
+                                                   return self.insert(rows, columns);
+                                               }));
+            },
+            nb::arg("keys"), nb::arg("values"))
+        .def(
+            "insert_or_assign",
+            [](Map& self, nb::handle keys, Arrays const& values) {
+                return to_pair(keys_and_values(self, keys, values,
+                                               [&](Tensor const& rows, Columns const& columns) {
+                                                   return self.insert_or_assign(rows, columns);
+                                               }));
+            },
+            nb::arg("keys"), nb::arg("values"))
+        .def(
+            "accumulate",
+            [](Map& self, nb::handle keys, Arrays const& values,
+               std::vector<std::string> const& reduce) {
+                return to_pair(keys_and_values(
+                    self, keys, values, [&](Tensor const& rows, Columns const& columns) {
+                        return self.accumulate(rows, columns, to_reduces(reduce));
+                    }));
+            },
+            nb::arg("keys"), nb::arg("values"), nb::arg("reduce"))
+        .def(
+            "activate",
+            [](Map& self, nb::handle keys) {
+                Tensor const rows = key_rows(self, keys);
+                return to_pair(without_gil([&] { return self.activate(rows); }));
+            },
+            nb::arg("keys"));
+}
+
 template <class Map>
 void bind_readers(nb::class_<Map>& table) {
     table

@@ -23,11 +23,6 @@ using geometry::VoxelBlockGrid;
 
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
-std::optional<Tensor> optional_tensor(nb::handle object, char const* argument) {
-    if (object.is_none()) return std::nullopt;
-    return to_tensor(object, argument);
-}
-
 Camera to_camera(nb::handle intrinsic, nb::handle extrinsic) {
     return {to_tensor(intrinsic, "intrinsic"), to_tensor(extrinsic, "extrinsic")};
 }

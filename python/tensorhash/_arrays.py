@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorhash import _core
-from tensorhash._columns import join_columns
+from tensorhash._columns import join_columns, no_column, no_vector
 from tensorhash._dtypes import numpy_dtype
 from tensorhash._frameworks import NUMPY, PLAIN, Framework, as_numpy, framework_of
 from tensorhash._types import NumPyArray
@@ -78,17 +78,11 @@ def _take_columns(
     for at, column in enumerate(columns):
         label = f"{argument}[{at}]"
         if not is_array(column):
-            raise TypeError(
-                f"{label}: expected an array, since a tuple that holds arrays has one per column, "
-                f"got {type(column).__name__}; for rows pass a list"
-            )
+            raise TypeError(no_column(label, column))
         part, source = _take_as_numpy(column, label)
         _core.Tensor.wrap(part, label)  # a dtype that is not numeric raises, and names this column
         if part.ndim != 1:
-            raise ValueError(
-                f"{label}: expected a 1-D array, since a tuple of arrays has one per column, "
-                f"got shape {part.shape}; for rows pass a list"
-            )
+            raise ValueError(no_vector(label, part.shape))
         if len(part) != len(parts[0][1] if parts else part):
             raise ValueError(
                 f"{label}: expected {len(parts[0][1])} rows as {argument}[0] has, got {len(part)}"

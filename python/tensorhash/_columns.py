@@ -20,6 +20,22 @@ def join_columns(columns: list[tuple[str, Any]], argument: str) -> Any:
     return rows
 
 
+def no_column(label: str, column: Any) -> str:
+    """The error of a tuple of columns with something else than an array in it."""
+    return (
+        f"{label}: expected an array, since a tuple that holds arrays has one per column, "
+        f"got {type(column).__name__}; for rows pass a list"
+    )
+
+
+def no_vector(label: str, shape: Any) -> str:
+    """The error of a tuple of columns with an array of another rank in it."""
+    return (
+        f"{label}: expected a 1-D array, since a tuple of arrays has one per column, "
+        f"got shape {shape}; for rows pass a list"
+    )
+
+
 def _common_dtype(columns: list[tuple[str, Any]], argument: str) -> Any:
     dtypes = [column.dtype for _, column in columns]
     try:

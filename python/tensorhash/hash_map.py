@@ -120,7 +120,7 @@ class HashMap(MapTable[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """Combines each row with the stored value by "sum", "prod", "min", "max", "first" or "last".
+        """Combines rows with stored values by "sum", "prod", "min", "max", "first" or "last".
 
         Bool columns also take "any" and "all", and integer columns "count", which adds 1 per row
         and ignores the values. `reduce` is one word for all columns, or one per column. New keys

@@ -32,8 +32,8 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
     `policy` decides which shard a key belongs to. "hash" spreads any keys evenly. "mod" takes
     integer keys modulo the number of shards. A function must always give equal keys the same shard;
     in float keys it sees 0 for -0, and only one kind of NaN. Shards on GPUs, such as
-    devices=["cuda:0", "cuda:1"], take "hash" and "mod". An integer in `devices` means a GPU if there
-    is one, else a shard on the CPU. For a table with a `max_capacity`, see
+    devices=["cuda:0", "cuda:1"], take "hash" and "mod". An integer in `devices` means a GPU if
+    there is one, else a shard on the CPU. For a table with a `max_capacity`, see
     `ShardedBoundedHashMap`.
     """
 

@@ -137,7 +137,7 @@ public:
             store(rows + i * kTreeLanes, rows_[i]);
         }
         std::size_t found = 0;
-        for (; found <= last_ && squares[found] != kInfinity; ++found) {  // infinity: of no point
+        for (; found <= last_ && squares[found] != kInfinity; ++found) {  // infinity: no point
             best[found] = {squares[found], static_cast<std::uint32_t>(rows[found])};
         }
         return found;
@@ -217,8 +217,8 @@ TH_STEP void order(std::uint64_t& a, std::uint64_t& b) {
 }
 
 /// Appends the children in `near` to the pending nodes, the nearest last. Of equally near ones the
-/// first child is last: it has the lower rows where points coincide. How many are near cannot be
-/// predicted, so all four are written; the far ones to places beyond the last.
+/// first child is last: it has the lower rows where points coincide. All four are written without a
+/// branch, because their number cannot be predicted; the far ones go behind the last.
 TH_STEP PendingNode* add_children(TreeNode const& node, Lanes squares, std::uint32_t near,
                                   PendingNode* top) {
     std::uint64_t keys[kTreeLanes];  // bits of a positive float64 sort like the number

@@ -1,5 +1,4 @@
-// A reader of wide keys for the CPU only: devices load keys byte by byte or by what they know of
-// the alignment, and use WideAny instead.
+// A reader of wide keys for the CPU only. Devices use WideAny, which loads as the alignment allows.
 #pragma once
 
 #include "tensorhash/step/key.hpp"

@@ -1,3 +1,4 @@
+// The state of one GPU, made on first use. Failures are noted until a call can throw them.
 #include "cuda/gpu.hpp"
 
 #include <pthread.h>
@@ -37,7 +38,7 @@ int attribute(cudaDeviceAttr which, int device) {
     return value;
 }
 
-/// A pool of our own: its settings and its unused memory are no concern of other libraries.
+/// A pool of our own, so that other libraries do not see its settings and its unused memory.
 cudaMemPool_t make_pool(int device) {
     if (attribute(cudaDevAttrMemoryPoolsSupported, device) == 0) {
         throw DeviceError(to_string(Device{Device::Type::Cuda, device}) +

@@ -101,7 +101,8 @@ public:
     void wait(Event const& event) noexcept { gpu_->wait(gpu_->stream(), event); }
 
 private:
-    /// One block of our own scans this many counts. It needs no memory, so it also helps out.
+    /// Up to this many counts one block of our own scans. It needs no memory, so it also runs if
+    /// there is none for CUB.
     static constexpr std::uint64_t kOneBlock = std::uint64_t{1} << 14;
 
     template <class Call>

@@ -1,3 +1,4 @@
+// Copies through chunks of pinned memory: the host works on one chunk, the device on another.
 #include "cuda/staging.hpp"
 
 #include <algorithm>

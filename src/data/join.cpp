@@ -53,7 +53,7 @@ private:
     std::size_t rows_;
 };
 
-/// The pairs of left rows whose keys have at most one right row: that of the key's number. Without
+/// The pairs of left rows if each key has at most one right row: that of the key's number. Without
 /// branches, because whether a row has a partner cannot be predicted.
 class SinglePairs {
 public:

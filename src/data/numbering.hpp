@@ -62,8 +62,8 @@ struct Numbering {
 /// Roughly how many distinct keys there are. Reads a few thousand narrow keys.
 double estimate_groups(KeyRows const& keys, step::HashSecret const& secret);
 
-/// Each thread numbers its rows in a table of its own, in cache, and all but the first thread's are
-/// left to translate. None if a thread meets more than `most` keys.
+/// Each thread numbers its rows in a table of its own, in cache. The rows of all threads but the
+/// first are left to translate. None if a thread meets more than `most` keys.
 std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const& secret,
                                     std::size_t most);
 /// All rows through one index, for wide keys and for many keys.

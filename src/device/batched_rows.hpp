@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/sums.hpp"
+#include "device/transfers.hpp"
 #include "device/values.hpp"
 
 namespace tensorhash::device {
@@ -23,14 +24,12 @@ public:
     BatchedRows(Queue& queue, Device device, CoordRows const& coords,
                 std::optional<std::int64_t> batches)
         : queue_(&queue), device_(device), coords_(coords) {
-        Report const empty;
         Array<Queue, Report> const report(queue, 1);
-        queue.copy(report.data(), &empty, sizeof empty, Copy::In);
+        write_one(queue, report.data(), Report{});
         std::int64_t const limit = batches.value_or(backend::kMaxBatches);
         queue.launch(coords.rows, CheckBatches{view_of(coords), limit, &report.data()->batches,
                                                &report.data()->wrong, coords.rows});
-        Report now;
-        queue.read_back(&now, report.data(), sizeof now);
+        Report const now = read_one(queue, report.data());
         if (now.wrong == kNoElement) {
             batches_ = batches ? static_cast<std::uint64_t>(*batches) : now.batches;
         } else if (batches) {

@@ -10,24 +10,10 @@
 #include "device/array.hpp"
 #include "device/points.hpp"
 #include "device/queue.hpp"
+#include "device/transfers.hpp"
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash::device {
-
-/// A copy of host numbers on the device.
-template <class Queue, class T>
-Array<Queue, T> upload(Queue& queue, std::vector<T> const& numbers) {
-    Array<Queue, T> array(queue, numbers.size());
-    queue.copy(array.data(), numbers.data(), array.bytes(), Copy::In);
-    return array;
-}
-
-template <class Queue, class T>
-T read_one(Queue& queue, T const* at) {
-    T value{};
-    queue.read_back(&value, at, sizeof value);
-    return value;
-}
 
 /// A stable sort of rows by `keys`, with scratch memory of its own.
 template <class Queue>

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backend/capacities.hpp"
 #include "device/array.hpp"
 #include "device/column.hpp"
 #include "device/queue.hpp"
@@ -17,12 +18,6 @@ namespace tensorhash::device {
 
 /// Packed keys have at most this many columns.
 inline constexpr std::uint32_t kPackedColumns = 4;
-
-/// The number of packed slots for this many keys. It is a result, so it follows the CPU's rule: at
-/// most half full, at least 16, up to 2^31.
-constexpr std::uint64_t packed_slots_for(std::uint64_t keys) {
-    return std::min(std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys)), std::uint64_t{1} << 31);
-}
 
 /// Views share the slots.
 template <class Queue>
@@ -90,7 +85,8 @@ public:
     /// `states` has two entries, zeros before: of the packed and of the wide slots.
     ScratchIndex(Queue& queue, std::int32_t const* rows, std::uint32_t columns, std::uint32_t count,
                  FlatState* states, step::HashSecret const& secret)
-        : packed_(queue, columns <= kPackedColumns ? packed_slots_for(count) : 1, false, secret),
+        : packed_(queue, columns <= kPackedColumns ? backend::default_slots(count) : 1, false,
+                  secret),
           wide_(queue, count, secret),
           view_{columns <= kPackedColumns ? packed_.view() : FlatView{}, states, wide_.view(), rows,
                 columns} {

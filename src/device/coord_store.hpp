@@ -10,14 +10,17 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/coord_errors.hpp"
 #include "backend/coords_backend.hpp"
 #include "device/coord_index.hpp"
 #include "device/distinct_rows.hpp"
 #include "device/kernel_maps.hpp"
 #include "device/order.hpp"
+#include "device/selecting.hpp"
 #include "device/stored_rows.hpp"
 #include "device/sums.hpp"
+#include "device/transfers.hpp"
 #include "runtime/seed.hpp"
 
 namespace tensorhash::device {
@@ -32,7 +35,7 @@ public:
           seed_(rules.seed ? *rules.seed : runtime::new_seed()), report_(queue, 1) {
         {
             auto const turn = order_->write(*queue_);
-            upload({});
+            upload_report({});
         }
         if (columns != 0) {
             set_columns(columns);
@@ -47,7 +50,7 @@ public:
         info.distinct = held_.state.claimed;
         info.slots = rules_.slots   ? *rules_.slots
                      : held_.packed ? held_.packed->slots()
-                                    : packed_slots_for(info.distinct);
+                                    : backend::default_slots(info.distinct);
         info.columns = held_.rows.columns;
         info.key = held_.rows.columns == 0 || held_.packed ? coords::CoordKey::Packed64
                    : held_.rows.columns == kPackedColumns  ? coords::CoordKey::Packed128
@@ -61,12 +64,12 @@ public:
         Held none;
         none.rows = StoredRows<Queue>::none(*queue_, columns);
         if (columns <= kPackedColumns) {
-            none.packed = make_packed(rules_.slots.value_or(packed_slots_for(0)));
+            none.packed = make_packed(rules_.slots.value_or(backend::default_slots(0)));
         } else {
             none.wide.emplace(*queue_, 0, secret());
         }
         held_ = std::move(none);
-        upload(held_.state);
+        upload_report(held_.state);
     }
 
     void insert(CoordRows const& rows, std::string_view argument) override {
@@ -170,7 +173,7 @@ public:
     std::optional<backend::CoordSlots> slots() const override {
         auto const turn = order_->read(*queue_);
         if (held_.rows.columns == 0) {
-            return views_of(make_packed(rules_.slots.value_or(packed_slots_for(0))));
+            return views_of(make_packed(rules_.slots.value_or(backend::default_slots(0))));
         }
         return held_.packed ? std::optional(views_of(*held_.packed)) : std::nullopt;
     }
@@ -196,15 +199,10 @@ private:
     PackedIndex<Queue> make_packed(std::uint64_t slots) const {
         return {*queue_, slots, rules_.double_hash, secret()};
     }
-    void upload(FlatState const& state) const {
+    void upload_report(FlatState const& state) const {
         Report report;
         report.state = state;
-        queue_->copy(report_.data(), &report, sizeof report, Copy::In);
-    }
-    Report read_report() const {
-        Report report;
-        queue_->read_back(&report, report_.data(), sizeof report);
-        return report;
+        write_one(*queue_, report_.data(), report);
     }
     Tensor int32_tensor(Shape shape) const {
         return Tensor::empty(std::move(shape), Dtype::Int32, device_);
@@ -254,7 +252,7 @@ private:
             if (claimed) {
                 undo();
             }
-            upload(held_.state);
+            upload_report(held_.state);
             throw;
         }
         adopt(std::move(next));
@@ -267,7 +265,7 @@ private:
             std::swap(next.wide, held_.wide);
         }
         held_ = std::move(next);
-        upload(held_.state);
+        upload_report(held_.state);
     }
     /// Empties the slots that a failed batch claimed in the store's own index.
     void undo() noexcept {
@@ -294,7 +292,7 @@ private:
         auto const first = static_cast<std::uint32_t>(held_.rows.entries);
         std::uint64_t const now = held_.packed ? held_.packed->slots() : 0;
         std::uint64_t const wanted =
-            rules_.slots.value_or(packed_slots_for(held_.state.claimed + fresh.rows));
+            rules_.slots.value_or(backend::default_slots(held_.state.claimed + fresh.rows));
         if (wanted > now) {
             next.packed = make_packed(wanted);
             if (held_.packed) {
@@ -307,7 +305,7 @@ private:
         PackedIndex<Queue>& target = next.packed ? *next.packed : *held_.packed;
         target.claim(next.rows.numbers(), fresh.columns, first,
                      static_cast<std::uint32_t>(fresh.rows), &report_.data()->state);
-        Report const report = read_report();
+        Report const report = read_one(*queue_, report_.data());
         next.state = report.state;
         check(report, fresh, argument);
         if (report.state.out_of_range != 0) {
@@ -319,9 +317,7 @@ private:
         }
     }
     /// Only the state: the rest of the report is already written.
-    void upload_state(FlatState const& state) {
-        queue_->copy(&report_.data()->state, &state, sizeof state, Copy::In);
-    }
+    void upload_state(FlatState const& state) { write_one(*queue_, &report_.data()->state, state); }
 
     /// Throws what the CPU throws for numbers out of range.
     void check(Report const& report, CoordRows const& fresh, std::string_view argument) {
@@ -361,7 +357,7 @@ private:
             {}, nullptr, target.view(), next.rows.numbers(), next.rows.columns};
         auto const count = static_cast<std::uint32_t>(next.rows.entries - first);
         queue_->launch(count, ClaimWide{index, first, &report_.data()->state, count});
-        Report const report = read_report();
+        Report const report = read_one(*queue_, report_.data());
         next.state = report.state;
         check(report, fresh, argument);
         if (rules_.slots && report.state.claimed > *rules_.slots) {

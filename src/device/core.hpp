@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/table_errors.hpp"
 #include "device/array.hpp"
 #include "device/column.hpp"
@@ -15,6 +16,7 @@
 #include "device/queue.hpp"
 #include "device/shrink.hpp"
 #include "device/state.hpp"
+#include "device/transfers.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash::device {
@@ -62,8 +64,7 @@ public:
 
     /// Reads the state back: the one thing that waits. Throws CorruptTable if a probe had no end.
     State read_state() const {
-        State now;
-        queue_->read_back(&now, state_.data(), sizeof now);
+        State const now = read_one(*queue_, state_.data());
         if (now.broken != 0) {
             throw CorruptTable(
                 "a probe of this table found no end: its index is corrupt. Copy what is left with "
@@ -194,9 +195,7 @@ public:
         auto const end = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
         std::uint64_t const words = (std::uint64_t{top} + 31) / 32;
         queue_->launch(words, FindEndOfLive{buffers_.live.data(), end.data(), words});
-        std::uint32_t found = 0;
-        queue_->read_back(&found, end.data(), sizeof found);
-        return found;
+        return read_one(*queue_, end.data());
     }
     /// Memory for a capacity of `end`, with the free indices below it; nothing changes yet.
     Growth prepare_shrink(State const& now, std::uint32_t end) const {
@@ -240,7 +239,7 @@ public:
         State restored{};
         restored.top = top;
         restored.free = free;
-        queue_->copy(state_.data(), &restored, sizeof restored, Copy::In);
+        write_one(*queue_, state_.data(), restored);
         index_.clear();
         most_top_ = top;
         index_.place(keys_data(), buffers_.live.data(), state(), top);
@@ -313,9 +312,7 @@ private:
         index_.find(keys_data(), insertion.batch, state(), insertion.rows);
         queue_->launch(insertion.rows,
                        CountMissing{insertion.batch.mask, count.data(), insertion.rows});
-        std::uint32_t missing = 0;
-        queue_->read_back(&missing, count.data(), sizeof missing);
-        return missing;
+        return read_one(*queue_, count.data());
     }
 
     /// Claims in a second index. Their count tells how much the table must grow.
@@ -342,7 +339,7 @@ private:
         if (needed > kMaxEntries) {
             backend::fail_too_many(needed);
         }
-        insertion.capacity = grown_capacity(capacity(), needed);
+        insertion.capacity = backend::grown_capacity(capacity(), needed);
         if (insertion.capacity != capacity()) {
             insertion.buffers = make_buffers(insertion.capacity);
         }

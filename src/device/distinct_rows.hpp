@@ -7,7 +7,6 @@
 
 #include "device/core.hpp"
 #include "device/keys.hpp"
-#include "device/segments.hpp"
 #include "runtime/seed.hpp"
 
 namespace tensorhash::device {
@@ -36,21 +35,5 @@ private:
     step::KeyFormat format_;
     Core<Queue> table_;
 };
-
-/// The rows that `choice` selects, in ascending order. `count` is their number; waits for it.
-template <class Queue, class Choice>
-Array<Queue, std::uint32_t> choose_rows(Queue& queue, Choice const& choice, std::uint64_t rows,
-                                        std::uint64_t& count) {
-    Array<Queue, std::uint32_t> ranks(queue, segments_of(rows));
-    auto const total = Array<Queue, std::uint32_t>::zeros(queue, 1);
-    queue.launch(rows, CountChosen<Choice>{choice, 0, rows, ranks.data()});
-    queue.scan(ranks.data(), ranks.size(), total.data());
-    std::uint32_t chosen = 0;
-    queue.read_back(&chosen, total.data(), sizeof chosen);
-    count = chosen;
-    Array<Queue, std::uint32_t> listed(queue, count);
-    queue.launch(rows, ListChosen<Choice>{choice, 0, rows, ranks.data(), count, listed.data()});
-    return listed;
-}
 
 }  // namespace tensorhash::device

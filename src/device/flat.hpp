@@ -22,6 +22,12 @@ TH_STEP FlatView with_longest(FlatView table, FlatState const* state) {
     return table;
 }
 
+TH_STEP void raise_longest(FlatState* state, std::uint32_t longest) {
+    if (longest != 0) {
+        fetch_max(&state->longest, longest);
+    }
+}
+
 TH_STEP std::uint64_t key_of(CoordRow const& row) {
     return step::packed_or_empty(row.numbers[0], row.numbers[1], row.numbers[2], row.numbers[3]);
 }
@@ -46,6 +52,32 @@ struct ClearFlat {
     }
 };
 
+/// What the claims of one thread add up to.
+struct SlotClaims {
+    std::uint32_t claimed = 0;
+    std::uint32_t longest = 0;
+
+    /// Calls claim() unless the table is full: then every further probe would visit all slots.
+    template <class Claim>
+    TH_STEP void add(FlatState* state, Claim const& claim) {
+        if (step::Shared::load(&state->full) != 0) {
+            return;
+        }
+        auto const one = claim();
+        if (one.full) {
+            raise_flag(&state->full);
+            return;
+        }
+        claimed += one.claimed ? 1 : 0;
+        longest = one.steps > longest ? one.steps : longest;
+    }
+    /// Collective over the warp.
+    TH_STEP void add_to(FlatState* state) const {
+        add_over_warp(&state->claimed, claimed);
+        raise_longest(state, longest);
+    }
+};
+
 /// Each key's slot gets the smallest of its rows.
 struct ClaimFlat {
     using Shared = NoShared;
@@ -57,31 +89,19 @@ struct ClaimFlat {
     std::uint32_t rows;
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint32_t claimed = 0;
-        std::uint32_t longest = 0;
+        SlotClaims claims;
         for_rows(rows, [&](std::uint64_t row) {
             std::uint64_t const key = key_of(load_row(coords, row, columns));
             if (key == step::kEmptyKey) {
                 raise_flag(&state->out_of_range);
                 return;
             }
-            // In a full table every further probe would visit all slots.
-            if (step::Shared::load(&state->full) != 0) {
-                return;
-            }
-            auto const claim = step::flat_claim<step::Shared>(
-                table, key, first_row + static_cast<std::uint32_t>(row));
-            if (claim.full) {
-                raise_flag(&state->full);
-                return;
-            }
-            claimed += claim.claimed ? 1 : 0;
-            longest = claim.steps > longest ? claim.steps : longest;
+            claims.add(state, [&] {
+                return step::flat_claim<step::Shared>(table, key,
+                                                      first_row + static_cast<std::uint32_t>(row));
+            });
         });
-        add_over_warp(&state->claimed, claimed);
-        if (longest != 0) {
-            fetch_max(&state->longest, longest);
-        }
+        claims.add_to(state);
     }
 };
 
@@ -101,9 +121,7 @@ struct RehashFlat {
                 longest = claim.steps > longest ? claim.steps : longest;
             }
         });
-        if (longest != 0) {
-            fetch_max(&state->longest, longest);
-        }
+        raise_longest(state, longest);
     }
 };
 

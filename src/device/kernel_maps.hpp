@@ -15,6 +15,7 @@
 #include "backend/kernel_map_request.hpp"
 #include "device/coord_index.hpp"
 #include "device/kernel_map.hpp"
+#include "device/transfers.hpp"
 #include "runtime/seed.hpp"
 
 namespace tensorhash::device {
@@ -45,14 +46,9 @@ static_assert(sizeof(MapReport) % sizeof(std::uint64_t) == 0);
 template <class Queue>
 backend::RowNumber read_number(Queue& queue, CoordRows const& rows, std::uint64_t at) {
     backend::RowNumber number{at / rows.columns, static_cast<std::uint32_t>(at % rows.columns), 0};
-    if (rows.wide()) {
-        queue.read_back(&number.value, static_cast<std::int64_t const*>(rows.tensor.data()) + at,
-                        sizeof(std::int64_t));
-    } else {
-        std::int32_t narrow = 0;
-        queue.read_back(&narrow, rows.data() + at, sizeof narrow);
-        number.value = narrow;
-    }
+    number.value = rows.wide()
+                       ? read_one(queue, static_cast<std::int64_t const*>(rows.tensor.data()) + at)
+                       : read_one(queue, rows.data() + at);
     return number;
 }
 
@@ -288,17 +284,13 @@ private:
         }
     }
     [[noreturn]] void fail_repeated(RowIndexView const& index) {
-        Array<Queue, std::uint64_t> const repeat(*queue_, 1);
-        queue_->fill(repeat.data(), 0xff, repeat.bytes());  // kNoElement
+        FirstFound<Queue> const repeat(*queue_);
         queue_->launch(request_.in.rows, FindRepeat{index, repeat.data(), request_.in.rows});
-        std::uint64_t row = 0;
-        queue_->read_back(&row, repeat.data(), sizeof row);
+        std::uint64_t const row = repeat.read();
         Array<Queue, std::uint32_t> const found(*queue_, 1);
         RowsView const one{index.rows + row * index.columns, index.columns, false};
         queue_->launch(1, SearchRows{index, one, found.data(), 1});
-        std::uint32_t first = 0;
-        queue_->read_back(&first, found.data(), sizeof first);
-        backend::fail_repeated(row, first);
+        backend::fail_repeated(row, read_one(*queue_, found.data()));
     }
 
     /// Writes the pairs. One chunk is still there; several are looked up again.

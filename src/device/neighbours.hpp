@@ -26,8 +26,8 @@ struct ScaleNumbers {
     }
 };
 
-/// The cell of each point, counted from `origin`. Points far away share the last cell: that makes a
-/// search there slow, but cells around each other stay so.
+/// The cell of each point, counted from `origin`. Points far away share the last cell. A search
+/// there is slow, but it misses no point: neighbours are still in the same or in adjacent cells.
 struct ToGridCells {
     using Shared = NoShared;
     double const* points;        // [rows, axes]

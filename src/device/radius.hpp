@@ -17,6 +17,7 @@
 #include "device/core.hpp"
 #include "device/keys.hpp"
 #include "device/neighbours.hpp"
+#include "device/transfers.hpp"
 #include "device/values.hpp"
 #include "runtime/seed.hpp"
 

@@ -1,4 +1,4 @@
-// The launches behind casts, masks, row numbers and strided copies.
+// The launches behind casts, masks, row numbers, selections and strided copies.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "device/elements.hpp"
 #include "device/queue.hpp"
 #include "device/segments.hpp"
+#include "device/transfers.hpp"
 #include "device/values.hpp"
 #include "tensorhash/error.hpp"
 #include "tensorhash/tensor.hpp"
@@ -21,22 +22,29 @@ void cast_elements(Queue& queue, backend::Cast const& request) {
                                              request.to_dtype, request.count});
 }
 
+/// The rows that `choice` selects, in ascending order. `count` is their number; waits for it.
+template <class Queue, class Choice>
+Array<Queue, std::uint32_t> choose_rows(Queue& queue, Choice const& choice, std::uint64_t rows,
+                                        std::uint64_t& count) {
+    Array<Queue, std::uint32_t> ranks(queue, segments_of(rows));
+    auto const total = Array<Queue, std::uint32_t>::zeros(queue, 1);
+    queue.launch(rows, CountChosen<Choice>{choice, 0, rows, ranks.data()});
+    queue.scan(ranks.data(), ranks.size(), total.data());
+    count = read_one(queue, total.data());
+    Array<Queue, std::uint32_t> listed(queue, count);
+    queue.launch(rows, ListChosen<Choice>{choice, 0, rows, ranks.data(), count, listed.data()});
+    return listed;
+}
+
 /// Waits once, for the number of rows.
 template <class Queue>
 Tensor true_rows(Queue& queue, backend::Bytes mask, std::uint64_t rows, Device device) {
     // A byte of a bool may be any number; MaskIs compares with one.
     Array<Queue, unsigned char> const truth(queue, rows);
     cast_elements(queue, {mask, Dtype::Bool, truth.data(), Dtype::Bool, rows});
-    MaskIs const is_true{truth.data(), 1};
-    Array<Queue, std::uint32_t> const ranks(queue, segments_of(rows));
-    Array<Queue, std::uint32_t> const total(queue, 1);
-    queue.launch(rows, CountChosen<MaskIs>{is_true, 0, rows, ranks.data()});
-    queue.scan(ranks.data(), ranks.size(), total.data());
-    std::uint32_t found = 0;
-    queue.read_back(&found, total.data(), sizeof found);
-    Tensor out = Tensor::empty({found}, Dtype::Int64, device);
-    Array<Queue, std::uint32_t> const listed(queue, found);
-    queue.launch(rows, ListChosen<MaskIs>{is_true, 0, rows, ranks.data(), found, listed.data()});
+    std::uint64_t found = 0;
+    auto const listed = choose_rows(queue, MaskIs{truth.data(), 1}, rows, found);
+    Tensor out = Tensor::empty({static_cast<std::int64_t>(found)}, Dtype::Int64, device);
     queue.launch(found, WidenRows{listed.data(), static_cast<std::int64_t*>(out.data()), found});
     return out;
 }
@@ -45,16 +53,11 @@ Tensor true_rows(Queue& queue, backend::Bytes mask, std::uint64_t rows, Device d
 template <class Queue>
 Array<Queue, std::uint32_t> row_numbers(Queue& queue, backend::PickedRows const& picked) {
     Array<Queue, std::uint32_t> numbers(queue, picked.count);
-    Array<Queue, std::uint64_t> const wrong(queue, 1);
-    queue.fill(wrong.data(), 0xff, wrong.bytes());  // kNoElement
+    FirstFound<Queue> const wrong(queue);
     queue.launch(picked.count, NumberRows{picked.indices, static_cast<std::int64_t>(picked.rows),
                                           numbers.data(), wrong.data(), picked.count});
-    std::uint64_t first = 0;
-    queue.read_back(&first, wrong.data(), sizeof first);
-    if (first != kNoElement) {
-        std::int64_t number = 0;
-        queue.read_back(&number, picked.indices + first, sizeof number);
-        backend::fail_row_number(first, number, picked.rows);
+    if (std::uint64_t const first = wrong.read(); first != kNoElement) {
+        backend::fail_row_number(first, read_one(queue, picked.indices + first), picked.rows);
     }
     return numbers;
 }

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "backend/coord_errors.hpp"
-#include "device/clouds.hpp"
 #include "device/distinct_rows.hpp"
 #include "device/expand.hpp"
 #include "device/kernel_maps.hpp"
+#include "device/transfers.hpp"
 
 namespace tensorhash::device {
 
@@ -35,26 +35,6 @@ void find_outside(Queue& queue, RowsView const& view, std::uint64_t rows, backen
     auto const limits = upload(queue, limits_of_columns(range, view.columns));
     queue.launch(rows, FindOutside{view, limits.data(), false, first, rows});
 }
-
-/// One word on the device that says where something is.
-template <class Queue>
-class FirstFound {
-public:
-    explicit FirstFound(Queue& queue) : queue_(&queue), word_(queue, 1) {
-        queue.fill(word_.data(), 0xff, word_.bytes());  // kNoElement
-    }
-    std::uint64_t* data() const noexcept { return word_.data(); }
-    /// Waits.
-    std::uint64_t read() const {
-        std::uint64_t at = 0;
-        queue_->read_back(&at, word_.data(), sizeof at);
-        return at;
-    }
-
-private:
-    Queue* queue_;
-    Array<Queue, std::uint64_t> word_;
-};
 
 /// Throws ValueError if a number of int64 rows does not fit int32. Waits, but not for int32 rows.
 template <class Queue>

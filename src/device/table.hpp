@@ -18,6 +18,7 @@
 #include "device/optimizing.hpp"
 #include "device/order.hpp"
 #include "device/pending.hpp"
+#include "device/transfers.hpp"
 #include "runtime/seed.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
@@ -113,9 +114,7 @@ public:
         std::uint64_t const rows = begin < top ? top - begin : 0;
         auto const total = Array<Queue, std::uint32_t>::zeros(*queue_, 1);
         list_live(begin, rows, limit, reinterpret_cast<std::uint32_t*>(out), total.data());
-        std::uint32_t listed = 0;
-        queue_->read_back(&listed, total.data(), sizeof listed);
-        return std::min<std::size_t>(listed, limit);
+        return std::min<std::size_t>(read_one(*queue_, total.data()), limit);
     }
     void items(void* keys, std::span<void* const> values) const override {
         auto const turn = order_->read(*queue_);

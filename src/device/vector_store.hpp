@@ -7,12 +7,14 @@
 #include <optional>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/coord_errors.hpp"
 #include "backend/coords_backend.hpp"
 #include "device/coord_index.hpp"
-#include "device/distinct_rows.hpp"
 #include "device/order.hpp"
+#include "device/selecting.hpp"
 #include "device/stored_rows.hpp"
+#include "device/transfers.hpp"
 #include "device/vectors.hpp"
 
 namespace tensorhash::device {
@@ -21,7 +23,7 @@ template <class Queue>
 class VectorStore final : public backend::VectorStore {
 public:
     VectorStore(Queue& queue, Device device, std::optional<std::uint64_t> slots)
-        : queue_(&queue), device_(device), least_(slots.value_or(packed_slots_for(0))),
+        : queue_(&queue), device_(device), least_(slots.value_or(backend::default_slots(0))),
           grows_(!slots), report_(queue, 1) {
         auto const turn = order_->write(*queue_);
         upload_report({});
@@ -55,8 +57,9 @@ public:
             backend::fail_most_rows("vec_keys", held_.rows.entries, fresh.rows);
         }
         std::uint64_t const wanted =
-            grows_ ? std::max(slot_count(), packed_slots_for(held_.state.claimed + fresh.rows))
-                   : slot_count();
+            grows_
+                ? std::max(slot_count(), backend::default_slots(held_.state.claimed + fresh.rows))
+                : slot_count();
         bool const in_place = held_.slots && held_.slots->size() == wanted;
         Held next;
         try {
@@ -66,7 +69,7 @@ public:
             }
             next.rows = held_.rows.with(*queue_, fresh, &report_.data()->not_int32);
             claim(in_place ? held_ : next, next.rows, in_place ? held_.rows.entries : 0);
-            Report const report = read_report();
+            Report const report = read_one(*queue_, report_.data());
             check(report, fresh, wanted);
             next.state = report.state;
         } catch (...) {
@@ -173,12 +176,7 @@ private:
     void upload_report(FlatState const& state) const {
         Report report;
         report.state = state;
-        queue_->copy(report_.data(), &report, sizeof report, Copy::In);
-    }
-    Report read_report() const {
-        Report report;
-        queue_->read_back(&report, report_.data(), sizeof report);
-        return report;
+        write_one(*queue_, report_.data(), report);
     }
     /// Empties the slots that a failed batch claimed in the store's own index.
     void undo(bool in_place) {

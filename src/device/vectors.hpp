@@ -17,26 +17,14 @@ struct ClaimVectors {
     std::uint32_t rows;  // from first_row on
 
     TH_STEP void operator()(NoShared&) const {
-        std::uint32_t claimed = 0;
-        std::uint32_t longest = 0;
+        SlotClaims claims;
         for_rows(rows, [&](std::uint64_t i) {
-            // In a full table every further probe would visit all slots.
-            if (step::Shared::load(&state->full) != 0) {
-                return;
-            }
-            auto const claim = step::vector_claim<step::Shared>(
-                table, first_row + static_cast<std::uint32_t>(i), table.columns);
-            if (claim.full) {
-                raise_flag(&state->full);
-                return;
-            }
-            claimed += claim.claimed ? 1 : 0;
-            longest = claim.steps > longest ? claim.steps : longest;
+            claims.add(state, [&] {
+                return step::vector_claim<step::Shared>(
+                    table, first_row + static_cast<std::uint32_t>(i), table.columns);
+            });
         });
-        add_over_warp(&state->claimed, claimed);
-        if (longest != 0) {
-            fetch_max(&state->longest, longest);
-        }
+        claims.add_to(state);
     }
 };
 

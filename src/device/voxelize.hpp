@@ -15,6 +15,7 @@
 #include "device/column.hpp"
 #include "device/keys.hpp"
 #include "device/picks.hpp"
+#include "device/transfers.hpp"
 #include "tensor/numbers.hpp"
 
 namespace tensorhash::device {

@@ -1,6 +1,6 @@
-// Finds one block at a time, for rays that meet blocks one after the other. Batches of keys are
-// HashMap's business. Blocks that lie close together go to a dense box, others to a hash table with
-// a random seed, like those of all tables.
+// Finds one block at a time, for rays that meet blocks one after the other; HashMap looks up
+// batches. Blocks that lie close together are in a dense box, others in a hash table with a random
+// seed.
 #pragma once
 
 #include <algorithm>

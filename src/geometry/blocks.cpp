@@ -60,6 +60,12 @@ void keys_around(std::int32_t const* key, std::int32_t* out) noexcept {
 
 }  // namespace
 
+void fail_blocks_outside() {
+    throw ValueError(
+        "voxel_size: expected blocks with coordinates that fit int32, got some outside; use a "
+        "larger voxel_size, or points nearer to the origin");
+}
+
 void check_scale(BlockScale scale) {
     float const size = static_cast<float>(scale.voxel_size);
     if (!std::isfinite(size) || size <= 0) {

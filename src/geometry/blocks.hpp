@@ -55,6 +55,9 @@ private:
     bool is_float_ = false;
 };
 
+/// Some blocks have coordinates beyond int32.
+[[noreturn]] void fail_blocks_outside();
+
 /// Throws ValueError unless the voxel size and the resolution are positive and usable.
 void check_scale(BlockScale scale);
 

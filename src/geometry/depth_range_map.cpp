@@ -64,7 +64,7 @@ private:
         std::int64_t const voxel = (std::int64_t{key} + side) * scale.resolution;
         return static_cast<float>(voxel) * static_cast<float>(scale.voxel_size);
     }
-    /// Far outside of the image is as good as anywhere outside.
+    /// The limits are outside of every image, so what lies beyond them may move there.
     static std::int64_t whole(float x) noexcept {
         return static_cast<std::int64_t>(std::clamp(x, -1.0e9f, 1.0e9f));
     }

@@ -30,7 +30,7 @@ struct Targets {
     }
 };
 
-/// Writes what is known of one pixel.
+/// Writes the results of one pixel to the images.
 class PixelWriter {
 public:
     PixelWriter(Targets const& targets, RayCaster const& caster, Rigid const& pose,

@@ -111,11 +111,7 @@ Observations observe(RaySampler const& sampler, coords::Points const& points) {
     });
     Observations all;
     for (Observations const& part : found) append(all, part);
-    if (all.outside) {
-        throw ValueError(
-            "voxel_size: expected blocks with coordinates that fit int32, got some "
-            "outside; use a larger voxel_size, or points nearer to the origin");
-    }
+    if (all.outside) fail_blocks_outside();
     return all;
 }
 
@@ -157,13 +153,13 @@ void apply(BlockBuffers const& blocks, std::size_t voxel, float distance, float 
 }
 
 /// The blocks of a scan, and the place of each observation's block among them, or -1.
-struct TouchedBlocks {
+struct ScanBlocks {
     Tensor keys;
     Tensor places;
 };
 
 /// With `only`, the blocks are these.
-TouchedBlocks touch(Tensor const& keys, std::optional<Tensor> const& only) {
+ScanBlocks blocks_of(Tensor const& keys, std::optional<Tensor> const& only) {
     HashSet blocks(Capacity{0}, {Dtype::Int32, {3}});
     blocks.insert(only ? *only : keys);
     return {blocks.keys(), blocks.find(keys).indices};
@@ -184,7 +180,7 @@ void integrate(VoxelBlockGrid const& grid, Scan const& scan, double truncation,
                              truncation, grid.scale.resolution};
     Observations const seen = observe(sampler, points);
     auto const count = static_cast<std::int64_t>(seen.list.size());
-    TouchedBlocks const touched = touch(Tensor::from(seen.keys, {count, 3}), only);
+    ScanBlocks const touched = blocks_of(Tensor::from(seen.keys, {count, 3}), only);
 
     // Group 0 holds what is left out; block i is group i + 1.
     std::vector<std::int32_t> group(seen.list.size());

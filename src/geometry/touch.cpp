@@ -77,11 +77,7 @@ Tensor collect(std::size_t items, std::size_t grain, Body&& body) {
     });
     std::vector<std::int32_t> rows;
     for (TouchedBlocks const& part : found) {
-        if (part.outside) {
-            throw ValueError(
-                "voxel_size: expected blocks with coordinates that fit int32, got some outside; "
-                "use a larger voxel_size, or points nearer to the origin");
-        }
+        if (part.outside) fail_blocks_outside();
         rows.insert(rows.end(), part.rows.begin(), part.rows.end());
     }
     auto const count = static_cast<std::int64_t>(rows.size() / 3);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 
 #include "runtime/parallel.hpp"
 
@@ -21,10 +20,6 @@ namespace {
 constexpr FlatSlot kEmptySlot{step::kEmptyKey, step::kNoRow, 0};
 
 }  // namespace
-
-std::uint64_t FlatIndex::capacity_for(std::uint64_t keys) {
-    return std::min(std::bit_ceil(std::max<std::uint64_t>(16, 2 * keys)), std::uint64_t{1} << 31);
-}
 
 FlatIndex::FlatIndex(std::uint64_t capacity, bool double_hash, step::HashSecret const& secret)
     : block_(runtime::make_shared_block(capacity * sizeof(FlatSlot), runtime::Fill::None)),

@@ -18,8 +18,6 @@ public:
     /// `capacity` slots, a power of two up to 2^31. Probes go slot by slot or, with `double_hash`,
     /// by the key's odd stride. The default secret is the published hash.
     FlatIndex(std::uint64_t capacity, bool double_hash, step::HashSecret const& secret);
-    /// The default number of slots for this many keys: at most half full, at least 16, up to 2^31.
-    static std::uint64_t capacity_for(std::uint64_t keys);
 
     std::uint64_t capacity() const noexcept { return std::uint64_t{view_.mask} + 1; }
     /// Distinct keys.

@@ -17,7 +17,7 @@ using map::Reading;
 using table::with_hidden;
 
 void HashMap::save(std::string const& file_name) const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::replace_file(file_name, [&](io::Sink& sink) {
         io::write_table(sink, impl_->key, impl_->values, impl_->table->to_cpu());
     });
@@ -32,7 +32,7 @@ HashMap HashMap::load(std::string const& file_name, std::optional<std::uint64_t>
 }
 
 Tensor HashMap::to_bytes() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::MemorySink sink;
     io::write_table(sink, impl_->key, impl_->values, impl_->table->to_cpu());
     return sink.take();
@@ -51,14 +51,14 @@ HashMap HashMap::from_bytes(Tensor const& bytes, std::optional<std::uint64_t> ma
 }
 
 void BoundedHashMap::save(std::string const& file_name) const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::replace_file(file_name, [&](io::Sink& sink) {
         io::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state());
     });
 }
 
 Tensor BoundedHashMap::to_bytes() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     io::MemorySink sink;
     io::write_bounded(sink, impl_->key, with_hidden(impl_->values), impl_->state());
     return sink.take();

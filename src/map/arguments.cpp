@@ -59,6 +59,13 @@ void check_device(Device got, Device device, std::string_view argument) {
     }
 }
 
+void require_table_on_cpu(Device device, std::string_view call, std::string_view copy) {
+    if (!device.is_cpu()) {
+        throw DeviceError(text(call) + ": expected a table on the CPU, this one is on \"" +
+                          to_string(device) + "\"; copy it with " + text(copy));
+    }
+}
+
 Tensor on_device(Tensor const& tensor, Device device) {
     Tensor const there = tensor.to(device);
     there.wait_on(current_stream(device));

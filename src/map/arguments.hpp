@@ -28,6 +28,10 @@ struct CheckedBatch {
 
 /// Throws DeviceError unless a table on `device` can take an array that is on `got`.
 void check_device(Device got, Device device, std::string_view argument);
+/// Throws a DeviceError that names the call unless the table's device is the CPU. `copy` says how
+/// to copy the table there.
+void require_table_on_cpu(Device device, std::string_view call, std::string_view copy);
+
 /// The array on the table's device, ready for work on the thread's stream.
 Tensor on_device(Tensor const& tensor, Device device);
 

@@ -73,7 +73,7 @@ Admitted BoundedHashMap::Impl::insert(map::KeysAndValues batch, std::vector<Redu
     std::vector<Element> const elements = with_hidden(values);
     std::vector<Reduce> const reduces = with_hidden(reduce, values.size());
     Located located = map::make_located(rows);
-    Writing const guard(lock);
+    Writing const guard = writing();
     std::vector<table::Bytes> columns = map::detach_from(table, batch);
     table::UsedRows const used(ledger, rows, given ? given->data() : nullptr);
     columns.push_back(used.scores());
@@ -104,7 +104,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
     RowStep const step = table::make_step(optimizer, weights);
     Located located = map::make_located(key_batch.rows);
     table::Answers const out = answers(located);
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     map::detach_from(impl_->table, key_batch);
     map::detach_from(impl_->table, gradient_batch);
     table::Steps steps(impl_->table, key_rows(key_batch), weights, gradient_batch.data(),
@@ -123,7 +123,7 @@ Located BoundedHashMap::update(Tensor const& keys, Tensor const& gradients,
 Located BoundedHashMap::find(Tensor const& keys) const {
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Located located = map::make_located(batch.rows);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     impl_->table.find(batch.data(), batch.rows, answers(located));
     return located;
 }
@@ -133,7 +133,7 @@ Tensor BoundedHashMap::contains(Tensor const& keys) const { return find(keys).ma
 Tensor BoundedHashMap::erase(Tensor const& keys) {
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     Tensor mask = Tensor::empty(with_rows(batch.rows, {}), Dtype::Bool);
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->table.erase(batch.data(), batch.rows, static_cast<unsigned char*>(mask.data()));
     ++impl_->ledger.clock;
     return mask;
@@ -147,7 +147,7 @@ Tensor BoundedHashMap::assign(Tensor const& keys, std::vector<Tensor> const& val
     for (Element const& element : impl_->values) {
         widths.push_back(element.bytes());
     }
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     std::vector<table::Bytes> const columns = map::detach_from(impl_->table, batch);
     impl_->table.find(batch.keys.data(), batch.keys.rows, found);
     // The two hidden columns, score and last use, stay as they are.
@@ -164,7 +164,7 @@ std::vector<Tensor> BoundedHashMap::get(Tensor const& keys,
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Values values(impl_->values, defaults, batch.rows);
     Located located = map::make_located(batch.rows);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     impl_->table.find(batch.data(), batch.rows, answers(located));
     values.gather(impl_->table, {answers(located).indices, batch.rows});
     return values.take();
@@ -175,7 +175,7 @@ void BoundedHashMap::get_into(Tensor const& keys, std::vector<Tensor> const& def
     CheckedBatch const batch = map::check_batch(keys, impl_->key, "keys");
     map::Defaults const fills(impl_->values, defaults, batch.rows);
     Located located = map::make_located(batch.rows);
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     impl_->table.find(batch.data(), batch.rows, answers(located));
     for (std::size_t i = 0; i < out.size(); ++i) {
         if (out[i] != nullptr) {
@@ -195,7 +195,7 @@ std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
         map::check_scores(scores, impl_->ledger.eviction, batch.rows, false);
     map::Values values(impl_->values, defaults, batch.rows);
     Located located = map::make_located(batch.rows);
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     table::UsedRows const used(impl_->ledger, batch.rows, given ? given->data() : nullptr);
     impl_->table.find(batch.data(), batch.rows, answers(located));
     table::touch(impl_->state(), used, answers(located).indices, batch.rows, given.has_value());
@@ -205,51 +205,51 @@ std::vector<Tensor> BoundedHashMap::get_and_touch(Tensor const& keys,
 }
 
 Tensor BoundedHashMap::active_buf_indices() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return map::listed(impl_->table);
 }
 
 Tensor BoundedHashMap::keys() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return map::items_of(impl_->table, impl_->key, {}).keys;
 }
 
 Items BoundedHashMap::items() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return map::items_of(impl_->table, impl_->key, impl_->values);
 }
 
 Tensor BoundedHashMap::scores() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return map::scores_of(impl_->table, impl_->values.size());
 }
 
 Evicted BoundedHashMap::entries() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     Items items = map::items_of(impl_->table, impl_->key, impl_->values);
     return {std::move(items.keys), std::move(items.values),
             map::scores_of(impl_->table, impl_->values.size())};
 }
 
 Tensor BoundedHashMap::key_tensor() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->table.key_tensor();
 }
 
 Tensor BoundedHashMap::value_tensor(std::size_t column) const {
     map::check_column(column, impl_->values.size(), "value_buffer_id");
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->table.value_tensor(column);
 }
 
 void BoundedHashMap::clear() {
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     impl_->table.clear();
     impl_->ledger.victims.forget();
 }
 
 Tensor BoundedHashMap::compact() {
-    Writing const guard(impl_->lock);
+    Writing const guard = impl_->writing();
     Tensor old_to_new = map::make_old_to_new(impl_->table);
     impl_->table.compact(static_cast<std::int32_t*>(old_to_new.data()));
     impl_->ledger.victims.forget();
@@ -257,13 +257,13 @@ Tensor BoundedHashMap::compact() {
 }
 
 BoundedHashMap BoundedHashMap::clone() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return BoundedHashMap(std::make_unique<Impl>(impl_->key, impl_->values, Table(impl_->table),
                                                  impl_->ledger.copy(), impl_->device));
 }
 
 std::int64_t BoundedHashMap::size() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return static_cast<std::int64_t>(impl_->table.size());
 }
 
@@ -272,7 +272,7 @@ std::int64_t BoundedHashMap::capacity() const noexcept {
 }
 
 std::uint64_t BoundedHashMap::clock() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->ledger.clock;
 }
 
@@ -284,12 +284,12 @@ std::vector<Element> const& BoundedHashMap::value_elements() const noexcept {
 Device BoundedHashMap::device() const noexcept { return impl_->device; }
 
 MemoryUsage BoundedHashMap::memory_usage() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return table::memory_of(impl_->state());
 }
 
 void BoundedHashMap::validate() const {
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     impl_->table.validate();
     table::validate_uses(impl_->state());
 }

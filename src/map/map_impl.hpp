@@ -2,48 +2,29 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/table_backend.hpp"
+#include "map/arguments.hpp"
 #include "map/results.hpp"
-#include "runtime/lock.hpp"
-#include "tensorhash/error.hpp"
+#include "map/table_lock.hpp"
 
 namespace tensorhash {
 
-struct HashMap::Impl {
+struct HashMap::Impl : map::TableLock {
     Impl(Element key_element, std::vector<Element> value_elements,
          std::unique_ptr<backend::TableBackend> t)
-        : key(std::move(key_element)), values(std::move(value_elements)), table(std::move(t)) {}
+        : TableLock({t->device()}), key(std::move(key_element)), values(std::move(value_elements)),
+          table(std::move(t)) {}
 
     Element const key;
     std::vector<Element> const values;
     std::unique_ptr<backend::TableBackend> table;
-    mutable runtime::ReadWriteLock lock;
 
-    // The locks. They refuse a table on a device that failed, and in a forked child.
-    map::Reading reading() const {
-        require_device();
-        return map::Reading(lock);
-    }
-    map::Writing writing() const {
-        require_device();
-        return map::Writing(lock);
-    }
-    void require_device() const {
-        if (!table->device().is_cpu()) {
-            require_usable(table->device(), "table");
-        }
-    }
     /// Throws a DeviceError that names the call if the table is not on the CPU.
     void require_cpu(char const* call) const {
-        if (!table->device().is_cpu()) {
-            throw DeviceError(std::string(call) +
-                              ": expected a table on the CPU, this one is on \"" +
-                              to_string(table->device()) + "\"; copy it with .cpu(), in C++ to()");
-        }
+        map::require_table_on_cpu(table->device(), call, ".cpu(), in C++ to()");
     }
 
     /// Calls verb(keys, values, answers) under the write lock. Batches in the table's own memory

@@ -3,14 +3,11 @@
 // such as backend::TableBackend and table::Table.
 #pragma once
 
-#include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
 #include "backend/batch.hpp"
 #include "map/arguments.hpp"
-#include "runtime/lock.hpp"
 #include "runtime/memory.hpp"
 #include "tensor/shapes.hpp"
 
@@ -19,9 +16,6 @@ namespace tensorhash::map {
 using backend::Answers;
 using backend::Bytes;
 using backend::KeyRows;
-
-using Reading = std::shared_lock<runtime::ReadWriteLock>;
-using Writing = std::unique_lock<runtime::ReadWriteLock>;
 
 inline KeyRows key_rows(CheckedBatch const& keys) { return {keys.data(), keys.rows}; }
 

@@ -43,7 +43,7 @@ public:
     void shrink(std::size_t bytes) noexcept;
     /// Gives back the pages of a mapped block beyond the first `bytes` bytes. The address stays.
     void trim(std::size_t bytes) noexcept;
-    /// Does trim() leave no more than this many bytes, but for a page?
+    /// Can trim() give back all bytes beyond these, up to the end of their page?
     bool can_trim(std::size_t bytes) const noexcept;
 
     /// The memory without its owner, for code that cannot hold a Block. adopt() makes it a Block

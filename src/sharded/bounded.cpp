@@ -139,7 +139,7 @@ Admitted ShardedHashMap::Impl::insert(map::KeysAndValues batch, std::vector<Redu
     RowOrder const order(*routed);
     Grouped answers = Grouped::with_indices(*routed, placement(batch.keys));
 
-    Writing guard(lock);
+    Writing guard = writing();
     std::vector<table::Bytes> from = map::detach_from(*this, batch);
     table::UsedRows const used(ledgers[0], count, given ? given->data() : nullptr);
     from.push_back(used.scores());
@@ -198,7 +198,7 @@ std::vector<Tensor> ShardedHashMap::get_and_touch(Tensor const& keys,
     RowOrder const order(*routed);
     GroupedColumn const rows(*routed, impl_->placement(batch), batch, impl_->key.bytes());
     Grouped answers(*routed, impl_->placement(batch));
-    Writing guard(impl_->lock);
+    Writing guard = impl_->writing();
     table::UsedRows const used(impl_->ledgers[0], batch.rows, given ? given->data() : nullptr);
     impl_->finish_shards([&](std::size_t shard) {
         table::Answers const found = answers.of(shard);
@@ -215,7 +215,7 @@ std::vector<Tensor> ShardedHashMap::get_and_touch(Tensor const& keys,
 
 Tensor ShardedHashMap::scores() const {
     impl_->require_bounded("scores");
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     std::vector<Tensor> parts(shards());
     impl_->each_shard([&](std::size_t shard) {
         parts[shard] = map::scores_of(*impl_->tables[shard], impl_->values.size());
@@ -225,7 +225,7 @@ Tensor ShardedHashMap::scores() const {
 
 std::uint64_t ShardedHashMap::clock() const {
     impl_->require_bounded("clock");
-    Reading const guard(impl_->lock);
+    Reading const guard = impl_->reading();
     return impl_->ledgers[0].clock;
 }
 

@@ -15,7 +15,7 @@ using map::CheckedBatch;
 
 namespace {
 
-/// Rows whose shards are computed together: the lookups read them from the L1 cache.
+/// Shards are computed for this many rows at a time: the lookups read them from the L1 cache.
 constexpr std::size_t kBlockRows = 4096;
 
 std::vector<step::IndexView> indices_of(sharded::Tables const& tables, step::KeyFormat format) {

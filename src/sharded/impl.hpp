@@ -11,7 +11,7 @@
 #include "backend/loader.hpp"
 #include "backend/table_backend.hpp"
 #include "map/results.hpp"
-#include "runtime/lock.hpp"
+#include "map/table_lock.hpp"
 #include "runtime/parallel.hpp"
 #include "sharded/grouped.hpp"
 #include "sharded/route.hpp"
@@ -51,7 +51,9 @@ Tensor joined(std::vector<Tensor> const& parts, Element const& element);
 
 }  // namespace sharded
 
-struct ShardedHashMap::Impl {
+/// One lock for all shards: a batch changes them together, and a reader sees all of a batch or none
+/// of it.
+struct ShardedHashMap::Impl : map::TableLock {
     Impl(Element key_element, std::vector<Element> value_elements, std::vector<Device> on,
          ShardPolicy rule, sharded::Tables shards, std::vector<table::Ledger> shard_ledgers = {});
 
@@ -63,26 +65,7 @@ struct ShardedHashMap::Impl {
     ShardPolicy const policy;
     sharded::Tables tables;
     std::vector<table::Ledger> ledgers;  // one per shard if the table is bounded, else none
-    // One lock for all shards: a batch changes them together, and a reader sees all of a batch or
-    // none of it.
-    mutable runtime::ReadWriteLock lock;
 
-    // The locks. They refuse a table with a device that failed, and in a forked child.
-    map::Reading reading() const {
-        require_devices();
-        return map::Reading(lock);
-    }
-    map::Writing writing() const {
-        require_devices();
-        return map::Writing(lock);
-    }
-    void require_devices() const {
-        for (Device const device : memory) {
-            if (!device.is_cpu()) {
-                require_usable(device, "table");
-            }
-        }
-    }
     bool is_on_cpu() const noexcept { return memory[0].is_cpu(); }
     /// Throws a DeviceError that names the call unless the table is on the CPU.
     void require_cpu(char const* call) const;

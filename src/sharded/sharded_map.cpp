@@ -90,8 +90,8 @@ ShardPolicy with_short_name(ShardPolicy policy) {
 ShardedHashMap::Impl::Impl(Element key_element, std::vector<Element> value_elements,
                            std::vector<Device> on, ShardPolicy rule, sharded::Tables shards,
                            std::vector<table::Ledger> shard_ledgers)
-    : key(std::move(key_element)), values(std::move(value_elements)), devices(std::move(on)),
-      policy(with_short_name(std::move(rule))), tables(std::move(shards)),
+    : TableLock(on), key(std::move(key_element)), values(std::move(value_elements)),
+      devices(std::move(on)), policy(with_short_name(std::move(rule))), tables(std::move(shards)),
       ledgers(std::move(shard_ledgers)) {
     for (Device const device : devices) {
         memory.push_back(device.is_cpu() ? Device{} : device);
@@ -150,10 +150,7 @@ Device ShardedHashMap::Impl::device_for(Tensor const& keys) const noexcept {
 }
 
 void ShardedHashMap::Impl::require_cpu(char const* call) const {
-    if (!is_on_cpu()) {
-        throw DeviceError(std::string(call) + ": expected a table on the CPU, this one is on \"" +
-                          to_string(memory[0]) + "\"; copy it with .cpu()");
-    }
+    map::require_table_on_cpu(memory[0], call, ".cpu()");
 }
 
 bool ShardedHashMap::Impl::overlaps(void const* data, std::size_t bytes) const noexcept {

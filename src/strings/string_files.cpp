@@ -65,8 +65,7 @@ Head read_head(unsigned char const* bytes, std::size_t count) {
     if (count < sizeof(head) + sizeof(std::uint64_t)) fail("it ends within the head");
     std::memcpy(&head, bytes, sizeof(head));
     if (head.version != kVersion) {
-        fail("it has version " + std::to_string(head.version) + ", this library reads version " +
-             std::to_string(kVersion));
+        fail(io::wrong_version(head.version, kVersion));
     }
     std::uint64_t const body = count - sizeof(head) - sizeof(std::uint64_t);
     if (head.strings > strings::kMostStrings || head.strings * 8 > body ||

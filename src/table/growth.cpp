@@ -2,17 +2,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "backend/capacities.hpp"
 #include "table/limits.hpp"
 #include "table/table.hpp"
 
 namespace tensorhash::table {
-namespace {
-
-// Buffers from this capacity on grow by an eighth. Their pages move, so that costs little. Smaller
-// ones are copied, so they double.
-constexpr std::uint64_t kLarge = std::uint64_t{1} << 16;
-
-}  // namespace
 
 /// The column with room for growth.capacity rows. Fresh memory is expensive, so a block without
 /// views is extended; a block with views must stay where it is and is copied.
@@ -44,14 +38,6 @@ Growth Table::grown_to(std::uint64_t capacity) const {
     return growth;
 }
 
-std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed) {
-    if (needed <= capacity) {
-        return capacity;
-    }
-    std::uint64_t const more = capacity < kLarge ? capacity : capacity / 8;
-    return std::min(std::max(capacity + more, needed), kMaxEntries);
-}
-
 Growth Table::prepare_growth(Insertion const& insertion) const {
     std::uint64_t const needed = top_ + insertion.counts.claimed - insertion.counts.reused;
     if (needed > kMaxEntries) {
@@ -60,7 +46,7 @@ Growth Table::prepare_growth(Insertion const& insertion) const {
     Growth growth;
     growth.capacity = capacity_;
     if (needed > capacity_) {
-        growth = grown_to(grown_capacity(capacity_, needed));
+        growth = grown_to(backend::grown_capacity(capacity_, needed));
     }
     // The index may have grown for rows that turned out to be equal. Growth by one step is kept.
     std::uint64_t const buckets =

@@ -24,11 +24,6 @@ namespace tensorhash::table {
 using index::BucketIndex;
 using index::ProbeLengths;
 
-/// The capacity that a table grows to if it needs `needed` rows: that many, or twice `capacity` of
-/// a small table and an eighth more than that of a large one, whichever is more. Never more than
-/// kMaxEntries, even if more are needed.
-std::uint64_t grown_capacity(std::uint64_t capacity, std::uint64_t needed);
-
 using backend::Answers;
 using backend::Bytes;
 using backend::KeySource;

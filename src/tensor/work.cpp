@@ -97,8 +97,8 @@ private:
             wait_for(read, stream);
         }
     }
-    /// Reads of the home stream have no events. If it is another thread's, the legacy stream comes
-    /// after its work, as after that of all threads.
+    /// Reads of the home stream have no events. If it belongs to another thread, this waits for
+    /// the legacy stream instead, which comes after the work of all threads.
     void wait_for_home(Stream stream) const {
         Stream const after =
             home_.is_reachable() ? home_.stream : Stream{home_.stream.device, kLegacyStream};

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "backend/capacities.hpp"
 #include "support/address_space.hpp"
 #include "support/collisions.hpp"
 #include "support/fixtures.hpp"
@@ -74,7 +75,7 @@ TEST(Rule10, growth_makes_enough_room_up_to_the_largest_table) {
             for (std::uint64_t const more :
                  {std::uint64_t{1}, capacity / 8, capacity, most - capacity}) {
                 std::uint64_t const needed = std::min(capacity + more, most);
-                std::uint64_t const grown = tensorhash::table::grown_capacity(capacity, needed);
+                std::uint64_t const grown = tensorhash::backend::grown_capacity(capacity, needed);
                 ASSERT_GE(grown, needed) << capacity;
                 ASSERT_LE(grown, most) << capacity;
             }

@@ -27,7 +27,7 @@ step::IndexView index_of(Table const& table) {
     return {memory.buckets, memory.bucket_count, memory.keys, 0, 0, step::secret_of(memory.seed)};
 }
 
-/// The element of a table whose keys are viewed as `Key`.
+/// The element of a table with keys that are viewed as `Key`.
 template <class Key>
 Element element_of() {
     using Item = typename TableView<Key>::Item;

@@ -44,7 +44,7 @@ TwinTensor small_numbers(CoordTwins& twins, Random& random, Shape const& shape, 
     return twins.tensor(numbers, shape, dtype);
 }
 
-/// Half types are made from floats of which only the upper bits stay.
+/// Half types are made from the upper bits of floats.
 TwinTensor numbers_of(CoordTwins& twins, Random& random, Shape const& shape, Dtype dtype) {
     switch (dtype) {
         case Dtype::Float64:

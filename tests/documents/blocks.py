@@ -4,7 +4,7 @@ The Python blocks of a page run in one namespace, from top to bottom, as a reade
 expression with a literal as its comment is a claim: `th.unique([2, 2])  # [2]` must give [2].
 
 A comment before a block says where it runs: `<!-- runs: tensorflow -->` with TensorFlow's environment,
-`<!-- runs: torchrun -->` on two ranks, `<!-- runs: never, because ... -->` nowhere.
+`<!-- runs: torchrun -->` on two ranks, `<!-- runs: never, because ... -->` not at all.
 """
 
 from __future__ import annotations

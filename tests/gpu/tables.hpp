@@ -24,7 +24,7 @@ struct TableSize {
 
     std::uint32_t rows(tensorhash::step::KeyFormat format) const {
         std::uint64_t const buckets = std::max<std::uint64_t>(index_bytes / 64, 2);
-        std::uint64_t const rows = buckets * device::bucket_rule(format).entries;
+        std::uint64_t const rows = buckets * device::bucket_load(format).entries;
         return static_cast<std::uint32_t>(std::min<std::uint64_t>(rows, 1u << 28));
     }
 };

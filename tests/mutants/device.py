@@ -554,8 +554,8 @@ DEVICE_MUTANTS = [
         "the longest probe is not recorded",
         "*Flat*",
         FLAT,
-        "add_over_warp(&state->claimed, claimed); if (longest != 0) {",
-        "add_over_warp(&state->claimed, claimed); if (longest > 1000) {",
+        "if (longest != 0) {",
+        "if (longest > 1000) {",
     ),
     body(
         "a tile takes the answer of its first lane",
@@ -582,8 +582,8 @@ DEVICE_MUTANTS = [
         "a grown table forgets its longest probe",
         "*DeviceCoordStore*",
         FLAT,
-        "fetch_max(&state->longest, longest); } } }; /// Undoes",
-        "} } }; /// Undoes",
+        "}); raise_longest(state, longest);",
+        "});",
     ),
     body(
         "a number that does not fit int32 is not noticed",

@@ -106,8 +106,8 @@ PTX_MUTANTS = [
         "flat claims load and store plainly",
         "*Flat*",
         "src/device/flat.hpp",
-        "step::flat_claim<step::Shared>( table, key,",
-        "step::flat_claim<step::Exclusive>( table, key,",
+        "step::flat_claim<step::Shared>(table, key,",
+        "step::flat_claim<step::Exclusive>(table, key,",
     ),
     ptx(
         "integers are joined without atomic operations",

@@ -67,7 +67,7 @@ def build(work: Path, step: str, target: str) -> str:
 
 
 def configure(tree: Path, work: Path, step: str) -> None:
-    """Uses the step's flags, without the Python module. Steps whose bugs are in the library's own
+    """Uses the step's flags, without the Python module. Steps with bugs in the library's own
     headers also get -O1 and this machine's instruction-set level."""
     command = [
         "cmake",

@@ -87,7 +87,7 @@ def test_block_coordinates_of_clouds_are_equal():
     for factor in (2.0, 8.0, 13.5):
         theirs = pair.theirs.compute_unique_block_coordinates(cloud, factor)
         expected = sort_rows(theirs.numpy())
-        for given in (points, cloud, geometry.PointCloud(points, points, None)):
+        for given in (points, cloud, geometry.SurfacePoints(points, points, None)):
             got = pair.ours.compute_unique_block_coordinates(given, factor)
             np.testing.assert_array_equal(sort_rows(got), expected)
 

@@ -89,7 +89,7 @@ void finish(Thread const* warp, Thread& me) {
 }  // namespace
 
 /// Are all lanes of the thread's mask in this meeting? A lane that waits with a mask without this
-/// thread is in a smaller tile and may still come; one whose mask contains it must agree with it.
+/// thread is in a smaller tile and may still come; one with it in the mask must agree with it.
 bool Launch::all_are_there(Block& block, Thread const& thread) {
     std::uint32_t const me = thread.in_block % kWarp;
     std::uint32_t const first = thread.in_block - me;

@@ -72,7 +72,7 @@ def contract_tables_are_on_the_test_device(request, monkeypatch):
             monkeypatch.setattr(table.__init__, "__defaults__", defaults)
 
 
-# The suites of coordinates whose tables and functions take TENSORHASH_TEST_DEVICE.
+# The suites of coordinates that take TENSORHASH_TEST_DEVICE.
 COORD_SUITES = ("test_coord", "test_kernel_map", "test_voxelize", "test_neighbours")
 COORD_SUITES += ("test_convolution", "test_int_coords")
 

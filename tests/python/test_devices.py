@@ -382,10 +382,12 @@ def test_a_table_is_refused_after_an_error_and_in_a_forked_child(run_program):
         WITH_EMULATED,
         TABLE,
         """
-        import os
+        import os, pickle, tempfile
         table.insert(keys, values)
+        folder = tempfile.mkdtemp()
         calls = (lambda: table.find(keys), lambda: table.insert(keys, values), lambda: len(table),
-                 table.cpu, table.clone, table.clear)
+                 table.cpu, table.clone, table.clear, lambda: pickle.dumps(table),
+                 lambda: table.save(os.path.join(folder, "table")))
         child = os.fork()
         if child == 0:
             refused = 0
@@ -404,6 +406,7 @@ def test_a_table_is_refused_after_an_error_and_in_a_forked_child(run_program):
         for call in calls:
             with pytest.raises(RuntimeError, match="an earlier call on emu:0 failed"):
                 call()
+        assert os.listdir(folder) == []
         """,
         TENSORHASH_PLUGINS=str(EMULATED),
     )

@@ -314,7 +314,7 @@ def test_threads_share_a_tensor_and_its_views(run_core):
     """)
 
 
-def test_the_seed_program_runs_on_a_device(run_core):
+def test_the_example_of_open3d_runs_on_a_device(run_core):
     run_core("""
         device = EMU
         capacity = 10

@@ -37,8 +37,8 @@ def test_structured_keys_are_spread_evenly(name, ranks):
     assert np.abs(counts - counts.mean()).max() < 5 * counts.mean() ** 0.5
 
 
-# RankRouting in tests/unit/ranks checks by probe lengths that the keys of a rank do not crowd a part
-# of its table, for the rule that FROZEN freezes.
+# RankRouting in tests/unit/ranks checks by probe lengths that the keys of a rank do not crowd a
+# part of its table, for the rule that FROZEN freezes.
 @pytest.mark.parametrize("ranks", [2, 3, 4, 64])
 def test_the_keys_of_one_rank_fill_shards_evenly(ranks):
     keys = np.arange(1_000_000)
@@ -59,7 +59,8 @@ def test_equal_keys_have_one_owner():
 
 
 def test_the_rule_is_frozen():
-    # Checkpoints store the rule's name: to change these numbers, change POLICY of shard_file.py too.
+    # Checkpoints store the rule's name: to change these numbers, change POLICY of shard_file.py
+    # too.
     assert owners_of(np.arange(12), 8).tolist() == FROZEN
     assert owners_of(np.empty((0, 3), np.int32), 8).tolist() == []
 

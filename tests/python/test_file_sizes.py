@@ -1,4 +1,7 @@
-"""A file over 400 lines, or with a function over 50, says at its top why it is not split."""
+"""A file over 400 lines, or with a function over 50, says at its top why it is not split.
+
+Lines of comments have at most 100 columns.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CPP = {".cpp", ".hpp", ".h", ".cc", ".cu", ".cuh", ".c"}
 PYTHON = {".py"}  # a stub is generated
+SETTINGS = {".cmake", ".in", ".sh", ".toml", ".txt", ".yaml", ".yml"}
+COMMENT = re.compile(r"\s*(//|#|\* |/\*)")
 TOP = 12  # lines: the place of the reason
 NOT_CODE = re.compile(
     r'R"\w*\(.*?\)\w*"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/'
@@ -23,13 +28,17 @@ SKIPPED = re.compile(r"\s*(template <.*>\n\s*)*")
 NO_FUNCTION = re.compile(r"\s*(namespace|extern|class|struct|union|enum)\b|.*=\s*$", re.DOTALL)
 
 
-def sources() -> list[Path]:
+def tracked() -> list[Path]:
     if not (ROOT / ".git").exists():
         pytest.skip("git lists the files, and this is no clone")
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.splitlines()
-    return [ROOT / name for name in listed if Path(name).suffix in CPP | PYTHON]
+    return [path for name in listed if (path := ROOT / name).is_file()]
+
+
+def sources() -> list[Path]:
+    return [path for path in tracked() if path.suffix in CPP | PYTHON]
 
 
 def longest_python(text: str) -> int:
@@ -75,9 +84,21 @@ def test_long_files_and_functions_give_a_reason():
     found = {
         str(path.relative_to(ROOT)): wrong
         for path in sources()
-        if path.exists() and (wrong := faults(path.read_text(), path.suffix))
+        if (wrong := faults(path.read_text(), path.suffix))
     }
     assert not found, "split them, or say at the top why not (see the docstring of this test)"
+
+
+def test_comments_stay_within_100_columns():
+    code = [path for path in tracked() if path.suffix in CPP | PYTHON | SETTINGS]
+    code += [path for path in tracked() if not path.suffix]  # scripts, Makefile
+    found = {
+        f"{path.relative_to(ROOT)}:{number}": len(line)
+        for path in code
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > 100 and COMMENT.match(line)
+    }
+    assert not found
 
 
 def test_the_check_finds_what_is_too_long():

@@ -41,7 +41,7 @@ def voxels(seed, count=60, width=5):
 
 
 def strided_map(seed=1):
-    """A map whose in and out rows differ."""
+    """A map with different in and out rows."""
     fine = voxels(seed)
     coarse = torch.unique(torch.div(fine, torch.tensor([1, 2, 2, 2]), rounding_mode="floor"), dim=0)
     return generate_kernel_map(fine, coarse.to(torch.int32), 2, 3)

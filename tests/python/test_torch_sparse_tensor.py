@@ -133,7 +133,7 @@ class Chooses(nn.Module):
 
 
 def test_plan_maps_refuses_voxels_that_depend_on_features():
-    with pytest.raises(ValueError, match="network: expected one whose voxels do not depend"):
+    with pytest.raises(ValueError, match="network: expected voxels that do not depend"):
         plan_maps(Chooses(), tensor(8))
     assert len(Chooses()(tensor(8))) < len(tensor(8))
 

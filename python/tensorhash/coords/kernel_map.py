@@ -1,6 +1,7 @@
 """Kernel maps: for every offset of a convolution kernel, the pairs (in row, out row).
 
-Over 400 lines, and `generate_kernel_map` over 50 lines: most are arguments, docstrings and examples.
+Over 400 lines, and `generate_kernel_map` over 50 lines: most are arguments, docstrings and
+examples.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class View(NamedTuple):
     axis: int = 0  # where the axis of the rows is in the result
 
     def shape_back(self, taken: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the result, whose rows are first in `taken`."""
+        """The shape of the result. In `taken`, its rows come first."""
         rest = taken[1:]
         return (*rest[: self.axis], *self.shape, *rest[self.axis :])
 

@@ -41,7 +41,8 @@ class JoinIndex:
     """The right side of joins, built once.
 
     Keys are an array, a tuple of 1-D arrays, or a frame. Left keys must have the same dtypes; a
-    list takes those of the index. Results use the framework of the left keys. The index keeps its own copy of the keys.
+    list takes those of the index. Results use the framework of the left keys. The index keeps its
+    own copy of the keys.
 
     >>> import numpy as np
     >>> index = JoinIndex(np.array([5, 7, 5]))

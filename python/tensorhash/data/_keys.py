@@ -128,7 +128,7 @@ class Keys:
 def read_array(
     array: Any, argument: str, element: tuple[str, tuple[int, ...]] | None = None
 ) -> Any:
-    """Numbers for the core from an array, a column or a list. A list gets the dtype of `element`."""
+    """Numbers for the core from an array, a column or a list, which gets `element`'s dtype."""
     column = read_column(array, argument, None)
     if isinstance(column.rows, Strings):
         raise TypeError(f"{argument}: expected numbers, got strings")

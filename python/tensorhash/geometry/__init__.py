@@ -12,15 +12,15 @@
 from tensorhash.coords.neighbours import Neighbors, knn_search, radius_search
 from tensorhash.coords.voxels import Voxels, voxel_downsample, voxelize
 from tensorhash.geometry.neighbor_index import NeighborIndex
-from tensorhash.geometry.results import GridVoxels, PointCloud, TriangleMesh
+from tensorhash.geometry.results import GridVoxels, SurfaceMesh, SurfacePoints
 from tensorhash.geometry.voxel_block_grid import VoxelBlockGrid
 
 __all__ = [
     "GridVoxels",
     "NeighborIndex",
     "Neighbors",
-    "PointCloud",
-    "TriangleMesh",
+    "SurfaceMesh",
+    "SurfacePoints",
     "VoxelBlockGrid",
     "Voxels",
     "knn_search",

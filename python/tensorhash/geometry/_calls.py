@@ -82,7 +82,7 @@ def is_cloud(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
 
 
 def take(array: Any, argument: str) -> Any:
-    """The array for the core. Takes images and clouds of Open3D, and our PointCloud, too."""
+    """The array for the core. Takes Open3D's images and clouds, and tuples with points, too."""
     if hasattr(array, "as_tensor"):  # Open3D's Image
         array = array.as_tensor()
     elif hasattr(array, "point"):  # Open3D's PointCloud

@@ -17,9 +17,9 @@ _MOST = 2**63 - 1  # no limit
 class NeighborIndex:
     """An index over points [N, D], for many searches among the same points.
 
-    It holds a copy of the points. What a search needs is built on first use and kept: a tree for
-    `knn`, and a grid for the last radius. Results are those of `radius_search` and `knn_search`, to
-    the last bit. Queries are [M, D]; without them, every point is a query, and finds itself, too.
+    It holds a copy of the points. The first search builds a tree, which all later ones use.
+    Results are those of `radius_search` and `knn_search`, to the last bit. Queries are [M, D];
+    without them, every point is a query, and finds itself, too.
     With `batch`, one integer per point, only points of the query's batch are neighbours. Many
     threads may search at once.
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from tensorhash._types import Array
 
 
-class PointCloud(NamedTuple):
+class SurfacePoints(NamedTuple):
     """Points on a surface, with normals that point to the outside.
 
-    >>> PointCloud(np.zeros((2, 3)), np.ones((2, 3)), None).points.shape
+    >>> SurfacePoints(np.zeros((2, 3)), np.ones((2, 3)), None).points.shape
     (2, 3)
     """
 
@@ -19,10 +19,10 @@ class PointCloud(NamedTuple):
     colors: Array | None  #: float32 [N, 3] from 0 to 1; None if the grid has no colour
 
 
-class TriangleMesh(NamedTuple):
+class SurfaceMesh(NamedTuple):
     """A surface made of triangles, counterclockwise for an observer outside.
 
-    >>> mesh = TriangleMesh(np.eye(3), np.int32([[0, 1, 2]]), np.ones((3, 3)), None)
+    >>> mesh = SurfaceMesh(np.eye(3), np.int32([[0, 1, 2]]), np.ones((3, 3)), None)
     >>> mesh.vertices[mesh.triangles].shape  # the corners of each triangle
     (1, 3, 3)
     """
@@ -36,7 +36,8 @@ class TriangleMesh(NamedTuple):
 class GridVoxels(NamedTuple):
     """Voxels of a grid, by buffer index of their block, then x fastest.
 
-    >>> voxels = GridVoxels(np.array([[0, 0, 2]]), np.array([[0.0, 0.0, 0.5]]), {"tsdf": np.ones(1)})
+    >>> coords, points = np.array([[0, 0, 2]]), np.array([[0.0, 0.0, 0.5]])
+    >>> voxels = GridVoxels(coords, points, {"tsdf": np.ones(1)})
     >>> voxels.attributes["tsdf"].tolist()
     [1.0]
     """

@@ -1,7 +1,7 @@
 """VoxelBlockGrid: a sparse volume of voxels in blocks, for TSDF integration and more.
 
-Over 400 lines, and `ray_cast` over 50 lines: one class with all of Open3D's methods, most of it docstrings
-with examples. The work is in C++.
+Over 400 lines, and `ray_cast` over 50 lines: one class with all of Open3D's methods, most of it
+docstrings with examples. The work is in C++.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorhash._frameworks import framework, to_numpy
 from tensorhash._types import Array, ArrayLike, DeviceLike, DtypeLike, ShapeLike
 from tensorhash.coords._points import per_axis
 from tensorhash.geometry import _calls, _grid_files
-from tensorhash.geometry.results import GridVoxels, PointCloud, TriangleMesh
+from tensorhash.geometry.results import GridVoxels, SurfaceMesh, SurfacePoints
 from tensorhash.hash_map import HashMap
 
 
@@ -207,7 +207,7 @@ class VoxelBlockGrid:
         trunc_voxel_multiplier=8)`: the image is [H, W] or [H, W, 1]; metres are numbers /
         `depth_scale`; `extrinsic` leads from the world to the camera. Every fourth pixel of every
         fourth row counts. For a cloud, `(pcd, trunc_voxel_multiplier=8)`: points [N, 3] or a
-        PointCloud; the blocks within the truncation of each point. Blocks come in order of first
+        cloud; the blocks within the truncation of each point. Blocks come in order of first
         occurrence, and are not added to the grid.
 
         >>> grid = VoxelBlockGrid(("tsdf", "weight"), ("float32", "float32"), (1, 1), 0.1, 10)
@@ -319,7 +319,7 @@ class VoxelBlockGrid:
 
     def extract_point_cloud(
         self, weight_threshold: float = 3.0, estimated_point_number: int = -1
-    ) -> PointCloud:
+    ) -> SurfacePoints:
         """The points where the surface crosses an edge between two voxels.
 
         Voxels with a weight above `weight_threshold` count. `estimated_point_number` has no effect:
@@ -332,11 +332,11 @@ class VoxelBlockGrid:
         """
         integer(estimated_point_number, "estimated_point_number")
         found = self._grid.extract_points(number(weight_threshold, "weight_threshold"))
-        return PointCloud(*self._surface(found))
+        return SurfacePoints(*self._surface(found))
 
     def extract_triangle_mesh(
         self, weight_threshold: float = 3.0, estimated_vertex_number: int = -1
-    ) -> TriangleMesh:
+    ) -> SurfaceMesh:
         """The surface as triangles, by marching cubes.
 
         Voxels with a weight above `weight_threshold` count. `estimated_vertex_number` has no
@@ -349,7 +349,7 @@ class VoxelBlockGrid:
         integer(estimated_vertex_number, "estimated_vertex_number")
         found, triangles = self._grid.extract_mesh(number(weight_threshold, "weight_threshold"))
         vertices, normals, colors = self._surface(found)
-        return TriangleMesh(vertices, self._give(triangles), normals, colors)
+        return SurfaceMesh(vertices, self._give(triangles), normals, colors)
 
     def ray_cast(
         self,
@@ -379,7 +379,8 @@ class VoxelBlockGrid:
         >>> grid = VoxelBlockGrid(("tsdf", "weight"), ("float32", "float32"), (1, 1), 0.05, 8)
         >>> blocks = grid.compute_unique_block_coordinates(depth, intrinsic, np.eye(4))
         >>> grid.integrate(blocks, depth, intrinsic, np.eye(4))
-        >>> views = grid.ray_cast(blocks, intrinsic, np.eye(4), 64, 48, ["depth"], weight_threshold=1)
+        >>> camera = intrinsic, np.eye(4), 64, 48
+        >>> views = grid.ray_cast(blocks, *camera, ["depth"], weight_threshold=1)
         >>> views["depth"].shape, bool(abs(views["depth"][20, 30, 0] - 1000) <= 50)  # a voxel
         ((48, 64, 1), True)
         """

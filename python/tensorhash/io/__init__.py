@@ -1,4 +1,4 @@
-"""Reads and writes point clouds and triangle meshes: PLY, XYZ, NPY, NPZ, and with laspy LAS and LAZ.
+"""Reads and writes point clouds and meshes: PLY, XYZ, NPY, NPZ, and with laspy LAS and LAZ.
 
 >>> import os, tempfile
 >>> import numpy as np

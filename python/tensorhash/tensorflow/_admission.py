@@ -1,4 +1,4 @@
-"""Which ids of an embedding have a row: admission after some sightings, eviction from a full table."""
+"""Which ids of an embedding have a row: admission after some sightings, eviction if it is full."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tensorhash._columns import no_column, no_vector
 from tensorhash._frameworks import NUMPY, framework_of
 from tensorhash._types import NumPyArray
 from tensorhash.tensorflow._errors import refuse
@@ -55,16 +56,10 @@ def _join_columns(
     for at, column in enumerate(columns):
         label = f"{argument}[{at}]"
         if not _has_rows(column):
-            raise refuse(
-                f"{label}: expected an array, since a tuple that holds arrays has one per column, "
-                f"got {type(column).__name__}; for rows pass a list"
-            )
+            raise refuse(no_column(label, column))
         part = as_tensor(label, column, dtype, exact=exact)
         if part.shape.rank not in (None, 1):
-            raise refuse(
-                f"{label}: expected a 1-D array, since a tuple of arrays has one per column, "
-                f"got shape {part.shape}; for rows pass a list"
-            )
+            raise refuse(no_vector(label, part.shape))
         if parts and not part.shape.is_compatible_with(parts[0].shape):
             raise refuse(
                 f"{label}: expected {parts[0].shape[0]} rows as {argument}[0] has, "

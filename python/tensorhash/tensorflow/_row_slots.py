@@ -95,7 +95,7 @@ class RowSlots:
         keys = self.anchor.stage.keys(gradient)
         gradient = tf.cast(gradient, self.anchor.dtype)
         found = self.anchor.table._locate(keys) >= 0
-        # A row whose gradient is zero does not step: it may belong to a step that was skipped.
+        # A row with a gradient of zero does not step: it may belong to a step that was skipped.
         found &= tf.reduce_any(tf.not_equal(gradient, 0), axis=1)
         keys, gradient = tf.boolean_mask(keys, found), tf.boolean_mask(gradient, found)
         if self.pending is not None:

@@ -65,8 +65,8 @@ class Stage(tf.Module):
         return tf.debugging.assert_equal(
             tf.shape(tag, tf.int64)[0],
             self.step.read_value(),
-            "gradients: expected those of the last training step, got older ones, whose ids the "
-            "layer does not hold any more",
+            "gradients: expected those of the last training step, got older ones; the layer no "
+            "longer has their ids",
         )
 
     def keys(self, gradient: tf.Tensor) -> tf.Tensor:
@@ -90,7 +90,7 @@ class RowsAnchor(keras.Variable):
 
 
 class StepAnchor(keras.Variable):
-    """The variable whose gradient tells the step.
+    """The variable with a gradient that tells the step.
 
     Keras' optimizers assign the gradients of such variables before they change anything. So one
     that does not know tables gets our error.

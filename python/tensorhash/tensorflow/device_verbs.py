@@ -127,7 +127,7 @@ class DeviceVerbs:
         return keys, values
 
     def dump_to_gpu(self, device: str | None = None, name: str | None = None) -> NoReturn:
-        """Always raises. A lookup of a table on a GPU gives values there; dump_to_cpu copies all."""
+        """Always raises. On a GPU, lookups give values there; dump_to_cpu copies all."""
         raise tf.errors.FailedPreconditionError(
             None,
             None,

@@ -24,7 +24,7 @@ __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "RowOptimizer"]
 class RowOptimizer:
     """A mixin that teaches a Keras optimizer to step the rows of tables.
 
-    It goes in front of the optimizer's class, as in `class Lion(RowOptimizer, keras.optimizers.Lion)`.
+    It goes in front of the optimizer's class: `class Lion(RowOptimizer, keras.optimizers.Lion)`.
     A row steps when its gradient is not zero: the optimizer's own update_step runs on the rows of
     the batch and on their state, after unscaling, accumulation and clipping. Rows without a
     gradient rest: neither momentum nor weight decay changes them. The optimizer counts its steps,

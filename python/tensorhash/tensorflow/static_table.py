@@ -12,10 +12,10 @@ from tensorhash.tensorflow._errors import refuse
 from tensorhash.tensorflow._natural import natural_tensor
 from tensorhash.tensorflow._ops import ops
 from tensorhash.tensorflow._saver import add_initializer
-from tensorhash.tensorflow.table import Table
+from tensorhash.tensorflow.table import LookupTable
 
 
-class StaticHashTable(Table):
+class StaticHashTable(LookupTable):
     """A read-only table from keys to values.
 
     `initializer` is one of tf.lookup's (KeyValueTensorInitializer, TextFileInitializer, ...), a
@@ -89,7 +89,9 @@ class StaticHashTable(Table):
     ) -> Composite | tuple[Composite, Composite]:
         """The values of `keys`, as HashTable.lookup."""
         # Not super(), because AutoGraph does not convert it.
-        return Table.lookup(self, keys, dynamic_default_values, name, return_exists=return_exists)
+        return LookupTable.lookup(
+            self, keys, dynamic_default_values, name, return_exists=return_exists
+        )
 
     def _create_resource(self) -> tf.Tensor:
         if self._creation:

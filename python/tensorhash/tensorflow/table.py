@@ -25,7 +25,7 @@ from tensorhash.tensorflow.device_verbs import (
 )
 
 
-class Table(tf.saved_model.experimental.TrackableResource):
+class LookupTable(tf.saved_model.experimental.TrackableResource):
     """The common base of HashTable and StaticHashTable: the resource and the read methods."""
 
     def __init__(
@@ -222,7 +222,7 @@ class Table(tf.saved_model.experimental.TrackableResource):
         }
 
 
-class HashTable(BoundedVerbs, ChunkedFiles, DeviceVerbs, Table):
+class HashTable(BoundedVerbs, ChunkedFiles, DeviceVerbs, LookupTable):
     """A mutable table from keys to values, both of any fixed shape.
 
     `name`, `checkpoint` and `experimental_is_anonymous` are as in

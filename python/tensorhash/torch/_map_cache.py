@@ -259,7 +259,7 @@ def scaled(stride: Steps, by: Sequence[int], divided: bool = False) -> Steps:
 
 @contextlib.contextmanager
 def _outside_of_tracing() -> Iterator[None]:
-    """Voxels are real also inside `plan_maps`, which has features without memory, and torch.func."""
+    """Voxels are real also in torch.func and in `plan_maps`, where features have no memory."""
     with temporarily_clear_interpreter_stack(), unset_fake_temporarily(), torch.no_grad():
         yield
 

@@ -37,7 +37,7 @@ def plan_maps(network: nn.Module, x: SparseTensor, *more: Any) -> MapCache:
             torch.func.functional_call(network, buffers, (fake, *more))
     except DynamicOutputShapeException as error:
         raise ValueError(
-            "network: expected one whose voxels do not depend on features, "
+            "network: expected voxels that do not depend on features, "
             f"but {error.func} needs them; run the network once instead"
         ) from None
     return x.maps

@@ -1,4 +1,4 @@
-"""SparseTensor: features of voxels, their coordinates, and the kernel maps that its layers share."""
+"""SparseTensor: features of voxels, coordinates, and the kernel maps that layers share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tensorhash.torch._map_cache import MapCache, Steps
 class SparseTensor:
     """Features [N, C] of voxels with integer coordinates [N, 1 + D], the batch in column 0.
 
-    `stride` is the length of one step of the coordinates, in units of the finest grid. Layers
-    return tensors whose coordinates are divided by their strides. All tensors that come from one
-    tensor share `maps`, so each kernel map of a network is built once. `spatial_shape` is the shape
+    `stride` is the length of one step of the coordinates, in units of the finest grid. A layer
+    with a stride divides the coordinates by it. All tensors that come from one tensor share
+    `maps`, so each kernel map of a network is built once. `spatial_shape` is the shape
     of a dense grid that begins at 0; layers with `out_sites="reached"` leave out voxels beyond it.
     `batch_size` is needed if the last items of the batch have no voxels.
 

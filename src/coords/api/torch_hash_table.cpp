@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "coords/api/arguments.hpp"
-#include "coords/api/device_lock.hpp"
 #include "map/results.hpp"
+#include "map/table_lock.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -16,9 +16,9 @@ constexpr Columns kAnyColumns{1, 1u << 16};
 
 }  // namespace
 
-struct TorchHashTable::Impl : DeviceLock {
+struct TorchHashTable::Impl : map::TableLock {
     Impl(std::optional<std::uint64_t> slots, Device on)
-        : DeviceLock(on), store(coords_backend(on).make_vectors(slots)) {}
+        : TableLock({on}), device(on), store(coords_backend(on).make_vectors(slots)) {}
 
     backend::VectorStoreInfo info() const {
         auto const guard = reading();
@@ -29,6 +29,7 @@ struct TorchHashTable::Impl : DeviceLock {
         return set != 0 ? Columns{set, set} : kAnyColumns;
     }
 
+    Device const device;
     std::unique_ptr<backend::VectorStore> store;
 };
 

@@ -13,7 +13,7 @@
 namespace tensorhash::coords {
 namespace {
 
-// Below this many sums, to tabulate the steps of the offsets costs more than it saves.
+// Below this many sums, a table of the steps of the offsets costs more than it saves.
 constexpr std::size_t kFewSums = 8192;
 
 /// Throws ValueError if a coordinate plus an offset does not fit Int.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "runtime/seed.hpp"
@@ -47,7 +48,7 @@ CoordIndex::CoordIndex(CoordRows rows, backend::CoordStoreRules const& rules)
     : slots_(rules.slots), seed_(rules.seed ? *rules.seed : runtime::new_seed()) {
     rows_.columns = rows.columns;
     if (rows.columns <= 4) {
-        flat_.emplace(slots_.value_or(index::FlatIndex::capacity_for(rows.rows)), rules.double_hash,
+        flat_.emplace(slots_.value_or(backend::default_slots(rows.rows)), rules.double_hash,
                       rules.published_hash ? step::HashSecret{} : step::secret_of(seed_));
     }
     extend(std::move(rows));
@@ -74,7 +75,7 @@ void CoordIndex::extend(CoordRows rows, std::uint64_t const* keys) {
 }
 
 void CoordIndex::extend_flat(std::uint64_t const* keys, std::size_t from, std::size_t added) {
-    std::uint64_t const wanted = index::FlatIndex::capacity_for(flat_->size() + added);
+    std::uint64_t const wanted = backend::default_slots(flat_->size() + added);
     if (!slots_ && wanted > flat_->capacity()) {
         flat_ = flat_->grown(wanted);
     }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "coords/tables/new_rows.hpp"
 #include "runtime/parallel.hpp"
 
@@ -58,7 +59,7 @@ backend::CoordStoreInfo CpuCoordStore::info() const noexcept {
     bool const flat = index_ && index_->packed() != nullptr;
     info.slots = rules_.slots ? *rules_.slots
                  : flat       ? index_->packed()->capacity()
-                              : index::FlatIndex::capacity_for(info.distinct);
+                              : backend::default_slots(info.distinct);
     info.columns = columns_;
     info.key = index_ ? index_->kind() : CoordKey::Packed64;
     info.grows = !rules_.slots;
@@ -201,7 +202,7 @@ Tensor CpuCoordStore::unique() const {
 
 std::optional<backend::CoordSlots> CpuCoordStore::slots() const {
     if (!index_) {
-        std::uint64_t const empty = rules_.slots.value_or(index::FlatIndex::capacity_for(0));
+        std::uint64_t const empty = rules_.slots.value_or(backend::default_slots(0));
         return views_of(index::FlatIndex(empty, false, {}));
     }
     index::FlatIndex const* const packed = index_->packed();

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/capacities.hpp"
 #include "backend/coord_errors.hpp"
-#include "index/flat_index.hpp"
 
 namespace tensorhash::coords {
 namespace {
@@ -15,7 +15,7 @@ Tensor int32_tensor(Shape shape) { return Tensor::empty(std::move(shape), Dtype:
 }  // namespace
 
 CpuVectorStore::CpuVectorStore(std::optional<std::uint64_t> slots)
-    : least_(slots.value_or(index::FlatIndex::capacity_for(0))), grows_(!slots) {}
+    : least_(slots.value_or(backend::default_slots(0))), grows_(!slots) {}
 
 backend::VectorStoreInfo CpuVectorStore::info() const noexcept {
     backend::VectorStoreInfo info;
@@ -40,7 +40,7 @@ void CpuVectorStore::insert(CoordRows const& rows) {
     std::uint64_t const held = index_ ? index_->size() : 0;
     std::uint64_t const now = slot_count();
     std::uint64_t const wanted =
-        grows_ ? std::max(now, index::FlatIndex::capacity_for(held + fresh.rows)) : now;
+        grows_ ? std::max(now, backend::default_slots(held + fresh.rows)) : now;
     if (index_ && index_->capacity() == wanted) {
         if (!index_->insert(all.rows.data(), before, all.rows.rows)) {
             backend::fail_vectors_full(wanted, held);

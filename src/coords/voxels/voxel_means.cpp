@@ -23,8 +23,8 @@ namespace {
 using cpu::kParts;
 
 constexpr std::size_t kAxes = cpu::kMaxCarried;  // at most
-// Voxels of each axis from 2^20 below the first point's to 2^20 - 1 above fit one word together.
-// Clouds may lie far from the origin, as those with coordinates of maps do.
+// One word holds the voxels of all axes, from 2^20 below the voxel of the first point to 2^20 - 1
+// above it. Clouds may lie far from the origin: coordinates of maps do.
 constexpr unsigned kBits = 21;
 constexpr double kReach = 1 << (kBits - 1);
 // If the first voxel is nearer to 0 than this, int64 holds all voxels within reach.

@@ -2,7 +2,7 @@
 
 usage: python_peers.py ID NAME ROWS [NAME ROWS...]
 
-Prints the rows that report.py reads. A package that is not installed, or whose calls have changed,
+Prints the rows that report.py reads. A package that is not installed, or has other calls by now,
 gets a row that says so.
 """
 

@@ -25,7 +25,7 @@ struct MapSize {
 
 /// Each pair with probability `density`, so an out row may have several in rows under an offset.
 KernelMap random_map(MapSize const& size, unsigned seed);
-/// A submanifold map: a line of voxels, of which each exists with probability 1/2, in random order.
+/// A submanifold map: a line of voxels in random order. Each exists with probability 1/2.
 KernelMap line_map(std::int64_t length, std::int64_t offsets, unsigned seed);
 
 /// Normal numbers, rounded to the dtype.

@@ -142,7 +142,7 @@ TEST(Convolution, TheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(Convolution, RowsWithoutAPairDoNotTouchTheResult) {
-    // A kernel that multiplied absent rows by zero would make NaN of infinity.
+    // Loops that multiplied absent rows by zero would make NaN of infinity.
     Case const c{random_map({2, 3, 40, 0.0}, 15), 2, 2, 1};
     Tensor features = random_tensor({3, 2}, Dtype::Float32, 1);
     for (float& x : features.as_mutable<float>()) x = std::numeric_limits<float>::infinity();

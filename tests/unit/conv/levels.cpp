@@ -1,4 +1,4 @@
-// The kernels at every instruction-set level: those with FMA give the same bits, and the baseline
+// The loops at every instruction-set level: those with FMA give the same bits, and the baseline
 // is as near to the exact sums as they are.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tensors on a device whose memory the host cannot touch and whose work runs only when awaited.
+// Tensors on a device: the host cannot touch its memory, and its work runs only when awaited.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

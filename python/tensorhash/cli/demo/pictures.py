@@ -345,7 +345,7 @@ class _View:
         return image, tuple(float(edge * size) for edge in edges)
 
     def finish(self, axes: Any) -> None:
-        """Labels and limits. A turned map has x downwards, because it must not be a mirror image."""
+        """Labels and limits. A turned map has x downwards: it must not be a mirror image."""
         names, low, high = "xy", self._low, self._high
         across, up = (1, 0) if self._turned else (0, 1)
         axes.set(xlabel=f"{names[across]} in m", ylabel=f"{names[up]} in m", aspect="equal")

@@ -23,7 +23,7 @@ _REFUSED = ("capacity", "max_capacity", "admit_after", "admit_probability")
 
 
 class DistributedHashEmbedding(HashEmbedding):
-    """A HashEmbedding whose rows are spread over ranks, beside DistributedDataParallel.
+    """A HashEmbedding with its rows spread over ranks, beside DistributedDataParallel.
 
     A hash of the id decides which rank owns its row. Every forward and every step of its
     `TableOptimizer` is collective: all ranks call them in the same order, each with its own batch,

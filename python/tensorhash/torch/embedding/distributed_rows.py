@@ -25,7 +25,7 @@ from tensorhash.torch.embedding.table_rows import TableRows, distinct_ids
 
 
 class DistributedRows(TableRows):
-    """TableRows whose ids are spread over ranks. `table` holds those that this rank owns."""
+    """TableRows with their ids spread over ranks. `table` holds those that this rank owns."""
 
     def __init__(
         self, exchange: Exchange, max_norm: tuple[float, float] | None, *shared: Any

@@ -287,7 +287,7 @@ class HashLayer(torch.nn.Module):
 
 
 def _padding_number(given: Any) -> int:
-    """The padding of a layer with integer ids; TypeError or ValueError if int64 does not hold it."""
+    """The padding of a layer with integer ids; TypeError or ValueError unless int64 holds it."""
     if isinstance(given, str):
         raise TypeError(f"padding_idx: expected an int without strings=True, got {given!r}")
     number = integer(given, "padding_idx", None)

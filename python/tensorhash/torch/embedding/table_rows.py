@@ -1,4 +1,4 @@
-"""Rows whose weights and optimizer state are value columns of a table that grows or evicts."""
+"""Rows in a table that grows or evicts: weights and optimizer state are its value columns."""
 
 from __future__ import annotations
 
