@@ -11,7 +11,9 @@ from tensorhash import coords
 try:
     coords.CoordTable(device="emu:0")
 except RuntimeError as error:
-    assert "has no" in str(error)  # the plugin was built without Boost.Context
+    import os
+    # The plugin was built without Boost.Context: in CI that is a failure.
+    assert "has no" in str(error) and "CI" not in os.environ
     raise SystemExit
 
 rng = np.random.default_rng(1)

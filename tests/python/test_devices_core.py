@@ -14,7 +14,9 @@ import tensorhash.core as o3c
 try:
     o3c.HashSet(1, o3c.int64, (), o3c.Device("emu:0"))
 except RuntimeError as error:
-    assert "has no tables" in str(error)  # the plugin was built without Boost.Context
+    import os
+    # The plugin was built without Boost.Context: in CI that is a failure.
+    assert "has no tables" in str(error) and "CI" not in os.environ
     raise SystemExit
 EMU = o3c.Device("emu:0")
 rng = np.random.default_rng(1)

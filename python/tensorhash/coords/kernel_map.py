@@ -14,6 +14,7 @@ from tensorhash import _core
 from tensorhash._arguments import integer, position, require_one_of
 from tensorhash._device import usable_device
 from tensorhash._frameworks import NUMPY, Framework, copied_to_numpy
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import (
     axes_of,
@@ -24,7 +25,6 @@ from tensorhash.coords._kernel_arguments import (
     take_both,
 )
 from tensorhash.coords._names import also_named
-from tensorhash.coords._places import Place
 from tensorhash.coords._rows import device_in, home_of, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
 
