@@ -470,6 +470,41 @@ def test_arrays_of_cupy_go_in_and_out_without_copies(run_core):
     """)
 
 
+def test_arrays_of_jax_go_in_and_out_without_copies(run_core):
+    run_core("""
+        import sys, types
+        asked = []
+        jax = types.ModuleType("jax")
+        class Array:
+            def __init__(self, held):
+                self.held, self.ndim, self.shape = held, len(held.shape), held.shape
+                self.dtype = np.dtype(held.dtype)
+            def __dlpack_device__(self):
+                return self.held.__dlpack_device__()
+            def __dlpack__(self, *, stream=None, **wishes):
+                asked.append(stream)
+                return self.held.__dlpack__(stream=stream, **wishes)
+        Array.__module__ = "jax"
+        stream = devices.emulated_make_stream(0)
+        jax.Array = Array
+        jax.core = types.SimpleNamespace(Tracer=type("Tracer", (), {}))
+        jax.config = types.SimpleNamespace(jax_enable_x64=False)
+        # JAX imports an array for a stream of its own.
+        jax.dlpack = types.SimpleNamespace(from_dlpack=lambda tensor: Array(
+            _core.Tensor.from_dlpack(tensor.__dlpack__(stream=stream))))
+        sys.modules["jax"] = jax
+        table = tensorhash.HashMap(8, "int32", (), "float32", (), device="emu:0")
+        keys, values = np.int32([5, 7, 5]), np.float32([1, 2, 3])
+        indices, mask = table.insert(Array(on_device(keys)), Array(on_device(values)))
+        # The legacy stream: JAX makes it wait, and our work waits for it.
+        assert asked == [1, 1] and type(indices) is type(mask) is Array
+        np.testing.assert_array_equal(np.asarray(indices.held.cpu()), [0, 1, 0])
+        got = table.get(Array(on_device(keys)))
+        assert got.held.device == "emu:0"
+        np.testing.assert_array_equal(np.asarray(got.held.cpu()), [1, 2, 1])
+    """)
+
+
 @needs_plugins
 def test_the_functions_of_core_cuda_ask_the_plugin(run_program):
     run_program(
