@@ -65,7 +65,9 @@ class KernelMap:
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
         # A copy, because the user may write to `offsets`.
-        self._bounds = np.array(copied_to_numpy(made.offsets))
+        # Made on a device, the map has one on the host already.
+        bounds = made.offsets if made.bounds is None else made.bounds
+        self._bounds = np.array(copied_to_numpy(bounds))
         # Plain integers: torch.compile cannot read those of the core.
         self._rows = made.num_in, made.num_out
         self._table: Array | None = None
@@ -315,6 +317,7 @@ def generate_kernel_map(
     strategy: str | None = None,
     *,
     duplicates: str = "error",
+    pair_table: bool = False,
     device: DeviceLike = None,
 ) -> KernelMap:
     """Finds all pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
@@ -325,8 +328,9 @@ def generate_kernel_map(
     the others mirror them. `strategy` names an algorithm: "blocks", "flat", "hierarchical",
     "merge", or "warpconvnet", which chooses by kernel size as WarpConvNet does. None takes the
     fastest. All give the same map. Repeated rows of in_coords are a ValueError, unless
-    `duplicates="first"`. The map is made where the arrays are, unless `device` is given, and its
-    arrays are where out_coords are.
+    `duplicates="first"`. With `pair_table`, what `KernelMap.pair_table` returns is made in the same
+    call, on a device for free. The map is made where the arrays are, unless `device` is given, and
+    its arrays are where out_coords are.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -355,8 +359,12 @@ def generate_kernel_map(
         strategy,
         duplicates == "first",
         bool(skip_symmetric_kernel_map),
+        bool(pair_table),
     )
-    return KernelMap(place.bring(made), source)
+    result = KernelMap(place.bring(made), source)
+    if pair_table:
+        result._table = place.give(made.pair_table())
+    return result
 
 
 @also_named(batch_indexed_in_coords="in_coords", batch_indexed_out_coords="out_coords")
