@@ -218,6 +218,26 @@ def test_writes_by_index_change_what_they_change_on_the_cpu(run_core):
     """)
 
 
+def test_the_host_waits_as_often_as_the_page_on_devices_says(run_core):
+    run_core("""
+        there = o3c.Tensor(np.arange(12).reshape(6, 2), device=EMU)
+        mask = o3c.Tensor([True, False, True, True, False, False], device=EMU)
+        rows = o3c.Tensor([4, 0], device=EMU)
+        there.cpu()
+
+        def waits(call):
+            before = devices.emulated_waits(0)
+            call()
+            return devices.emulated_waits(0) - before
+
+        assert waits(lambda: there[1:5].T) == waits(lambda: there.to(o3c.float32)) == 0
+        assert waits(lambda: there.__setitem__(slice(1, 5), there[2:])) == 0
+        assert waits(lambda: there[mask]) == 2
+        assert waits(lambda: there[rows]) == 1
+        assert waits(lambda: there.__setitem__(rows, there[:2])) == 1
+    """)
+
+
 def test_arithmetic_is_refused_with_the_ways_out(run_core):
     run_core("""
         there, here = o3c.Tensor([1, 2], device=EMU), o3c.Tensor([1, 2])
