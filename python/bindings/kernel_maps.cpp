@@ -22,13 +22,14 @@ using coords::KernelMap;
 KernelMap make_map(nb::handle in_coords, nb::handle out_coords, Shape const& stride,
                    Shape const& size, Shape const& dilation, Shape const& center,
                    std::optional<std::string> const& strategy, bool first_of_duplicates,
-                   bool skip_symmetric) {
+                   bool skip_symmetric, bool pair_table) {
     Tensor const in = to_tensor(in_coords, "in_coords", Dtype::Int32);
     Tensor const out = to_tensor(out_coords, "out_coords", Dtype::Int32);
     coords::KernelMapOptions options;
     if (strategy) options.strategy = coords::strategy_from_name(*strategy);
     if (first_of_duplicates) options.duplicates = coords::Duplicates::First;
     options.skip_symmetric = skip_symmetric;
+    options.pair_table = pair_table;
     return without_gil([&] {
         return coords::generate_kernel_map(in, out, stride, Kernel{size, dilation, center},
                                            options);
@@ -84,6 +85,7 @@ void bind_kernel_maps(nb::module_& m) {
         .def_ro("in_maps", &KernelMap::in_maps)
         .def_ro("out_maps", &KernelMap::out_maps)
         .def_ro("offsets", &KernelMap::offsets)
+        .def_ro("bounds", &KernelMap::bounds)
         .def_ro("num_in", &KernelMap::num_in)
         .def_ro("num_out", &KernelMap::num_out)
         .def_ro("identity_map_index", &KernelMap::identity_map_index)
@@ -107,7 +109,7 @@ void bind_kernel_maps(nb::module_& m) {
     m.def("generate_kernel_map", &make_map, nb::arg("in_coords").none(),
           nb::arg("out_coords").none(), nb::arg("stride"), nb::arg("size"), nb::arg("dilation"),
           nb::arg("center"), nb::arg("strategy").none(), nb::arg("first_of_duplicates"),
-          nb::arg("skip_symmetric"));
+          nb::arg("skip_symmetric"), nb::arg("pair_table"));
     m.def("kernel_map_from_offsets", &map_of_offsets, nb::arg("in_coords").none(),
           nb::arg("out_coords").none(), nb::arg("stride"), nb::arg("kernel_offsets").none(),
           nb::arg("first_of_duplicates"));

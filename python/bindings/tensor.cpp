@@ -73,7 +73,7 @@ int refuse(Py_buffer* view, char const* why) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(self));
     if (!tensor.device().is_cpu()) {
-        return refuse(view, "this array is not on the CPU; copy it with cpu()");
+        return refuse(view, "this array is not on the CPU; copy it with .cpu()");
     }
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && tensor.read_only()) {
         return refuse(view, "this array is read-only");
@@ -127,7 +127,7 @@ nb::object on_cpu(nb::handle_t<Tensor> object) {
 
 nb::object refuse_array(Tensor const& self, nb::object const&, nb::object const&) {
     throw DeviceError("array: NumPy needs memory of the CPU, got memory of \"" +
-                      to_string(self.device()) + "\"; copy it with cpu()");
+                      to_string(self.device()) + "\"; copy it with .cpu()");
 }
 
 }  // namespace

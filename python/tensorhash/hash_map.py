@@ -11,6 +11,7 @@ from tensorhash._arrays import is_number, take_array
 from tensorhash._frameworks import Framework, framework
 from tensorhash._lists import natural_array
 from tensorhash._map import MapTable, one_or_tuple
+from tensorhash._places import Place
 from tensorhash._types import ArrayLike, ArrayT, DeviceLike, DtypeLike, ShapeLike
 
 if TYPE_CHECKING:
@@ -60,15 +61,26 @@ class HashMap(MapTable[ArrayT]):
         self._create_map(init_capacity, key, one, several, device, seed)
 
     @classmethod
-    def from_items(cls, keys: ArrayLike, values: ArrayLike | Sequence[ArrayLike] = ()) -> Self:
+    def from_items(
+        cls,
+        keys: ArrayLike,
+        values: ArrayLike | Sequence[ArrayLike] = (),
+        *,
+        device: DeviceLike = None,
+    ) -> Self:
         """A map of keys[i] -> values[i] with the arrays' dtypes; of equal keys the first row wins.
 
-        `values` is one array, or a tuple or list of arrays, one per column.
+        `values` is one array, or a tuple or list of arrays, one per column. The map is where the
+        arrays are, unless `device` is given.
 
         >>> HashMap.from_items(np.array([3, 5]), np.array([0.5, 0.25])).get([5])
         array([0.25])
         """
         rows, columns, home = cls._free_items(keys, values)
+        place = Place(device, home, rows, *columns)
+        rows = place.take(rows, "keys")
+        names = ["values"] if len(columns) == 1 else [f"values[{i}]" for i in range(len(columns))]
+        columns = [place.take(*column) for column in zip(columns, names, strict=True)]
         return cls._of(_core.HashMap.from_items(rows, columns), home)
 
     @classmethod

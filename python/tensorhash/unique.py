@@ -9,7 +9,8 @@ from tensorhash import _core
 from tensorhash._arrays import take_array
 from tensorhash._frameworks import NUMPY
 from tensorhash._lists import natural_array
-from tensorhash._types import Array, ArrayLike
+from tensorhash._places import Place
+from tensorhash._types import Array, ArrayLike, DeviceLike
 
 
 @overload
@@ -18,6 +19,8 @@ def unique(
     return_index: Literal[False] = False,
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array: ...
 
 
@@ -27,6 +30,8 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array, ...]: ...
 
 
@@ -35,13 +40,16 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    *,
+    device: DeviceLike = None,
 ) -> Array | tuple[Array, ...]:
     """The distinct rows of `array` along axis 0, in order of first occurrence.
 
     On request returns a tuple with these int64 arrays after the rows, in this order: the index of
     the first occurrence of each distinct row, the distinct row of each row of `array`, and the
     count of each distinct row. A frame, or a tuple of 1-D arrays, is read as columns. Results use
-    the framework of the array.
+    the framework of the array. The call runs where the array is, unless `device` is given, and its
+    results are where the array is.
 
     >>> unique([7, 3, 7], return_inverse=True, return_counts=True)
     (array([7, 3]), array([0, 1, 0]), array([2, 1]))
@@ -50,7 +58,9 @@ def unique(
     """
     taken = take_array(array, None, "array")
     rows, source = (natural_array(array, "array"), NUMPY) if taken is None else taken
-    return distinct(rows, source.give, return_index, return_inverse, return_counts)
+    place = Place(device, source, rows)
+    rows = place.take(rows, "array")
+    return distinct(rows, place.give, return_index, return_inverse, return_counts)
 
 
 def distinct(

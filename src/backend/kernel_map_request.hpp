@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backend/coord_rows.hpp"
@@ -31,6 +32,7 @@ struct KernelMapRequest {
     bool odd = false;                // every axis of the kernel is odd; true for a list of offsets
     bool centered = false;           // offset[all - 1 - k] == -offset[k]
     bool equal = false;  // in and out are the same rows in the same order; set by the back end
+    bool table = false;  // also the pair table, if it is made on the way
 
     std::int32_t const* offset(std::size_t k) const noexcept { return offsets.data() + k * axes; }
     /// Group all - 1 - k is group k with in and out exchanged, if no coordinate is repeated.
@@ -47,6 +49,8 @@ struct KernelMapPairs {
     bool repeated = false;                                // `in` has repeated rows
     std::int64_t coarse_probes = 0;
     std::int64_t fine_probes = 0;
+    std::optional<Tensor> bounds{};  // a copy of `offsets` in host memory, if there is one
+    std::optional<Tensor> table{};   // int32 [groups, out rows], as pair_table() makes it
 };
 
 /// Can the hierarchical path run this kernel? It must be odd and centered, with 3 axes and

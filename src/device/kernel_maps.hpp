@@ -133,6 +133,7 @@ private:
         std::uint32_t chunk = 0;  // offsets at a time
         Array<Queue, std::int32_t> offsets{};
         Array<Queue, std::uint32_t> found{};
+        std::optional<Tensor> table{};  // instead of `found`, if it is wanted
         Array<Queue, std::uint64_t> counts{};
         Array<Queue, std::int32_t> cells{};
         std::optional<ScratchIndex<Queue>> coarse{};
@@ -177,15 +178,9 @@ private:
         std::uint64_t const most = limit_ / sizeof(std::uint32_t);
         lookups.chunk = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
             most / std::max(1u, grid_.rows), 1, std::max(1u, grid_.offsets)));
-        lookups.found = {*queue_, std::uint64_t{lookups.chunk} * grid_.rows};
-        lookups.body = {index,
-                        queries,
-                        lookups.offsets.data(),
-                        nullptr,
-                        {},
-                        lookups.found.data(),
-                        lookups.counts.data(),
-                        &report()->fine_probes,
+        std::uint32_t* const found = room_for_lookups(lookups);
+        lookups.body = {index, queries, lookups.offsets.data(), nullptr,
+                        {},    found,   lookups.counts.data(),  &report()->fine_probes,
                         grid_};
         if (request_.strategy == coords::Strategy::Hierarchical) {
             prune(lookups, index, in_rows);
@@ -198,6 +193,18 @@ private:
                        WriteOffsets{lookups.counts.data(), &report()->total, begins(), grid_});
         wait(lookups);
         return lookups;
+    }
+
+    /// The pair table is the lookups of all offsets: its memory is not bounded.
+    std::uint32_t* room_for_lookups(Lookups& lookups) const {
+        if (request_.table) {
+            lookups.chunk = std::max(1u, grid_.offsets);
+            lookups.table = Tensor::empty({std::int64_t{grid_.offsets}, std::int64_t{grid_.rows}},
+                                          Dtype::Int32, device_);
+            return static_cast<std::uint32_t*>(lookups.table->data());
+        }
+        lookups.found = {*queue_, std::uint64_t{lookups.chunk} * grid_.rows};
+        return lookups.found.data();
     }
 
     /// The offsets with a column for the batch.
@@ -303,6 +310,9 @@ private:
             Tensor::empty({static_cast<std::int64_t>(grid_.offsets) + 1}, Dtype::Int64, device_);
         queue_->copy(pairs.offsets.data(), begins(), pairs.offsets.bytes(), Copy::Within);
         write(lookups, pairs);
+        pairs.bounds =
+            Tensor::from(lookups.begins, {static_cast<std::int64_t>(lookups.begins.size())});
+        pairs.table = std::move(lookups.table);
         pairs.equal = equal_;
         pairs.repeated = repeated_;
         bool const is_pruned = lookups.body.masks != nullptr;
@@ -327,7 +337,7 @@ private:
             PairGrid const grid = is_whole ? grid_ : probe(lookups, first, counts.data());
             queue_->launch(
                 grid.size(),
-                WritePairs{lookups.found.data(), lookups.counts.data() + segments_before(first),
+                WritePairs{lookups.body.found, lookups.counts.data() + segments_before(first),
                            static_cast<std::int32_t*>(pairs.in_maps.data()),
                            static_cast<std::int32_t*>(pairs.out_maps.data()), grid});
         }

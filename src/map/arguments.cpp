@@ -92,10 +92,12 @@ CheckedBatch check_batch(Tensor const& tensor, Element const& element, std::stri
         throw ValueError(text(argument) + ": a batch has at most " + std::to_string(kMaxEntries) +
                          " rows, got " + std::to_string(rows) + "; split it");
     }
-    Tensor checked = with_true_bools(tensor.contiguous());
+    Tensor checked = tensor.contiguous();
     if (!device.is_cpu()) {
         checked = on_device(checked, device);
     }
+    // On the copy: another thread may write to the caller's array.
+    checked = with_true_bools(checked);
     return {std::move(checked), static_cast<std::size_t>(rows), tensor.device()};
 }
 

@@ -195,15 +195,15 @@ TEST(Rule04Messages, a_shape_error_says_what_was_expected_and_what_came) {
 
 TEST(Rule04Construct, impossible_tables_are_refused) {
     Element key{Dtype::Int64, {1}};
-    EXPECT_THROW(HashMap(Capacity{-1}, key, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{1ll << 31}, key, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{4}, {Dtype::Undefined, {1}}, {}), TypeError);
-    EXPECT_THROW(HashMap(Capacity{4}, {Dtype::Float16, {1}}, {}), TypeError);
-    EXPECT_THROW(HashMap(Capacity{4}, {Dtype::BFloat16, {1}}, {}), TypeError);
-    EXPECT_THROW(HashMap(Capacity{4}, key, {{Dtype::Undefined, {}}}), TypeError);
-    EXPECT_THROW(HashMap(Capacity{4}, {Dtype::Int64, {0}}, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{4}, {Dtype::Int64, {-1}}, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{4}, key, {{Dtype::Int64, {3, 0}}}), ValueError);
+    EXPECT_THROW(make_map(Capacity{-1}, key, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{1ll << 31}, key, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{4}, {Dtype::Undefined, {1}}, {}), TypeError);
+    EXPECT_THROW(make_map(Capacity{4}, {Dtype::Float16, {1}}, {}), TypeError);
+    EXPECT_THROW(make_map(Capacity{4}, {Dtype::BFloat16, {1}}, {}), TypeError);
+    EXPECT_THROW(make_map(Capacity{4}, key, {{Dtype::Undefined, {}}}), TypeError);
+    EXPECT_THROW(make_map(Capacity{4}, {Dtype::Int64, {0}}, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{4}, {Dtype::Int64, {-1}}, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{4}, key, {{Dtype::Int64, {3, 0}}}), ValueError);
     EXPECT_THROW(HashMap(Capacity{4}, key, {}, {tensorhash::Device::Type::Cuda, 0}), DeviceError);
     EXPECT_THROW(HashMap(Capacity{4}, key, {}, {tensorhash::Device::Type::Cpu, 1}), DeviceError);
 }

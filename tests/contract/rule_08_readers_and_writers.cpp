@@ -115,7 +115,7 @@ TEST_P(Rule08, writers_on_several_threads_take_turns) {
     for (std::thread& writer : writers) writer.join();
     tensorhash::Items items = map.items();
     std::int64_t total = 0;
-    for (std::int64_t count : items.values[0].as<std::int64_t>()) total += count;
+    for (std::int64_t count : to_vector<std::int64_t>(items.values[0])) total += count;
     EXPECT_EQ(total, static_cast<std::int64_t>(4 * 8 * batch_rows));
     map.validate();
 }
@@ -174,7 +174,7 @@ TEST_P(Rule08, after_fork_parent_and_child_both_work) {
     use();
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, Rule08, ::testing::Values(1, 2, 8));
+TH_OVER_THREADS(Rule08);
 
 TEST(Rule08Fork, a_child_forked_while_other_tables_are_in_use_can_use_its_own) {
     if (TH_TSAN) GTEST_SKIP() << "ThreadSanitizer stops at new threads in a forked child";

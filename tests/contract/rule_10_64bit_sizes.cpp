@@ -124,13 +124,13 @@ TEST(Rule10, values_of_more_than_two_gigabytes_are_addressed_correctly) {
 
 TEST(Rule10, a_table_beyond_the_limit_says_so) {
     Element key{Dtype::Int64, {1}};
-    std::string text = message_of<ValueError>([&] { HashMap(Capacity{too_many}, key, {}); });
+    std::string text = message_of<ValueError>([&] { make_map(Capacity{too_many}, key, {}); });
     EXPECT_NE(text.find("2147483647"), std::string::npos) << text;
     HashMap map = int64_map();
     text = message_of<ValueError>([&] { map.reserve(Capacity{too_many}); });
     EXPECT_NE(text.find("2147483647"), std::string::npos) << text;
     EXPECT_THROW(map.reserve(Capacity{INT64_MAX}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{INT64_MAX}, key, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{INT64_MAX}, key, {}), ValueError);
 }
 
 TEST(Rule10, a_batch_beyond_the_limit_says_so_before_it_is_read) {
@@ -153,13 +153,13 @@ TEST(Rule10, shapes_whose_product_overflows_are_refused) {
     EXPECT_THROW(tensorhash::num_elements({INT64_MAX, 2}), ValueError);
     EXPECT_EQ(tensorhash::num_elements({1ll << 32, 1ll << 30}), 1ll << 62);
     EXPECT_EQ(tensorhash::num_elements({1ll << 40, 0}), 0);
-    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 40, 1ll << 40}}, {}), ValueError);
-    EXPECT_THROW(HashMap(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError)
+    EXPECT_THROW(make_map(Capacity{1}, {Dtype::Int64, {1ll << 40, 1ll << 40}}, {}), ValueError);
+    EXPECT_THROW(make_map(Capacity{1}, {Dtype::Int64, {1ll << 61}}, {}), ValueError)
         << "2^64 bytes must not wrap to 0";
-    EXPECT_THROW(HashMap(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}),
+    EXPECT_THROW(make_map(Capacity{0}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 61}}}),
                  ValueError);
     EXPECT_ANY_THROW(
-        HashMap(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
+        make_map(Capacity{1ll << 20}, {Dtype::Int64, {1}}, {{Dtype::Int64, {1ll << 44}}}));
 }
 
 TEST(Rule10, an_impossible_allocation_is_bad_alloc_and_changes_nothing) {

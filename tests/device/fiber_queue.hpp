@@ -7,6 +7,8 @@
 #include <map>
 #include <new>
 #include <numeric>
+#include <set>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,12 @@
 
 namespace th_test {
 
+/// The bodies that the FiberQueues of this process have run, each with their seeds.
+inline std::map<std::type_index, std::set<std::uint64_t>>& bodies_that_ran() {
+    static std::map<std::type_index, std::set<std::uint64_t>> seeds;
+    return seeds;
+}
+
 class FiberQueue {
 public:
     struct Event {
@@ -24,7 +32,7 @@ public:
 
     explicit FiberQueue(tensorhash::emulate::Options options = {}, std::uint32_t most_blocks = 3,
                         std::uint32_t threads = 64)
-        : options_(options), most_blocks_(most_blocks), threads_(threads) {}
+        : seed_(options.seed), options_(options), most_blocks_(most_blocks), threads_(threads) {}
 
     std::uint64_t launches = 0;
     std::uint64_t read_backs = 0;
@@ -60,6 +68,7 @@ public:
     template <class Body>
     void launch(std::uint64_t rows, Body const& body) {
         ++launches;
+        if (rows != 0) bodies_that_ran()[typeid(Body)].insert(seed_);
         options_.seed += 0x9e3779b97f4a7c15ull;
         tensorhash::emulate::run_body(rows, body, options_, most_blocks_, threads_);
     }
@@ -96,6 +105,7 @@ public:
 private:
     static constexpr std::align_val_t kAlign{256};
 
+    std::uint64_t seed_;
     tensorhash::emulate::Options options_;
     std::uint32_t most_blocks_;
     std::uint32_t threads_;

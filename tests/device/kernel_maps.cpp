@@ -1,6 +1,7 @@
 // Kernel maps of the device against the CPU's, for every kind of request.
 #include "device/coord_twins.hpp"
 // The device's headers come first: they choose the form of the steps.
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -108,6 +109,21 @@ void expect_same_map(CoordTwins& twins, KernelMapPairs const& got, KernelMapPair
     }
 }
 
+/// The table of the CPU's pairs.
+Tensor table_of(KernelMapPairs const& pairs, std::size_t out_rows) {
+    auto const bounds = pairs.offsets.as<std::int64_t>();
+    std::vector<std::int32_t> table((bounds.size() - 1) * out_rows, -1);
+    for (std::size_t k = 0; k + 1 < bounds.size(); ++k) {
+        for (auto at = static_cast<std::size_t>(bounds[k]);
+             at < static_cast<std::size_t>(bounds[k + 1]); ++at) {
+            auto const row = static_cast<std::size_t>(pairs.out_maps.as<std::int32_t>()[at]);
+            table[k * out_rows + row] = pairs.in_maps.as<std::int32_t>()[at];
+        }
+    }
+    return Tensor::from(
+        table, {static_cast<std::int64_t>(bounds.size()) - 1, static_cast<std::int64_t>(out_rows)});
+}
+
 /// The same request on both back ends.
 void compare_maps(MapCase const& map, std::uint64_t seed) {
     Random random(seed);
@@ -122,6 +138,7 @@ void compare_maps(MapCase const& map, std::uint64_t seed) {
     KernelMapRequest on_device = request;
     on_device.in = in_rows.device;
     on_device.out = out_rows.device;
+    on_device.table = seed % 2 == 0;
     request.in = in_rows.cpu;
     request.out = out_rows.cpu;
     KernelMapPairs got;
@@ -132,6 +149,13 @@ void compare_maps(MapCase const& map, std::uint64_t seed) {
     if (error.empty()) {
         EXPECT_EQ(twins.queue.read_backs, 1u);
         expect_same_map(twins, got, wanted);
+        auto const bounds = got.bounds->as<std::int64_t>();
+        auto const ends = wanted.offsets.as<std::int64_t>();
+        EXPECT_TRUE(std::equal(bounds.begin(), bounds.end(), ends.begin(), ends.end()));
+        EXPECT_EQ(got.table.has_value(), on_device.table);
+        if (got.table) {
+            twins.expect_same(*got.table, table_of(wanted, request.out.rows), "table");
+        }
     }
 }
 
@@ -154,6 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         MapCase{.name = "Dilated", .size = {3, 3, 3}, .dilation = 2},
         MapCase{.name = "Center", .size = {3, 3, 3}, .center = 0},
         MapCase{.name = "TwoAxes", .size = {5, 5}},
+        MapCase{.name = "FourAxes", .size = {3, 1, 2, 3}, .stride = 2, .dilation = 2},
         MapCase{.name = "FiveAxes", .size = {3, 1, 3, 1, 2}},
         MapCase{.name = "SixAxes", .size = {1, 3, 1, 3, 1, 3}, .far = true},
         MapCase{.name = "FarAway", .size = {3, 3, 3}, .far = true},
@@ -196,6 +221,7 @@ INSTANTIATE_TEST_SUITE_P(
                 .size = {3, 3, 3},
                 .strategy = Strategy::Hierarchical,
                 .limit = 100},
+        MapCase{.name = "Blocks", .size = {3, 5, 3}, .strategy = Strategy::Blocks},
         MapCase{.name = "Merge", .size = {3, 3, 3}, .strategy = Strategy::Merge},
         MapCase{.name = "Fastest", .size = {3, 3, 3}, .strategy = Strategy::Fastest}),
     [](auto const& p) { return p.param.name; });

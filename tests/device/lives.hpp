@@ -1,8 +1,6 @@
 // Lives of device tables: seeded batches of all sizes, compared with the oracle after every call.
 #pragma once
 
-#include <cstdlib>
-
 #include "device/core.hpp"
 // The device's headers come first: they choose the form of the steps.
 #include <gtest/gtest.h>
@@ -11,16 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "device/seeds.hpp"
 #include "device/test_queue.hpp"
 #include "support/batches.hpp"
 #include "support/oracle.hpp"
 
 namespace th_test {
-
-/// How many seeds a test runs: a few, or 50 in `make test-release`.
-inline std::uint64_t seeds(std::uint64_t few) {
-    return std::getenv("TENSORHASH_TEST_IN_FULL") != nullptr ? 50 : few;
-}
 
 /// A copy of host memory on the device.
 template <class T>

@@ -70,6 +70,13 @@ COORD_MUTANTS = [
         "high += sign;",
     ),
     body(
+        "every channel of a voxel is its first one",
+        "DeviceVoxels*",
+        VOXELS,
+        "write(i, {values + i % width, width, grouped.order + begin, size});",
+        "write(i, {values, width, grouped.order + begin, size});",
+    ),
+    body(
         "the last row of a voxel is its second",
         "DeviceVoxels*",
         VOXELS,
@@ -118,6 +125,20 @@ COORD_MUTANTS = [
         "src/device/radius.hpp",
         "for (ReadCloud<Queue> const* const cloud : {&points_, &queries_}) {",
         "for (ReadCloud<Queue> const* const cloud : {&points_}) {",
+    ),
+    body(
+        "points are scaled the other way",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "numbers[i] *= scale;",
+        "numbers[i] /= scale;",
+    ),
+    body(
+        "neighbours come in the order of a heap",
+        "DeviceRadius*",
+        NEIGHBOURS,
+        "heap.sort();",
+        "",
     ),
     body(
         "only the query's own column of cells is searched",

@@ -15,9 +15,9 @@ constexpr std::uint32_t kWarpSize = 32;
 // A thread that always runs for a few instructions finds other bugs than one that runs for many.
 constexpr std::uint32_t kSlices[] = {1, 8, 64};
 
-std::set<std::string>& kernels_so_far() {
-    static std::set<std::string> names;
-    return names;
+std::map<std::string, std::set<std::uint64_t>>& kernels_so_far() {
+    static std::map<std::string, std::set<std::uint64_t>> seeds;
+    return seeds;
 }
 
 }  // namespace
@@ -32,7 +32,9 @@ Program const& program_of_file(std::string const& path) {
     return programs.emplace(path, parse(text)).first->second;
 }
 
-std::set<std::string> const& kernels_that_ran() { return kernels_so_far(); }
+std::map<std::string, std::set<std::uint64_t>> const& kernels_that_ran() {
+    return kernels_so_far();
+}
 
 std::string name_of(std::type_info const& type) {
     int status = 0;
@@ -51,7 +53,7 @@ Grid Interpreter::grid_for(std::uint64_t rows) const {
 void Interpreter::run(std::string const& name, Grid const& grid, Parameters const& parameters) {
     auto const kernel = program_.find(name);
     if (kernel == program_.end()) throw PtxError("the PTX has no kernel for the body " + name);
-    kernels_so_far().insert(name);
+    kernels_so_far()[name].insert(seed_);
     options_.seed = options_.seed * 6364136223846793005ull + 1442695040888963407ull;
     options_.slice = kSlices[(options_.seed >> 33) % std::size(kSlices)];
     instructions_ += th_ptx::launch(kernel->second, grid, parameters, arena_, &races_, options_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,8 +18,8 @@ namespace th_ptx {
 /// The program in a file that the build has compiled, parsed once per process.
 Program const& program_of_file(std::string const& path);
 
-/// The kernels that any Interpreter of this process has run.
-std::set<std::string> const& kernels_that_ran();
+/// The kernels that the Interpreters of this process have run, each with their seeds.
+std::map<std::string, std::set<std::uint64_t>> const& kernels_that_ran();
 
 /// "ns::Body<int>" for typeid(ns::Body<int>).
 std::string name_of(std::type_info const& type);
@@ -27,8 +28,8 @@ class Interpreter {
 public:
     explicit Interpreter(Program const& program, Options const& options = {},
                          std::uint32_t most_blocks = 3, std::uint32_t block_size = 64)
-        : program_(program), options_(options), most_blocks_(most_blocks), block_size_(block_size) {
-    }
+        : program_(program), seed_(options.seed), options_(options), most_blocks_(most_blocks),
+          block_size_(block_size) {}
 
     Arena& memory() { return arena_; }
 
@@ -55,6 +56,7 @@ private:
     void run(std::string const& name, Grid const& grid, Parameters const& parameters);
 
     Program const& program_;
+    std::uint64_t seed_;
     Options options_;
     std::uint32_t most_blocks_;
     std::uint32_t block_size_;

@@ -14,7 +14,9 @@ import tensorhash.core as o3c
 try:
     o3c.HashSet(1, o3c.int64, (), o3c.Device("emu:0"))
 except RuntimeError as error:
-    assert "has no tables" in str(error)  # the plugin was built without Boost.Context
+    import os
+    # The plugin was built without Boost.Context: in CI that is a failure.
+    assert "has no tables" in str(error) and "CI" not in os.environ
     raise SystemExit
 EMU = o3c.Device("emu:0")
 rng = np.random.default_rng(1)
@@ -213,6 +215,26 @@ def test_writes_by_index_change_what_they_change_on_the_cpu(run_core):
         table = o3c.HashMap(8, o3c.int64, (), o3c.float32, (), EMU)
         with pytest.raises(ValueError, match="read-only"):
             table.key_tensor()[0] = 5
+    """)
+
+
+def test_the_host_waits_as_often_as_the_page_on_devices_says(run_core):
+    run_core("""
+        there = o3c.Tensor(np.arange(12).reshape(6, 2), device=EMU)
+        mask = o3c.Tensor([True, False, True, True, False, False], device=EMU)
+        rows = o3c.Tensor([4, 0], device=EMU)
+        there.cpu()
+
+        def waits(call):
+            before = devices.emulated_waits(0)
+            call()
+            return devices.emulated_waits(0) - before
+
+        assert waits(lambda: there[1:5].T) == waits(lambda: there.to(o3c.float32)) == 0
+        assert waits(lambda: there.__setitem__(slice(1, 5), there[2:])) == 0
+        assert waits(lambda: there[mask]) == 2
+        assert waits(lambda: there[rows]) == 1
+        assert waits(lambda: there.__setitem__(rows, there[:2])) == 1
     """)
 
 
@@ -465,6 +487,41 @@ def test_arrays_of_cupy_go_in_and_out_without_copies(run_core):
         indices, mask = table.insert(ndarray(on_device([5, 7, 5])))
         assert asked == [stream] and type(indices) is ndarray
         np.testing.assert_array_equal(np.asarray(indices.held.cpu()), [0, 1, 0])
+    """)
+
+
+def test_arrays_of_jax_go_in_and_out_without_copies(run_core):
+    run_core("""
+        import sys, types
+        asked = []
+        jax = types.ModuleType("jax")
+        class Array:
+            def __init__(self, held):
+                self.held, self.ndim, self.shape = held, len(held.shape), held.shape
+                self.dtype = np.dtype(held.dtype)
+            def __dlpack_device__(self):
+                return self.held.__dlpack_device__()
+            def __dlpack__(self, *, stream=None, **wishes):
+                asked.append(stream)
+                return self.held.__dlpack__(stream=stream, **wishes)
+        Array.__module__ = "jax"
+        stream = devices.emulated_make_stream(0)
+        jax.Array = Array
+        jax.core = types.SimpleNamespace(Tracer=type("Tracer", (), {}))
+        jax.config = types.SimpleNamespace(jax_enable_x64=False)
+        # JAX imports an array for a stream of its own.
+        jax.dlpack = types.SimpleNamespace(from_dlpack=lambda tensor: Array(
+            _core.Tensor.from_dlpack(tensor.__dlpack__(stream=stream))))
+        sys.modules["jax"] = jax
+        table = tensorhash.HashMap(8, "int32", (), "float32", (), device="emu:0")
+        keys, values = np.int32([5, 7, 5]), np.float32([1, 2, 3])
+        indices, mask = table.insert(Array(on_device(keys)), Array(on_device(values)))
+        # The legacy stream: JAX makes it wait, and our work waits for it.
+        assert asked == [1, 1] and type(indices) is type(mask) is Array
+        np.testing.assert_array_equal(np.asarray(indices.held.cpu()), [0, 1, 0])
+        got = table.get(Array(on_device(keys)))
+        assert got.held.device == "emu:0"
+        np.testing.assert_array_equal(np.asarray(got.held.cpu()), [1, 2, 1])
     """)
 
 

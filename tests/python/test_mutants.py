@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -28,3 +29,37 @@ def test_the_code_to_replace_occurs_once(mutant):
     for edit in mutant.edits:
         text = (ROOT / edit.file).read_text()
         assert len(RUNNER["pattern_of"](edit.old).findall(text)) == 1, f"{edit.file}: {edit.old}"
+
+
+def test_the_programs_of_single_files_exist():
+    built = (ROOT / "tests" / "CMakeLists.txt").read_text()
+    names = re.search(r"foreach\(_part ([a-z_ ]+)\)", built)[1].split()
+    parts = {mutant.part for mutant in RUNNER["ALL_MUTANTS"] if mutant.part}
+    assert parts <= set(names)
+    assert all((ROOT / "tests" / "device" / f"{part}.cpp").exists() for part in names)
+
+
+def bodies_of(file: Path) -> list[tuple[str, int, int]]:
+    """Each kernel body in a header of src/device: its name and where it begins and ends."""
+    text = file.read_text()
+    bodies = []
+    for found in re.finditer(r"^struct (\w+) \{.*?^\};", text, re.M | re.S):
+        if re.search(r"operator\(\)\((No)?Shared\b", found[0]):
+            bodies.append((found[1], found.start(), found.end()))
+    return bodies
+
+
+def test_every_kernel_body_has_a_mutant():
+    planted: dict[Path, list[int]] = {}
+    for mutant in RUNNER["ALL_MUTANTS"]:
+        for edit in mutant.edits:
+            file = ROOT / edit.file
+            found = RUNNER["pattern_of"](edit.old).search(file.read_text())
+            planted.setdefault(file, []).append(found.start())
+    seen, without = 0, []
+    for file in sorted((ROOT / "src" / "device").glob("*.hpp")):
+        for name, begin, end in bodies_of(file):
+            seen += 1
+            if not any(begin <= at < end for at in planted.get(file, [])):
+                without.append(name)
+    assert seen > 80 and not without

@@ -38,6 +38,8 @@ struct KernelMapOptions {
     /// Return only the groups before the middle one; the others mirror them. Takes odd, centered
     /// kernels over equal coordinates with stride 1.
     bool skip_symmetric = false;
+    /// Also make what pair_table() returns. On a device this costs nothing but its memory.
+    bool pair_table = false;
 };
 
 /// Pairs grouped by offset: group k is [offsets[k], offsets[k + 1]) of both maps, ascending by out
@@ -55,6 +57,10 @@ struct KernelMap {
     Strategy strategy = Strategy::Merge;
     std::int64_t coarse_probes = 0;
     std::int64_t fine_probes = 0;
+    /// A copy of `offsets` in host memory, if the map was made on a device.
+    std::optional<Tensor> bounds{};
+    /// The pair table, if it was wanted.
+    std::optional<Tensor> table{};
 };
 
 /// All pairs with in_coords[i] == stride * out_coords[o] + offset[k] in the same batch, each once.
@@ -81,7 +87,7 @@ TH_API KernelMap kernel_map_from_size_hierarchical(CoordTableBase const& fine_ht
 TH_API KernelMap transpose(KernelMap const& map);
 
 /// int32 [K, num_out]: the in row of each offset and out row, or -1. Throws ValueError if an offset
-/// joins an out row with two in rows.
+/// joins an out row with two in rows. KernelMapOptions::pair_table makes it together with the map.
 TH_API Tensor pair_table(KernelMap const& map);
 
 /// int32 [num_out, ceil(K / 32)]: bit k % 32 of word k / 32 is set if offset k has a pair for the

@@ -8,8 +8,8 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._frameworks import NUMPY, PLAIN, Framework, to_numpy
+from tensorhash._places import HOST
 from tensorhash._types import Array
-from tensorhash.coords._places import HOST
 from tensorhash.coords._rows import device_in
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer, parse_seed
 from tensorhash._device import usable_device
 from tensorhash._frameworks import Framework, copied_to_numpy
+from tensorhash._places import device_of
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
-from tensorhash.coords._places import device_of
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
 

@@ -11,8 +11,8 @@ from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer
 from tensorhash._device import usable_device
 from tensorhash._frameworks import NUMPY, Framework, copied_to_numpy, framework
+from tensorhash._places import device_of
 from tensorhash._types import Array, ArrayLike, DeviceLike
-from tensorhash.coords._places import device_of
 from tensorhash.coords._row_table import RowTable
 from tensorhash.coords._rows import home_of, take_rows
 

@@ -15,9 +15,9 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import require_one_of
 from tensorhash._frameworks import NUMPY, Framework, framework_of
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import axes_of, require_batch_column, require_duplicates
-from tensorhash.coords._places import Place
 from tensorhash.coords._repeats import Repeats
 from tensorhash.coords._rows import as_numpy, is_sequence, take_rows, with_axes
 from tensorhash.coords.kernel_map import KernelMap, generate_kernel_map

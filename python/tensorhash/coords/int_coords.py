@@ -11,9 +11,9 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import position
 from tensorhash._frameworks import NUMPY, Framework
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._names import also_named
-from tensorhash.coords._places import Place
 from tensorhash.coords._points import per_axis, take_numbers
 from tensorhash.coords._rows import (
     as_numpy,

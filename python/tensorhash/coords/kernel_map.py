@@ -15,6 +15,7 @@ from tensorhash import _core
 from tensorhash._arguments import integer, position, require_one_of
 from tensorhash._device import usable_device
 from tensorhash._frameworks import NUMPY, Framework, copied_to_numpy
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import (
     axes_of,
@@ -25,7 +26,6 @@ from tensorhash.coords._kernel_arguments import (
     take_both,
 )
 from tensorhash.coords._names import also_named
-from tensorhash.coords._places import Place
 from tensorhash.coords._rows import device_in, home_of, take_rows, with_axes
 from tensorhash.coords._tables import CoordTable, PackedHashTable
 
@@ -66,7 +66,9 @@ class KernelMap:
         self.out_maps: Array = source.give(made.out_maps)
         self.offsets: Array = source.give(made.offsets)
         # A copy, because the user may write to `offsets`.
-        self._bounds = np.array(copied_to_numpy(made.offsets))
+        # Made on a device, the map has one on the host already.
+        bounds = made.offsets if made.bounds is None else made.bounds
+        self._bounds = np.array(copied_to_numpy(bounds))
         # Plain integers: torch.compile cannot read those of the core.
         self._rows = made.num_in, made.num_out
         self._table: Array | None = None
@@ -316,6 +318,7 @@ def generate_kernel_map(
     strategy: str | None = None,
     *,
     duplicates: str = "error",
+    pair_table: bool = False,
     device: DeviceLike = None,
 ) -> KernelMap:
     """Finds all pairs with `in_coords[i] == stride * out_coords[o] + offset[k]` in the same batch.
@@ -326,8 +329,9 @@ def generate_kernel_map(
     the others mirror them. `strategy` names an algorithm: "blocks", "flat", "hierarchical",
     "merge", or "warpconvnet", which chooses by kernel size as WarpConvNet does. None takes the
     fastest. All give the same map. Repeated rows of in_coords are a ValueError, unless
-    `duplicates="first"`. The map is made where the arrays are, unless `device` is given, and its
-    arrays are where out_coords are.
+    `duplicates="first"`. With `pair_table`, what `KernelMap.pair_table` returns is made in the same
+    call, on a device for free. The map is made where the arrays are, unless `device` is given, and
+    its arrays are where out_coords are.
 
     >>> m = generate_kernel_map([[0, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 1]], 1, (1, 3))
     >>> [(i.tolist(), o.tolist()) for i, o in m]
@@ -356,8 +360,12 @@ def generate_kernel_map(
         strategy,
         duplicates == "first",
         bool(skip_symmetric_kernel_map),
+        bool(pair_table),
     )
-    return KernelMap(place.bring(made), source)
+    result = KernelMap(place.bring(made), source)
+    if pair_table:
+        result._table = place.give(made.pair_table())
+    return result
 
 
 @also_named(batch_indexed_in_coords="in_coords", batch_indexed_out_coords="out_coords")

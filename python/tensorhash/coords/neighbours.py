@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from tensorhash import _core
 from tensorhash._arguments import integer, number, optional_integer
 from tensorhash._frameworks import Framework
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
-from tensorhash.coords._places import Place
 from tensorhash.coords._points import take_numbers, take_optional
 
 _MOST = 2**63 - 1  # no limit

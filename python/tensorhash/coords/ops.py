@@ -11,10 +11,10 @@ import numpy as np
 from tensorhash import _core
 from tensorhash._arguments import integer, optional_integer
 from tensorhash._frameworks import NUMPY, copied_to_numpy
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike
 from tensorhash.coords._kernel_arguments import require_batch_column
 from tensorhash.coords._names import also_named
-from tensorhash.coords._places import Place
 from tensorhash.coords._rows import take_rows, with_axes
 from tensorhash.coords.ordering import POINT_ORDERING, morton_order, parse_ordering
 from tensorhash.unique import distinct

@@ -14,8 +14,8 @@ from tensorhash import _core
 from tensorhash._arguments import optional_integer
 from tensorhash._dtypes import parse_dtype
 from tensorhash._frameworks import as_numpy, copied_to_numpy
+from tensorhash._places import Place
 from tensorhash._types import Array, ArrayLike, DeviceLike, DtypeLike
-from tensorhash.coords._places import Place
 from tensorhash.coords._points import (
     per_axis,
     rows_and_columns,

@@ -17,6 +17,7 @@ from tensorhash._arrays import is_array, take_array
 from tensorhash._dtypes import NAMES
 from tensorhash._frameworks import NUMPY, Framework, as_numpy, framework_of
 from tensorhash._lists import array_of, natural_array
+from tensorhash._places import require_host
 from tensorhash._types import Array, NumPyArray
 from tensorhash.data._arrow import arrow_column, arrow_columns, number_column
 from tensorhash.data._text import (
@@ -139,6 +140,7 @@ def read_array(
 
 def read_column(array: Any, label: str, name: str | None) -> KeyColumn:
     """One column of numbers, dates or strings."""
+    require_host(array, label)
     strings = strings_of(array, label)
     if strings is not None:
         return KeyColumn(label, name, strings, NUMPY, as_bytes=holds_bytes(strings))
@@ -156,6 +158,7 @@ def read_column(array: Any, label: str, name: str | None) -> KeyColumn:
         # Strings, dates, dictionaries, and columns of libraries that export Arrow data.
         return _read_exporter(array, label, name, error)
     if taken is not None:
+        require_host(taken[0], label)
         return KeyColumn(label, name, *taken)
     listed = array if isinstance(array, (list, tuple, range)) else None
     return KeyColumn(label, name, natural_array(array, label), NUMPY, listed=listed)

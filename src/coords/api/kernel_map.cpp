@@ -52,6 +52,10 @@ KernelMap make_map(KernelMapRequest const& request, std::uint64_t in_rows, Kerne
     map.strategy = pairs.strategy;
     map.coarse_probes = pairs.coarse_probes;
     map.fine_probes = pairs.fine_probes;
+    map.bounds = std::move(pairs.bounds);
+    if (pairs.table) {
+        map.table = map::deliver(std::move(*pairs.table), home);
+    }
     return map;
 }
 
@@ -115,7 +119,13 @@ Tensor kernel_offsets_from_size(Kernel const& kernel) {
 KernelMap generate_kernel_map(Tensor const& in_coords, Tensor const& out_coords,
                               Shape const& stride, Kernel const& kernel,
                               KernelMapOptions const& options) {
-    return find_map(check_request(in_coords, out_coords, stride, kernel, options));
+    KernelMapRequest request = check_request(in_coords, out_coords, stride, kernel, options);
+    request.table = options.pair_table;
+    KernelMap map = find_map(request);
+    if (options.pair_table && !map.table) {
+        map.table = pair_table(map);
+    }
+    return map;
 }
 
 KernelMap kernel_map_from_offsets(Tensor const& in_coords, Tensor const& out_coords,

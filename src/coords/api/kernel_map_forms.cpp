@@ -1,5 +1,5 @@
 // The public forms of a kernel map. They run on the CPU: a map of a device is copied there, and the
-// form is copied back.
+// form is copied back, apart from a pair table that was made with the map.
 #include <utility>
 
 #include "coords/kernel_map/forms.hpp"
@@ -23,6 +23,8 @@ KernelMap transpose(KernelMap const& given) {
     KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     KernelMap turned = map;
+    turned.bounds.reset();
+    turned.table.reset();
     turned.offsets = map.offsets.clone();
     turned.num_in = map.num_out;
     turned.num_out = map.num_in;
@@ -38,6 +40,9 @@ KernelMap transpose(KernelMap const& given) {
 }
 
 Tensor pair_table(KernelMap const& given) {
+    if (given.table) {
+        return *given.table;
+    }
     KernelMap const map = on_host(given);
     CheckedMap const checked = check_map(map);
     Tensor table =

@@ -20,9 +20,7 @@ class DeviceCalls : public testing::Test {
 protected:
     DeviceCalls() : device(emu(0)), twin(Capacity{0}, key, {value}) {}
     void SetUp() override {
-        if (!tables_on_device()) {
-            GTEST_SKIP() << "emulated devices have no tables in this build";
-        }
+        TH_SKIP_UNLESS_EMULATED(tables_on_device());
         static std::int64_t const two[] = {2};
         th_element const column{12, 1, two};
         ASSERT_EQ(th_device_begin("emu:0", emulated_devices().make_stream(0), &scope), TH_OK)

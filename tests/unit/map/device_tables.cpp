@@ -16,7 +16,6 @@ using tensorhash::StreamScope;
 Element const key{Dtype::Int64, {}};
 std::vector<Element> const columns{{Dtype::Float32, {3}}, {Dtype::Int64, {}}};
 
-/// Skips a test where Boost.Context is missing: emulated devices have no tables then.
 bool has_tables() {
     try {
         HashMap const map(Capacity{0}, key, {}, emu(0));
@@ -25,10 +24,7 @@ bool has_tables() {
         return false;
     }
 }
-#define TH_NEEDS_TABLES()                                                \
-    if (!has_tables()) {                                                 \
-        GTEST_SKIP() << "emulated devices have no tables without Boost"; \
-    }
+#define TH_NEEDS_TABLES() TH_SKIP_UNLESS_EMULATED(has_tables())
 
 struct Pair {
     HashMap cpu{Capacity{4}, key, columns};

@@ -38,7 +38,6 @@ Tensor draw_rows(std::size_t rows, std::uint64_t seed, Dtype dtype = Dtype::Int3
     return dtype == Dtype::Int32 ? Tensor::from(numbers, shape) : Tensor::from(wide, shape);
 }
 
-/// Skips a test where Boost.Context is missing: emulated devices have no bodies then.
 bool has_coords() {
     try {
         coords::CoordTable const table({}, emu(0));
@@ -47,10 +46,7 @@ bool has_coords() {
         return false;
     }
 }
-#define TH_NEEDS_COORDS()                                                     \
-    if (!has_coords()) {                                                      \
-        GTEST_SKIP() << "emulated devices have no coordinates without Boost"; \
-    }
+#define TH_NEEDS_COORDS() TH_SKIP_UNLESS_EMULATED(has_coords())
 
 void expect_on(Device home, Tensor const& got, Tensor const& want) {
     EXPECT_EQ(got.device(), home);

@@ -19,6 +19,15 @@ def device_of(rows: Any) -> str:
     return rows.device if isinstance(rows, _core.Tensor) else HOST
 
 
+def require_host(rows: Any, argument: str) -> None:
+    """RuntimeError for an array on a device, in a function that runs on the CPU only."""
+    if device_of(rows) != HOST:
+        raise RuntimeError(
+            f"{argument}: expected memory of the CPU, where this call runs, got memory of "
+            f'"{device_of(rows)}"; copy it with .cpu()'
+        )
+
+
 class Place:
     """The device of one call. Results go to the device and framework of the `home` array.
 
