@@ -74,6 +74,10 @@ class HashMap(MapTable[ArrayT]):
     @classmethod
     def _free_items(cls, keys: ArrayLike, values: Any) -> tuple[Any, list[Any], Framework]:
         """(keys, columns, framework of the new table), with the dtypes of the given arrays."""
+        if isinstance(keys, dict):
+            raise TypeError(
+                "keys: expected an array or a list, got dict; pass list(keys), list(keys.values())"
+            )
         rows, source = _free_array(keys, "keys")
         if isinstance(values, (list, tuple)) and all(_is_column(v, values) for v in values):
             columns = [_free_array(v, f"values[{i}]")[0] for i, v in enumerate(values)]

@@ -427,3 +427,9 @@ def test_bad_arguments_are_named():
     refused(lambda: group_by(np.zeros(3, complex)).agg(), "keys", "complex")
     refused(lambda: group_by((np.zeros(3), np.zeros(2))), "keys[1]", "3 rows", "2")
     refused(lambda: GroupBy(total=(np.zeros(3), "sum")), "total", "name of the values")
+
+
+def test_a_number_is_not_a_column():
+    for given in (True, 1, np.int64(1)):
+        with pytest.raises(TypeError, match='count: .* got .*; count="count" counts rows'):
+            group_by([1, 2]).agg(count=given)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorhash import _core
 from tensorhash._arguments import element_text
+from tensorhash._arrays import is_number
 from tensorhash._types import Array, ArrayLike, NumPyArray
 from tensorhash.data._keys import KeyCodes, KeyColumn, Keys, give_keys, read_array, read_keys
 from tensorhash.data._text import Strings
@@ -94,12 +95,16 @@ def _read_aggregate(name: str, given: Any) -> _Wanted:
         _require_aggregate(name, given[1])
         if given[0] is not None or given[1] == "count":
             return _Wanted(name, *given)
-    elif name in AGGREGATES and given is not None:
+    elif name in AGGREGATES and given is not None and not is_number(given):
         return _Wanted(name, given, name)
     raise TypeError(
         f'{name}: expected a pair such as (values, "sum"), "count", or an aggregate as the name '
-        f"(sum=values), got {type(given).__name__}"
+        f"(sum=values), got {type(given).__name__}{_way_in(name, given)}"
     )
+
+
+def _way_in(name: str, given: Any) -> str:
+    return f'; {name}="count" counts rows' if is_number(given) else ""
 
 
 def _require_aggregate(name: str, aggregate: str) -> None:

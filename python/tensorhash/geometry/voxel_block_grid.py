@@ -46,9 +46,9 @@ class VoxelBlockGrid:
 
     def __init__(
         self,
-        attr_names: Sequence[str],
-        attr_dtypes: Sequence[DtypeLike],
-        attr_channels: Sequence[ShapeLike],
+        attr_names: Sequence[str] = ("tsdf", "weight"),
+        attr_dtypes: Sequence[DtypeLike] = ("float32", "float32"),
+        attr_channels: Sequence[ShapeLike] = (1, 1),
         voxel_size: float = 0.0058,
         block_resolution: int = 16,
         block_count: int = 10000,
