@@ -466,7 +466,13 @@ class VoxelBlockGrid:
         return self
 
     def cuda(self, device_id: int = 0) -> VoxelBlockGrid:
-        """RuntimeError: the grid computes on the CPU."""
+        """RuntimeError: the grid computes on the CPU.
+
+        >>> VoxelBlockGrid().cuda()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        RuntimeError: device: expected the CPU, where a VoxelBlockGrid computes, got CUDA:0; ...
+        """
         return self.to(f"cuda:{integer(device_id, 'device_id')}")
 
     def save(self, file_name: Any) -> str:
@@ -487,6 +493,12 @@ class VoxelBlockGrid:
         """Reads a grid that `save` or Open3D wrote. Views of it are `tensorhash.core` Tensors.
 
         Safe for untrusted files: `max_bytes` limits the memory, as for `HashMap.load`.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     grid = VoxelBlockGrid.load(VoxelBlockGrid(voxel_size=0.5).save(f"{folder}/grid"))
+        >>> grid.voxel_size
+        0.5
         """
         found = _grid_files.load(file_name, max_bytes)
         table = _map_class({"core"})._of(found.table, framework("core"))
