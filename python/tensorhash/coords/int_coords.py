@@ -257,10 +257,8 @@ class IntCoords:
     def unique(self) -> IntCoords:
         """The distinct coordinates, in order of first occurrence inside each item.
 
-        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
-        >>> coords.unique().coordinates
-        array([[5, 6],
-               [4, 6]])
+        >>> IntCoords(np.array([[5, 6], [5, 6]])).unique().coordinates
+        array([[5, 6]])
         """
         return self._like(*self._divided(1))
 
@@ -275,8 +273,7 @@ class IntCoords:
     def prune(self, mask: ArrayLike) -> IntCoords:
         """Keeps the rows where `mask`, bool [N], is True. Items without rows stay, empty.
 
-        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
-        >>> coords.prune(np.array([False, True, False])).coordinates
+        >>> IntCoords(np.array([[5, 6], [4, 6]])).prune(np.array([False, True])).coordinates
         array([[4, 6]])
         """
         keep = as_numpy(take_numbers(mask, "mask")[0])
@@ -293,10 +290,8 @@ class IntCoords:
         The curve starts at the smallest coordinate of each axis over all items. `RANDOM` keeps the
         order of the rows.
 
-        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
-        >>> coords.sort().coordinates
+        >>> IntCoords(np.array([[5, 6], [4, 6]])).sort().coordinates
         array([[4, 6],
-               [5, 6],
                [5, 6]])
         """
         how = parse_ordering(ordering, "ordering")
