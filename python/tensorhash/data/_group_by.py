@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -75,6 +75,13 @@ class Grouping:
         give = self._keys.source.give
         named = {one.name: give(result) for one, result in zip(wanted, results, strict=True)}
         return {**give_keys(self._keys, codes, keys), **named}
+
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            way = {"size": '; use agg(rows="count")', "count": '; use agg(rows="count")'}
+            way |= {one: f"; use agg({one}=values)" for one in AGGREGATES if one != "count"}
+            raise AttributeError(f"'Grouping' object has no attribute {name!r}{way.get(name, '')}")
 
     def __repr__(self) -> str:
         return f"Grouping of {len(self._keys)} rows by {', '.join(self._keys.names())}"
