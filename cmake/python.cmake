@@ -16,6 +16,10 @@ nanobind_add_module(_core NB_STATIC PROTECT_STACK NB_SUPPRESS_WARNINGS NB_DOMAIN
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(_core PRIVATE tensorhash::tensorhash)
 tensorhash_enable_warnings(_core)
+# nanobind compiles for size, but these files have loops over rows.
+set_source_files_properties(
+    "${PROJECT_SOURCE_DIR}/python/bindings/data_arrow.cpp" "${PROJECT_SOURCE_DIR}/python/bindings/strings.cpp"
+    PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 set_target_properties(_core PROPERTIES INSTALL_RPATH "$<IF:$<BOOL:${APPLE}>,@loader_path,$ORIGIN>")
 
 install(TARGETS _core LIBRARY DESTINATION tensorhash COMPONENT python)

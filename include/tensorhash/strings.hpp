@@ -24,10 +24,20 @@ public:
     /// `room`, which then must not move: strings are valid until the next call with this room.
     virtual void read(std::size_t begin, std::size_t count, std::string_view* strings,
                       std::string& room) const = 0;
-    /// One block of memory that holds strings of rows [begin, begin + count), if there is one.
-    /// All of it can be read, so strings inside it are hashed faster.
-    virtual std::string_view memory(std::size_t /*begin*/, std::size_t /*count*/) const noexcept {
-        return {};
+    /// Whether the 16 bytes before the end of each string can be read, although some may lie before
+    /// its begin. Such strings are hashed faster. append_preceded() helps with the others.
+    virtual bool is_preceded() const noexcept { return false; }
+    static constexpr std::size_t kBefore = 16;
+
+protected:
+    /// Copies a string of fewer than 16 bytes into a room that holds only such copies.
+    static std::string_view append_preceded(std::string_view string, std::string& room) {
+        if (room.empty()) {
+            room.reserve(kBefore * (kMostRead + 1));
+            room.resize(kBefore);
+        }
+        room.append(string);
+        return {room.data() + room.size() - string.size(), string.size()};
     }
 };
 

@@ -142,12 +142,13 @@ std::string way_in(std::string const& argument, std::string_view got) {
         return "; pass " + argument + ".tolist(): each number of a list is checked";
     }
     if (got.starts_with("|S")) {
-        return "; strings can be keys as rows of bytes: pass " + argument +
-               ".astype(\"S\").view(\"uint8\")" + rows;
+        return "; tensorhash.factorize and StringIndex number strings; for rows of bytes, pass " +
+               argument + ".astype(\"S\").view(\"uint8\")" + rows;
     }
     if (got.starts_with("<U") || got.starts_with(">U") || got.starts_with("StringDType")) {
-        return "; strings can be keys as rows of code points: pass " + argument +
-               ".astype(\"U\").view(\"uint32\")" + rows;
+        return "; tensorhash.factorize and StringIndex number strings; for rows of code points, "
+               "pass " +
+               argument + ".astype(\"U\").view(\"uint32\")" + rows;
     }
     return "";
 }

@@ -136,26 +136,30 @@ std::size_t index_at(std::string_view format, void const* buffer, std::size_t at
     }
 }
 
+/// A string and how many bytes before its end can be read.
+struct Placed {
+    std::string_view string;
+    std::size_t end;
+};
+
 /// A string of the view layout: short ones are inside the view.
-std::string_view view_at(ArrowArray const& array, std::size_t at) {
+Placed view_at(ArrowArray const& array, std::size_t at) {
     auto const* const view = static_cast<char const*>(array.buffers[1]) + at * 16;
     auto const size = static_cast<std::size_t>(element<std::int32_t>(view, 0));
-    if (size <= 12) return {view + 4, size};
+    if (size <= 12) return {{view + 4, size}, at * 16 + 4 + size};
     auto const buffer = static_cast<std::size_t>(element<std::int32_t>(view, 2));
     auto const begin = static_cast<std::size_t>(element<std::int32_t>(view, 3));
-    return {static_cast<char const*>(array.buffers[2 + buffer]) + begin, size};
+    return {{static_cast<char const*>(array.buffers[2 + buffer]) + begin, size}, begin + size};
 }
 
 template <class Offset>
-std::string_view offset_string(ArrowArray const& array, std::size_t at) {
-    auto const begin = element<Offset>(array.buffers[1], at);
-    auto const end = element<Offset>(array.buffers[1], at + 1);
-    if (begin == end) return {};
-    return {static_cast<char const*>(array.buffers[2]) + begin,
-            static_cast<std::size_t>(end - begin)};
+Placed offset_string(ArrowArray const& array, std::size_t at) {
+    auto const begin = static_cast<std::size_t>(element<Offset>(array.buffers[1], at));
+    auto const end = static_cast<std::size_t>(element<Offset>(array.buffers[1], at + 1));
+    return {{static_cast<char const*>(array.buffers[2]) + begin, end - begin}, end};
 }
 
-/// Calls body(string_at), where string_at(array, row) is a string. Asks for the layout once.
+/// Calls body(string_at), where string_at(array, row) is a Placed. Asks for the layout once.
 template <class Body>
 void with_layout(std::string_view format, Body&& body) {
     if (format[0] == 'v') {
@@ -170,8 +174,9 @@ void with_layout(std::string_view format, Body&& body) {
         });
     } else {
         auto const width = static_cast<std::size_t>(std::stoll(std::string(format.substr(2))));
-        body([width](ArrowArray const& array, std::size_t at) -> std::string_view {
-            return {static_cast<char const*>(array.buffers[1]) + at * width, width};
+        body([width](ArrowArray const& array, std::size_t at) -> Placed {
+            return {{static_cast<char const*>(array.buffers[1]) + at * width, width},
+                    (at + 1) * width};
         });
     }
 }
@@ -266,40 +271,33 @@ ArrowColumn::Piece const& ArrowColumn::piece_of(std::size_t row) const {
 }
 
 void ArrowColumn::read(std::size_t begin, std::size_t count, std::string_view* strings,
-                       std::string&) const {
+                       std::string& room) const {
+    auto const put = [&](std::string_view& out, Placed const& placed) {
+        out = placed.string;
+        if (placed.end < kBefore) [[unlikely]]
+            out = append_preceded(out, room);
+    };
     with_layout(values_->format, [&](auto const& string_at) {
         for (std::size_t done = 0; done < count;) {
             Piece const& piece = piece_of(begin + done);
             std::size_t const row = begin + done - piece.before;
             std::size_t const here = std::min(count - done, piece.rows - row);
             ArrowArray const& array = *piece.array;
-            for (std::size_t i = 0; i < here; ++i) {
-                std::size_t const at = piece.first + row + i;
-                strings[done + i] =
-                    schema_->dictionary == nullptr
-                        ? string_at(array, at)
-                        : string_at(*array.dictionary,
-                                    static_cast<std::size_t>(array.dictionary->offset) +
-                                        index_at(schema_->format, array.buffers[1], at));
+            std::size_t const first = piece.first + row;
+            std::string_view* const out = strings + done;
+            if (schema_->dictionary == nullptr) {
+                for (std::size_t i = 0; i < here; ++i) put(out[i], string_at(array, first + i));
+            } else {
+                ArrowArray const& words = *array.dictionary;
+                auto const offset = static_cast<std::size_t>(words.offset);
+                for (std::size_t i = 0; i < here; ++i) {
+                    std::size_t const word = index_at(schema_->format, array.buffers[1], first + i);
+                    put(out[i], string_at(words, offset + word));
+                }
             }
             done += here;
         }
     });
-}
-
-/// The bytes of strings with offsets, if the rows are of one piece.
-std::string_view ArrowColumn::memory(std::size_t begin, std::size_t count) const noexcept {
-    Piece const& piece = piece_of(begin);
-    ArrowArray const& array =
-        schema_->dictionary == nullptr ? *piece.array : *piece.array->dictionary;
-    if (begin + count > piece.before + piece.rows || array.n_buffers != 3) return {};
-    std::string_view const format = values_->format;
-    if (format[0] == 'v' || array.buffers[1] == nullptr) return {};
-    auto const end = static_cast<std::size_t>(array.offset + array.length);
-    bool const is_wide = format == "U" || format == "Z";
-    std::int64_t const bytes = is_wide ? element<std::int64_t>(array.buffers[1], end)
-                                       : element<std::int32_t>(array.buffers[1], end);
-    return {static_cast<char const*>(array.buffers[2]), static_cast<std::size_t>(bytes)};
 }
 
 ArrowData import_arrow(nb::handle object, char const* argument) {

@@ -73,7 +73,7 @@ public:
     Tensor numbers(std::string const& argument) const;
     void read(std::size_t begin, std::size_t count, std::string_view* strings,
               std::string& room) const override;
-    std::string_view memory(std::size_t begin, std::size_t count) const noexcept override;
+    bool is_preceded() const noexcept override { return true; }
 
 private:
     bool is_null(Piece const& piece, std::size_t row) const;

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -99,9 +100,17 @@ public:
         for (std::size_t i = 0; i < count; ++i) step::prefetch((*array_)[begin + i]);
         std::size_t bytes = 0;
         for (std::size_t i = 0; i < count; ++i) bytes += utf8_bound((*array_)[begin + i]);
-        room.reserve(room.size() + bytes);
-        for (std::size_t i = 0; i < count; ++i) strings[i] = string_of((*array_)[begin + i], room);
+        room.reserve(kBefore + bytes);
+        room.resize(kBefore);
+        for (std::size_t i = 0; i < count; ++i) {
+            strings[i] = string_of((*array_)[begin + i], room);
+            step::prefetch(strings[i].data());
+        }
     }
+    /// An object has a longer head before its bytes.
+    bool is_preceded() const noexcept override { return true; }
+    static_assert(sizeof(PyASCIIObject) >= kBefore);
+    static_assert(offsetof(PyBytesObject, ob_sval) >= kBefore);
 
 private:
     /// The room that the object needs at most: 0 if its memory holds the bytes as they are.

@@ -32,17 +32,17 @@ public:
         return static_cast<std::size_t>(rows_.shape()[0]);
     }
     void read(std::size_t begin, std::size_t count, std::string_view* strings,
-              std::string&) const override {
+              std::string& room) const override {
         auto const width = static_cast<std::size_t>(rows_.shape()[1]);
         auto const* const data = static_cast<char const*>(rows_.data()) + begin * width;
         for (std::size_t i = 0; i < count; ++i) {
             std::string_view const row(data + i * width, width);
             strings[i] = row.substr(0, row.find_last_not_of('\0') + 1);
+            if ((begin + i) * width + strings[i].size() < kBefore) [[unlikely]]
+                strings[i] = append_preceded(strings[i], room);
         }
     }
-    std::string_view memory(std::size_t, std::size_t) const noexcept override {
-        return {static_cast<char const*>(rows_.data()), static_cast<std::size_t>(rows_.size())};
-    }
+    bool is_preceded() const noexcept override { return true; }
 
 private:
     Tensor rows_;
@@ -61,7 +61,8 @@ public:
               std::string& room) const override {
         auto const width = static_cast<std::size_t>(rows_.shape()[1]);
         auto const* codes = static_cast<std::uint32_t const*>(rows_.data()) + begin * width;
-        room.reserve(room.size() + count * width * 4);
+        room.reserve(kBefore + count * width * 4);
+        room.resize(kBefore);
         for (std::size_t i = 0; i < count; ++i, codes += width) {
             std::size_t size = width;
             while (size > 0 && codes[size - 1] == 0) --size;
@@ -73,6 +74,7 @@ public:
             strings[i] = {room.data() + start, room.size() - start};
         }
     }
+    bool is_preceded() const noexcept override { return true; }
 
 private:
     static bool is_character(std::uint32_t code) noexcept {

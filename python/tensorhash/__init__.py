@@ -68,6 +68,17 @@ _LAZY: dict[str, str | None] = {
     "view": None,
 }
 
+# Names that users look for here, and the part that has each one.
+_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(("generate_kernel_map", "KernelMap", "PackedHashTable"), "coords"),
+    **dict.fromkeys(("Device", "Tensor"), "core"),
+    "DistributedHashMap": "distributed",
+    **dict.fromkeys(("NeighborIndex", "VoxelBlockGrid", "knn_search", "radius_search"), "geometry"),
+    **dict.fromkeys(("voxel_downsample", "voxelize"), "geometry"),
+    **dict.fromkeys(("read", "read_mesh", "write", "write_mesh"), "io"),
+    **dict.fromkeys(("HashEmbedding", "SparseConv3d", "SparseTensor"), "torch"),
+}
+
 if TYPE_CHECKING:
     from tensorhash import coords as coords
     from tensorhash import core as core
@@ -82,7 +93,8 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _LAZY:
             return importlib.import_module(f"tensorhash.{name}")
-        raise AttributeError(f"module 'tensorhash' has no attribute {name!r}")
+        way = f"; use tensorhash.{_ELSEWHERE[name]}.{name}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module 'tensorhash' has no attribute {name!r}{way}")
 
 
 def __dir__() -> list[str]:

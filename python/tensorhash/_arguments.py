@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorhash._types import ShapeLike
@@ -70,8 +70,13 @@ def words(reduce: str | Sequence[str]) -> list[str]:
 def require_one_of(value: Any, argument: str, *choices: str) -> None:
     """ValueError unless `value` is one of the words."""
     if not isinstance(value, str) or value not in choices:
-        *most, last = (f'"{choice}"' for choice in choices)
-        raise ValueError(f"{argument}: expected {', '.join(most)} or {last}, got {value!r}")
+        raise ValueError(f"{argument}: expected {one_of(choices)}, got {value!r}")
+
+
+def one_of(choices: Iterable[str]) -> str:
+    """ "a", "b" or "c", for a message."""
+    *most, last = (f'"{choice}"' for choice in choices)
+    return f"{', '.join(most)} or {last}"
 
 
 def parse_shape(shape: ShapeLike, argument: str) -> tuple[int, ...]:

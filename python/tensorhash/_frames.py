@@ -98,7 +98,7 @@ class Frames(Framework):
         hint = "; cast it to an integer or float dtype first"
         if kind == "text":
             hint = (
-                f"; strings can be keys as rows of code points: pass "
+                f"; tensorhash.factorize and StringIndex number strings; for rows of code points, pass "
                 f'np.array({self.listed.format(name)}, "U").view("uint32").reshape(len({name}), -1)'
             )
         elif kind == "date":

@@ -57,6 +57,13 @@ class MapTable(Table[ArrayT]):
         `get`) and fresh state, or raise an "error". `duplicates`: equal keys step row by row
         "in_order", or once with the "sum" of their gradients.
         Returns (int32 [N] buffer indices, -1 if skipped; bool [N] whether the key was there).
+
+        >>> m = tensorhash.HashMap.from_items(np.array([7]), np.float32([[1.0, 2.0]]))
+        >>> step = np.float32([[2.0, 2.0], [9.0, 9.0]])
+        >>> m.update([7, 5], step, tensorhash.optim.SGD(lr=0.5))
+        (array([ 0, -1], dtype=int32), array([ True, False]))
+        >>> m.get([7])
+        array([[0., 1.]], dtype=float32)
         """
         how = missing, duplicates, initial
         arguments, give = self._take_update(keys, gradients, optimizer, *how)
@@ -64,7 +71,12 @@ class MapTable(Table[ArrayT]):
         return give(indices), give(found)
 
     def items(self) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
-        """Copies of all (keys, values). With several columns, `values` is a tuple of arrays."""
+        """Copies of all (keys, values). With several columns, `values` is a tuple of arrays.
+
+        >>> m = tensorhash.HashMap.from_items(np.array([7, 8]), np.array([0.5, 1.5]))
+        >>> m.items()
+        (array([7, 8]), array([0.5, 1.5]))
+        """
         return self._give_items(self._table.items())
 
     def _give_items(
@@ -78,12 +90,23 @@ class MapTable(Table[ArrayT]):
 
         Index it with buffer indices. After growth or compact() an old view is still safe to use,
         but no longer shows the table.
+
+        >>> m = tensorhash.HashMap.from_items(np.array([7, 8]), np.array([0.5, 1.5]))
+        >>> indices, _ = m.find([8])
+        >>> m.value_tensor()[indices] += 1
+        >>> m.get([8])
+        array([2.5])
         """
         column = integer(value_buffer_id, "value_buffer_id", len(self._values) - 1)
         return self._give_view(self._table.value_tensor(column))
 
     def value_tensors(self) -> list[ArrayT]:
-        """Views of all value buffers, one per column."""
+        """Views of all value buffers, one per column.
+
+        >>> m = tensorhash.HashMap(9, "int64", (), ("uint8", "float32"), ((3,), ()))
+        >>> [view.shape for view in m.value_tensors()]
+        [(9, 3), (9,)]
+        """
         return [self.value_tensor(column) for column in range(len(self._values))]
 
     # Arguments.

@@ -47,17 +47,37 @@ class ShardedTable(MapTable[ArrayT]):
         return self
 
     def remove(self, keys: ArrayLike) -> ArrayT:
-        """Removes keys: another name of `erase`."""
+        """Removes keys: another name of `erase`.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.remove([7, 5])
+        array([ True, False])
+        """
         return self.erase(keys)
 
     def get_size(self, device: DeviceLike = None) -> int:
-        """The number of keys on one device, or on all if `device` is None."""
+        """The number of keys on one device, or on all if `device` is None.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.get_size(), m.get_size("cpu:1")
+        (3, 2)
+        """
         return self._table.size(self._shard(device))
 
     def dump_to_cpu(self, device: DeviceLike = None) -> tuple[ArrayT, ArrayT | tuple[ArrayT, ...]]:
         """Copies of (keys, values) of one device, or of all, ascending by buffer index.
 
         They are on the CPU, wherever the table is.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.dump_to_cpu("cpu:1")
+        (array([7, 9]), array([0.5, 2.5], dtype=float32))
         """
         keys, values = self._table.items(self._shard(device))
         return self._give_items((keys.cpu(), [column.cpu() for column in values]))
@@ -68,6 +88,12 @@ class ShardedTable(MapTable[ArrayT]):
         """The same on `device`, or on the first device if all devices are copied.
 
         Frameworks without arrays on devices, such as NumPy, get tensors of tensorhash.core.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.dump_to_device("cpu:0")
+        (array([8]), array([1.5], dtype=float32))
         """
         keys, values = self._table.items(self._shard(device))
         return self._give_view(keys), one_or_tuple(values, self._give_view)
@@ -75,19 +101,42 @@ class ShardedTable(MapTable[ArrayT]):
     dump_to_gpu = dump_to_device
 
     def shard_of(self, keys: ArrayLike) -> ArrayT:
-        """int32 [N]: the shard that each key belongs to, also for keys not in the table."""
+        """int32 [N]: the shard that each key belongs to, also for keys not in the table.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.shard_of([4, 5])
+        array([0, 1], dtype=int32)
+        """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.shard_of(rows))
 
     def stream_event_resource_create(self, device: DeviceLike) -> StreamEventResource:
-        """A resource for one of the table's devices. They need none; no method takes one."""
+        """A resource for one of the table's devices. They need none; no method takes one.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.stream_event_resource_create("cpu:1")
+        StreamEventResource(device_id=1)
+        """
         if device is None:
             raise TypeError(f"device: expected one of {self.device}, got None")
         name = self.devices[self._shard(device) or 0]
         return StreamEventResource(int(name.partition(":")[2]))
 
     def stream_event_resource_destroy(self, s_e_resource: StreamEventResource) -> None:
-        """Destroys a resource. A second call does nothing."""
+        """Destroys a resource. A second call does nothing.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> resource = m.stream_event_resource_create("cpu:1")
+        >>> m.stream_event_resource_destroy(resource)
+        >>> resource.device_id
+        -1
+        """
         if not isinstance(s_e_resource, StreamEventResource):
             raise TypeError(
                 f"s_e_resource: expected a result of stream_event_resource_create(), "
@@ -98,11 +147,25 @@ class ShardedTable(MapTable[ArrayT]):
     # Each device has its own buffers.
 
     def key_tensor(self, device: DeviceLike = None) -> ArrayT:
-        """A view of one device's key buffer. `device` is optional if there is only one."""
+        """A view of one device's key buffer. `device` is optional if there is only one.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.key_tensor("cpu:1")[:2]
+        array([7, 9])
+        """
         return self._give_view(self._table.key_tensor(self._one_shard(device)))
 
     def value_tensor(self, value_buffer_id: int = 0, device: DeviceLike = None) -> ArrayT:
-        """A view of one device's value buffer. `device` is optional if there is only one."""
+        """A view of one device's value buffer. `device` is optional if there is only one.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.value_tensor(0, "cpu:1")[:2]
+        array([0.5, 2.5], dtype=float32)
+        """
         column = integer(value_buffer_id, "value_buffer_id", None)
         if not 0 <= column < len(self._values):
             raise IndexError(
@@ -112,11 +175,26 @@ class ShardedTable(MapTable[ArrayT]):
         return self._give_view(self._table.value_tensor(self._one_shard(device), column))
 
     def value_tensors(self, device: DeviceLike = None) -> list[ArrayT]:
-        """Views of one device's value buffers, one per column."""
+        """Views of one device's value buffers, one per column.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> len(m.value_tensors("cpu:1"))
+        1
+        """
         return [self.value_tensor(column, device) for column in range(len(self._values))]
 
     def compact(self) -> list[ArrayT]:  # type: ignore[override]
-        """HashMap.compact on each shard. Returns a list of int32 [capacity of the shard]."""
+        """HashMap.compact on each shard. Returns a list of int32 [capacity of the shard].
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> _ = m.erase([7])
+        >>> [moved.max() for moved in m.compact()]  # the last index of each shard
+        [np.int32(0), np.int32(0)]
+        """
         return [self._give(moved) for moved in self._table.compact()]
 
     # Devices.
@@ -142,7 +220,14 @@ class ShardedTable(MapTable[ArrayT]):
         return all(name.startswith("cpu") for name in self.devices)
 
     def to(self, device: DeviceLike, copy: bool = False) -> Self:
-        """The table on one device or on several; itself if they do not change, unless `copy`."""
+        """The table on one device or on several; itself if they do not change, unless `copy`.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.to("cpu:0").devices
+        ('cpu:0',)
+        """
         several = device if isinstance(device, (list, tuple)) else [device]
         names = device_names(several, "device")
         if not names:
@@ -155,13 +240,27 @@ class ShardedTable(MapTable[ArrayT]):
         return self._with_policy(table, self._framework, self._policy)
 
     def cpu(self) -> Self:
-        """The table on "cpu:0", "cpu:1", ..., with as many shards; itself if it is on the CPU."""
+        """The table on "cpu:0", "cpu:1", ..., with as many shards; itself if it is on the CPU.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.cpu() is m
+        True
+        """
         if self.is_cpu:
             return self
         return self.to([f"cpu:{shard}" for shard in range(len(self.devices))])
 
     def clone(self) -> Self:
-        """An independent copy with the same buffer indices."""
+        """An independent copy with the same buffer indices.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> m.clone().get([8])
+        array([1.5], dtype=float32)
+        """
         return self._with_policy(self._table.clone(), self._framework, self._policy)
 
     __copy__ = clone
@@ -176,6 +275,15 @@ class ShardedTable(MapTable[ArrayT]):
         """Writes one ".thash" file with all shards and returns its name.
 
         If that fails, an existing file does not change.
+
+        >>> import tempfile
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     name = m.save(f"{folder}/map")
+        >>> name.endswith("/map.thash")
+        True
         """
         return _files.save_native(self._table, file_name, self._suffix)
 
@@ -194,6 +302,15 @@ class ShardedTable(MapTable[ArrayT]):
         number of devices and the policy are the same, buffer indices stay the same; otherwise each
         key moves to the shard where it belongs. `max_bytes` is as in HashMap.load, for all shards
         together.
+
+        >>> import tempfile
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = tensorhash.ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded = tensorhash.ShardedHashMap.load(m.save(f"{folder}/map"), ["cpu:0"])
+        >>> loaded.devices, len(loaded)
+        (('cpu:0',), 3)
         """
         path = _files.native_source(file_name, cls._suffix)
         names = [] if devices is None else device_names(devices)

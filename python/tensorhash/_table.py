@@ -1,4 +1,7 @@
-"""The common base of all tables: the methods that need only keys."""
+"""The common base of all tables: the methods that need only keys.
+
+Over 400 lines, because each method has an example.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,13 @@ class Table(Generic[ArrayT]):
         return give(indices), give(found)
 
     def contains(self, keys: ArrayLike) -> ArrayT:
-        """bool [N]: which keys are in the table."""
+        """bool [N]: which keys are in the table.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.contains([8, 5])
+        array([ True, False])
+        """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.contains(rows))
 
@@ -123,6 +132,11 @@ class Table(Generic[ArrayT]):
         """Removes keys. Other entries keep their buffer indices.
 
         Returns bool [N]: which rows removed a key. Of equal keys, the first row does.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.erase([8, 5, 8])
+        array([ True, False, False])
         """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.erase(rows))
@@ -159,11 +173,24 @@ class Table(Generic[ArrayT]):
     # Listings: ascending by buffer index, in the framework of the table's dtypes.
 
     def keys(self) -> ArrayT:
-        """A copy of all keys, [size, *key_element_shape]."""
+        """A copy of all keys, [size, *key_element_shape].
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.keys()
+        array([7, 8, 9])
+        """
         return self._give(self._table.keys())
 
     def active_buf_indices(self) -> ArrayT:
-        """int32 [size]: the buffer indices in use."""
+        """int32 [size]: the buffer indices in use.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> _ = s.erase([7])
+        >>> s.active_buf_indices()
+        array([1, 2], dtype=int32)
+        """
         return self._give(self._table.active_buf_indices())
 
     def key_tensor(self) -> ArrayT:
@@ -171,6 +198,12 @@ class Table(Generic[ArrayT]):
 
         Index it with buffer indices. After growth or compact() an old view is still safe to read,
         but no longer shows the table.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> indices, _ = s.find([9, 7])
+        >>> s.key_tensor()[indices]
+        array([9, 7])
         """
         return self._give_view(self._table.key_tensor())
 
@@ -180,50 +213,101 @@ class Table(Generic[ArrayT]):
         return rows
 
     def size(self) -> int:
-        """The number of keys."""
+        """The number of keys.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.size(), len(s)
+        (3, 3)
+        """
         return self._table.size()
 
     def __len__(self) -> int:
         return self._table.size()
 
     def capacity(self) -> int:
-        """The number of buffer rows: how many keys fit before the table grows."""
+        """The number of buffer rows: how many keys fit before the table grows.
+
+        >>> tensorhash.HashSet(1000, "int64", ()).capacity()
+        1000
+        """
         return self._table.capacity()
 
     def memory_usage(self) -> dict[str, int]:
-        """Memory in bytes of "keys", "values", "index" and "bookkeeping", and the "total"."""
+        """Memory in bytes of "keys", "values", "index" and "bookkeeping", and the "total".
+
+        >>> sorted(tensorhash.HashSet(1000, "int64", ()).memory_usage())
+        ['bookkeeping', 'index', 'keys', 'total', 'values']
+        """
         return self._table.memory_usage()
 
     def validate(self) -> None:
-        """Checks the whole table; RuntimeError if it is not consistent."""
+        """Checks the whole table; RuntimeError if it is not consistent.
+
+        >>> tensorhash.HashSet(0, "int64", ()).validate()
+        """
         self._table.validate()
 
     # Storage.
 
     def reserve(self, capacity: int) -> None:
-        """Makes room for `capacity` keys. Never shrinks the table, never moves an entry."""
+        """Makes room for `capacity` keys. Never shrinks the table, never moves an entry.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.reserve(1000)
+        >>> s.capacity(), s.size()
+        (1000, 3)
+        """
         self._table.reserve(integer(capacity, "capacity"))
 
     def shrink_to_fit(self) -> None:
         """Gives back the memory that growth and erased keys left. Never moves an entry.
 
         The capacity becomes the last live index plus one. Freed indices beyond it are forgotten.
+
+        >>> s = tensorhash.HashSet(1000, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.shrink_to_fit()
+        >>> s.capacity()
+        3
         """
         self._table.shrink_to_fit()
 
     def clear(self) -> None:
-        """Removes all keys; the capacity stays."""
+        """Removes all keys; the capacity stays.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> s.clear()
+        >>> s.size()
+        0
+        """
         self._table.clear()
 
     def compact(self) -> ArrayT:
         """Moves all entries to the buffer indices 0..size-1. No other method moves entries.
 
         Returns int32 [capacity]: the new index of each old index, -1 if it had no entry.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> _ = s.erase([7])
+        >>> s.compact()[:3]
+        array([-1,  0,  1], dtype=int32)
         """
         return self._give(self._table.compact())
 
     def clone(self) -> Self:
-        """An independent copy with the same buffer indices."""
+        """An independent copy with the same buffer indices.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8, 9])
+        >>> copy = s.clone()
+        >>> _ = copy.erase([7])
+        >>> len(copy), len(s)
+        (2, 3)
+        """
         return self._of(self._table.clone(), self._framework)
 
     __copy__ = clone
@@ -265,6 +349,10 @@ class Table(Generic[ArrayT]):
         """The table on another device; itself if it is already there and `copy` is False.
 
         A copy has the same buffer indices.
+
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> s.to("cpu") is s, s.to("cpu", copy=True) is s
+        (True, False)
         """
         name = usable_device(device)
         if name == self._table.device:
@@ -276,11 +364,18 @@ class Table(Generic[ArrayT]):
         return self._table.to(device)
 
     def cpu(self) -> Self:
-        """The table on the CPU; itself if it is already there."""
+        """The table on the CPU; itself if it is already there.
+
+        >>> tensorhash.HashSet(0, "int64", ()).cpu().device
+        'cpu:0'
+        """
         return self.to("cpu")
 
     def cuda(self, device_id: int = 0) -> Self:
-        """The table on a CUDA device; RuntimeError if this build has none."""
+        """The table on a CUDA device; RuntimeError if this build has none.
+
+        >>> tensorhash.HashSet(0, "int64", ()).cuda()  # doctest: +SKIP
+        """
         return self.to(f"cuda:{integer(device_id, 'device_id')}")
 
     # Files.
@@ -290,6 +385,12 @@ class Table(Generic[ArrayT]):
 
         ".thash" is the native format, ".npz" is Open3D's. Any other name gets a suffix: ".thash" in
         tensorhash, ".npz" in tensorhash.core. If the save fails, an existing file does not change.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     name = tensorhash.HashSet(0, "int64", ()).save(f"{folder}/ids")
+        >>> name.endswith("/ids.thash")
+        True
         """
         return _files.save(self._table, file_name, self._suffix)
 
@@ -300,6 +401,13 @@ class Table(Generic[ArrayT]):
         ValueError says what is wrong with a file. Untrusted files are safe: neither the arrays nor
         the table take more than `max_bytes`, by default 64 MiB plus 32 bytes per byte of the file.
         A capacity that would need more is not restored.
+
+        >>> import tempfile
+        >>> s = tensorhash.HashSet(0, "int64", ())
+        >>> _ = s.insert([7, 8])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tensorhash.HashSet.load(s.save(f"{folder}/ids")).keys()
+        array([7, 8])
         """
         table = _files.load(file_name, cls._suffix, max_bytes)
         cls._require_kind(table, file_name)

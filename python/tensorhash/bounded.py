@@ -94,7 +94,13 @@ class BoundedHashMap(MapTable[ArrayT]):
 
     @classmethod
     def from_items(cls, keys: ArrayLike, values: ArrayLike | Sequence[ArrayLike] = ()) -> NoReturn:
-        """Always raises: a bounded table needs a `max_capacity`. Use the constructor and insert."""
+        """Always raises: a bounded table needs a `max_capacity`. Use the constructor and insert.
+
+        >>> BoundedHashMap.from_items([7], [0.5])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        TypeError: from_items: a bounded table needs a max_capacity and returns what it evicts; ...
+        """
         raise TypeError(
             "from_items: a bounded table needs a max_capacity and returns what it evicts; "
             "construct it with its dtypes, then insert"
@@ -115,6 +121,11 @@ class BoundedHashMap(MapTable[ArrayT]):
         Returns (int32 [N] buffer index after the batch, -1 if evicted again; bool [N] whether the
         row added its key; the evicted entries). Pass `scores`, int64 [N], if and only if the table
         evicts by score.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> indices, inserted, evicted = cache.insert([7, 8, 9], [0.5, 1.5, 2.5])
+        >>> indices, evicted.keys
+        (array([-1,  1,  0], dtype=int32), array([7]))
         """
         return self._add(self._table.insert, keys, values, list_values, scores)
 
@@ -126,7 +137,13 @@ class BoundedHashMap(MapTable[ArrayT]):
         scores: ArrayLike = None,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """Adds new keys, overwrites others; the last of equal keys wins. Returns as `insert`."""
+        """Adds new keys, overwrites others; the last of equal keys wins. Returns as `insert`.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> _ = cache.insert_or_assign([7, 7], [0.5, 9.0])
+        >>> cache.get([7])
+        array([9.], dtype=float32)
+        """
         return self._add(self._table.insert_or_assign, keys, values, list_values, scores)
 
     def accumulate(
@@ -138,7 +155,13 @@ class BoundedHashMap(MapTable[ArrayT]):
         scores: ArrayLike = None,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """Combines each row with the stored values, as HashMap.accumulate. Returns as `insert`."""
+        """Combines each row with the stored values, as HashMap.accumulate. Returns as `insert`.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> _ = cache.accumulate([7, 7], [0.5, 9.0])
+        >>> cache.get([7])
+        array([9.5], dtype=float32)
+        """
         how = words(reduce)
         return self._add(
             lambda rows, columns, scores: self._table.accumulate(rows, columns, how, scores),
@@ -148,7 +171,13 @@ class BoundedHashMap(MapTable[ArrayT]):
     def activate(
         self, keys: ArrayLike, *, scores: ArrayLike = None
     ) -> tuple[ArrayT, ArrayT, Evicted]:
-        """Adds new keys with zeros as values; others count as used. Returns as `insert`."""
+        """Adds new keys with zeros as values; others count as used. Returns as `insert`.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> indices, inserted, evicted = cache.activate([7, 8, 9])
+        >>> evicted.keys
+        array([7])
+        """
         rows, give = self._take(keys, self._key, "keys")
         return self._give_result(self._table.activate(rows, self._take_scores(scores)), give)
 
@@ -163,6 +192,13 @@ class BoundedHashMap(MapTable[ArrayT]):
         """The values of each key, as HashMap.get. With touch=True, found keys count as used.
 
         With touch=True it is a writer, and `scores`, if given, become the scores of the found keys.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", (), eviction="score")
+        >>> _ = cache.insert([7, 8], [0.5, 1.5], scores=[1, 2])
+        >>> cache.get([7], touch=True, scores=[5])
+        array([0.5], dtype=float32)
+        >>> cache.scores()
+        array([5, 2])
         """
         rows, give = self._take(keys, self._key, "keys")
         defaults = self._take_defaults(default)
@@ -213,21 +249,47 @@ class BoundedHashMap(MapTable[ArrayT]):
         """int64 [size]: the score of each key, in the order of `keys()`. The lowest leaves first.
 
         With eviction="lru" a score is the clock at the last use.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> _ = cache.insert([7], [0.5])
+        >>> _ = cache.insert([8], [1.5])
+        >>> cache.scores()
+        array([1, 2])
         """
         return self._give(self._table.scores())
 
     # Storage.
 
     def reserve(self, capacity: int) -> None:
-        """Does nothing: the buffers have a fixed size. ValueError for more than `max_capacity`."""
+        """Does nothing: the buffers have a fixed size. ValueError for more than `max_capacity`.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> cache.reserve(2)
+        >>> cache.capacity()
+        2
+        """
         if not 0 <= integer(capacity, "capacity", None) <= self.max_capacity:
             raise ValueError(f"capacity: expected 0 to {self.max_capacity}, got {capacity}")
 
     def shrink_to_fit(self) -> None:
-        """Does nothing: the buffers have a fixed size."""
+        """Does nothing: the buffers have a fixed size.
+
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> cache.shrink_to_fit()
+        >>> cache.capacity()
+        2
+        """
 
     def save(self, file_name: str | os.PathLike[str]) -> str:
-        """Writes the table with clock and scores to a ".thash" file, and returns its name."""
+        """Writes the table with clock and scores to a ".thash" file, and returns its name.
+
+        >>> import tempfile
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     name = cache.save(f"{folder}/cache")
+        >>> name.endswith("/cache.thash")
+        True
+        """
         return _files.save_native(self._table, file_name, self._suffix)
 
     @classmethod
@@ -235,6 +297,15 @@ class BoundedHashMap(MapTable[ArrayT]):
         """Reads a file of `save`. The loaded table evicts as the saved one would have.
 
         As HashMap.load, but a `max_capacity` that needs more than `max_bytes` is a ValueError.
+
+        >>> import tempfile
+        >>> cache = BoundedHashMap(2, "int64", (), "float32", ())
+        >>> _ = cache.insert([7, 8], [0.5, 1.5])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded = BoundedHashMap.load(cache.save(f"{folder}/cache"))
+        >>> indices, inserted, evicted = loaded.insert([9], [2.5])
+        >>> evicted.keys
+        array([7])
         """
         path = _files.native_source(file_name, cls._suffix)
         table = _core.BoundedHashMap.load(os.fsencode(path), parse_max_bytes(max_bytes))

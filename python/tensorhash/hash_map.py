@@ -86,6 +86,10 @@ class HashMap(MapTable[ArrayT]):
     @classmethod
     def _free_items(cls, keys: ArrayLike, values: Any) -> tuple[Any, list[Any], Framework]:
         """(keys, columns, framework of the new table), with the dtypes of the given arrays."""
+        if isinstance(keys, dict):
+            raise TypeError(
+                "keys: expected an array or a list, got dict; pass list(keys), list(keys.values())"
+            )
         rows, source = _free_array(keys, "keys")
         if isinstance(values, (list, tuple)) and all(_is_column(v, values) for v in values):
             columns = [_free_array(v, f"values[{i}]")[0] for i, v in enumerate(values)]
@@ -105,6 +109,12 @@ class HashMap(MapTable[ArrayT]):
 
         Returns (int32 [N] buffer indices, valid for every row; bool [N] newly inserted).
         `values` is one array, or a list or tuple of arrays, one per column.
+
+        >>> m = HashMap(0, "int64", (), "float32", ())
+        >>> m.insert([7, 8, 7], [0.5, 1.5, 9.0])
+        (array([0, 1, 0], dtype=int32), array([ True,  True, False]))
+        >>> m.get([7])
+        array([0.5], dtype=float32)
         """
         rows, give = self._take(keys, self._key, "keys")
         columns = self._take_values(values, list_values, rows)
@@ -118,7 +128,13 @@ class HashMap(MapTable[ArrayT]):
         *,
         list_values: Sequence[ArrayLike] | None = None,
     ) -> tuple[ArrayT, ArrayT]:
-        """Adds new keys, overwrites others; the last of equal keys wins. Returns as `insert`."""
+        """Adds new keys, overwrites others; the last of equal keys wins. Returns as `insert`.
+
+        >>> m = HashMap(0, "int64", (), "float32", ())
+        >>> _ = m.insert_or_assign([7, 7], [0.5, 9.0])
+        >>> m.get([7])
+        array([9.], dtype=float32)
+        """
         rows, give = self._take(keys, self._key, "keys")
         columns = self._take_values(values, list_values, rows)
         indices, inserted = self._table.insert_or_assign(rows, columns)
@@ -149,7 +165,14 @@ class HashMap(MapTable[ArrayT]):
         return give(indices), give(inserted)
 
     def activate(self, keys: ArrayLike) -> tuple[ArrayT, ArrayT]:
-        """Adds new keys with zeros as values, to be written later. Returns as `insert`."""
+        """Adds new keys with zeros as values, to be written later. Returns as `insert`.
+
+        >>> m = HashMap(0, "int64", (), "float32", ())
+        >>> indices, inserted = m.activate([7, 8])
+        >>> m.value_tensor()[indices] = [0.5, 1.5]
+        >>> m.get([8])
+        array([1.5], dtype=float32)
+        """
         rows, give = self._take(keys, self._key, "keys")
         indices, inserted = self._table.activate(rows)
         return give(indices), give(inserted)
@@ -159,6 +182,11 @@ class HashMap(MapTable[ArrayT]):
 
         Missing keys give zeros, or `default`: a number, one row, or one row per key. For several
         columns `default` is a tuple of these.
+
+        >>> m = HashMap(0, "int64", (), "float32", ())
+        >>> _ = m.insert([7], [0.5])
+        >>> m.get([7, 8]), m.get([7, 8], default=-1)
+        (array([0.5, 0. ], dtype=float32), array([ 0.5, -1. ], dtype=float32))
         """
         rows, give = self._take(keys, self._key, "keys")
         return one_or_tuple(self._table.get(rows, self._take_defaults(default)), give)

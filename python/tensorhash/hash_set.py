@@ -35,6 +35,9 @@ class HashSet(Table[ArrayT]):
         """Adds new keys.
 
         Returns (int32 [N] buffer indices, valid for every row; bool [N] newly inserted).
+
+        >>> HashSet(0, "int64", ()).insert([7, 8, 7])
+        (array([0, 1, 0], dtype=int32), array([ True,  True, False]))
         """
         rows, give = self._take(keys, self._key, "keys")
         indices, inserted = self._table.insert(rows, ())

@@ -51,6 +51,9 @@ class Optimizer:
         """Keyword arguments of HashMap for weights of this dtype and element shape.
 
         The first column holds the weights, the others the state, which starts at zero.
+
+        >>> Adagrad().columns("float32", (8,))
+        {'value_dtypes': ['float32', 'float32'], 'value_element_shapes': [(8,), (8,)]}
         """
         name, _ = parse_dtype(dtype, "dtype")
         specs = self._core().columns((name, parse_shape(shape, "shape")))
@@ -60,7 +63,14 @@ class Optimizer:
         }
 
     def values(self, weights: ArrayLike) -> list[Array]:
-        """The value columns to insert for weights [N, *shape]: the weights, then zero state."""
+        """The value columns to insert for weights [N, *shape]: the weights, then zero state.
+
+        >>> adagrad = Adagrad()
+        >>> table = tensorhash.HashMap(0, "int64", (), **adagrad.columns("float32", ()))
+        >>> _ = table.insert([7, 8], adagrad.values(np.float32([0.5, 1.5])))
+        >>> table.get([8])
+        (array([1.5], dtype=float32), array([0.], dtype=float32))
+        """
         taken = take_array(weights, None, "weights")
         if taken is None:
             raise TypeError("weights: expected an array with a dtype, got a list or a number")

@@ -74,7 +74,12 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         devices: Sequence[DeviceLike],
         policy: Policy = "hash",
     ) -> Self:
-        """A map of keys[i] -> values[i] on these devices, as HashMap.from_items."""
+        """A map of keys[i] -> values[i] on these devices, as HashMap.from_items.
+
+        >>> m = ShardedHashMap.from_items(np.array([7, 8]), np.array([0.5, 1.5]), devices=["cpu:0", "cpu:1"])
+        >>> m.get([8])
+        array([1.5])
+        """
         rows, columns, home = cls._free_items(keys, values)
         names = device_names(devices)
         table = _core.ShardedHashMap.from_items(rows, columns, names, core_policy(policy))
@@ -90,6 +95,14 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         """Overwrites the values of existing keys; of equal keys the last row wins.
 
         Returns bool [N]: which keys were in the table. Rows with other keys change nothing.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> _ = m.insert([7], [0.5])
+        >>> m.set([7, 8], [2.5, 3.5])
+        array([ True, False])
+        >>> m.items()
+        (array([7]), array([2.5], dtype=float32))
         """
         rows, give = self._take(keys, self._key, "keys")
         return give(self._table.assign(rows, self._take_values(values, list_values, rows)))
@@ -105,6 +118,11 @@ class ShardedHashMap(ShardedTable[ArrayT], HashMap[ArrayT]):
         """`insert` for keys that all belong to `device`; ValueError names a row that does not.
 
         If `device` is None, each key goes to the device that it belongs to.
+
+        >>> two = ["cpu:0", "cpu:1"]
+        >>> m = ShardedHashMap(0, "int64", (), "float32", (), devices=two, policy="mod")
+        >>> m.insert_from_cpu("cpu:1", [7, 9], [0.5, 1.5])
+        (array([4294967296, 4294967297]), array([ True,  True]))
         """
         shard = self._shard(device)
         if shard is None:

@@ -67,7 +67,14 @@ class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
     # In ShardedHashMap these return no evicted entries.
 
     def set(self, keys: Any, values: Any = None, *, list_values: Any = None) -> NoReturn:
-        """Always raises: use `insert_or_assign`, which overwrites and returns what it evicts."""
+        """Always raises: use `insert_or_assign`, which overwrites and returns what it evicts.
+
+        >>> cache = ShardedBoundedHashMap(2, "int64", (), "float32", (), devices=["cpu:0"])
+        >>> cache.set([7], [0.5])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: set: not supported by a bounded table; use insert_or_assign, ...
+        """
         raise ValueError(
             "set: not supported by a bounded table; "
             "use insert_or_assign, which returns what it evicts"
@@ -76,7 +83,14 @@ class ShardedBoundedHashMap(ShardedTable[ArrayT], BoundedHashMap[ArrayT]):
     def insert_from_cpu(
         self, device: Any, keys: Any, values: Any = None, *, list_values: Any = None
     ) -> NoReturn:
-        """Always raises: use `insert`, which routes each key and returns what it evicts."""
+        """Always raises: use `insert`, which routes each key and returns what it evicts.
+
+        >>> cache = ShardedBoundedHashMap(2, "int64", (), "float32", (), devices=["cpu:0"])
+        >>> cache.insert_from_cpu("cpu:0", [7], [0.5])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: insert_from_cpu: not supported by a bounded table; use insert, ...
+        """
         raise ValueError(
             "insert_from_cpu: not supported by a bounded table; "
             "use insert, which returns what it evicts"

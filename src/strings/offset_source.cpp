@@ -33,11 +33,13 @@ OffsetSource::OffsetSource(StringRows const& rows) {
 }
 
 void OffsetSource::read(std::size_t begin, std::size_t count, std::string_view* strings,
-                        std::string&) const {
+                        std::string& room) const {
     auto const* const offsets = static_cast<std::int64_t const*>(offsets_.data()) + begin;
     auto const* const bytes = static_cast<char const*>(bytes_.data());
     for (std::size_t i = 0; i < count; ++i) {
         strings[i] = {bytes + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
+        if (offsets[i + 1] < std::int64_t{kBefore}) [[unlikely]]
+            strings[i] = append_preceded(strings[i], room);
     }
 }
 

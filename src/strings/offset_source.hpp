@@ -13,9 +13,7 @@ public:
     std::size_t rows() const noexcept override { return rows_; }
     void read(std::size_t begin, std::size_t count, std::string_view* strings,
               std::string& room) const override;
-    std::string_view memory(std::size_t, std::size_t) const noexcept override {
-        return {static_cast<char const*>(bytes_.data()), static_cast<std::size_t>(bytes_.size())};
-    }
+    bool is_preceded() const noexcept override { return true; }
 
 private:
     Tensor offsets_;

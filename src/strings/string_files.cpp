@@ -123,7 +123,7 @@ StringIndex StringIndex::from_bytes(Tensor const& bytes, std::optional<std::uint
     auto const* const at = static_cast<unsigned char const*>(file.data());
     Head const head = read_head(at, count);
     io::require_within(memory_for(head), load_limit(count, max_bytes));
-    auto impl = std::make_unique<Impl>(step::secret_of(runtime::new_seed()));
+    auto impl = std::make_unique<Impl>(strings::string_secret_of(runtime::new_seed()));
     fill(impl->table, head, at + sizeof(head));
     return StringIndex(std::move(impl));
 }

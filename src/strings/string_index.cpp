@@ -27,35 +27,34 @@ namespace tensorhash {
 namespace {
 
 using strings::kNoString;
-using strings::Query;
+using strings::StringBatch;
 using strings::StringTable;
 
 constexpr std::size_t kRead = StringSource::kMostRead;
 /// Below this many rows a second thread costs more than it gains.
 constexpr std::size_t kMinPiece = 8192;
 
-/// Calls body(row, query, number) for rows [begin, end): the number in the table, or kNoString. The
-/// body may change the table.
+/// Calls body(row, batch, i) for rows [begin, end): row is number i of the batch. The body may
+/// change the table.
 template <class Body>
-void for_queries(StringSource const& source, StringTable const& table, std::size_t begin,
+void for_batches(StringSource const& source, StringTable const& table, std::size_t begin,
                  std::size_t end, Body&& body) {
     strings::StringLoops const& loops = strings::string_loops();
     std::array<std::string_view, kRead> views;
-    std::array<Query, kRead> queries;
+    std::array<strings::Head, kRead> heads;
+    std::array<std::uint64_t, kRead> hashes;
     std::array<std::uint32_t, kRead> numbers;
     std::string room;
     for (std::size_t row = begin; row < end; row += kRead) {
         std::size_t const count = std::min(kRead, end - row);
         room.clear();
         source.read(row, count, views.data(), room);
-        std::string_view const block = room.empty() ? source.memory(row, count) : room;
-        std::size_t const readable =
-            block.size() < strings::kHeadBytes ? 0 : block.size() - strings::kHeadBytes + 1;
-        for (std::size_t i = 0; block.empty() && i < count; ++i) step::prefetch(views[i].data());
-        loops.find(table.view(), table.secret(),
-                   {views.data(), count, reinterpret_cast<std::uintptr_t>(block.data()), readable},
-                   queries.data(), numbers.data());
-        for (std::size_t i = 0; i < count; ++i) body(row + i, queries[i], numbers[i]);
+        bool const is_preceded = source.is_preceded();
+        for (std::size_t i = 0; !is_preceded && i < count; ++i) step::prefetch(views[i].data());
+        StringBatch const batch{views.data(), count,         is_preceded,
+                                heads.data(), hashes.data(), numbers.data()};
+        loops.find(table.view(), table.secret(), batch);
+        for (std::size_t i = 0; i < count; ++i) body(row + i, batch, i);
     }
 }
 
@@ -66,7 +65,7 @@ struct Piece {
     StringTable added;
 };
 
-std::vector<Piece> cut_pieces(std::size_t rows, step::HashSecret const& secret) {
+std::vector<Piece> cut_pieces(std::size_t rows, strings::StringSecret const& secret) {
     auto const threads = static_cast<std::size_t>(num_threads());
     std::size_t const count = std::clamp<std::size_t>(rows / kMinPiece, 1, threads);
     std::vector<Piece> pieces;
@@ -79,20 +78,23 @@ std::vector<Piece> cut_pieces(std::size_t rows, step::HashSecret const& secret) 
 /// A string that the table does not have is ~number of its piece, until the pieces are joined.
 void number_piece(Piece& piece, StringTable const& table, StringSource const& source,
                   std::int64_t* out) {
-    for_queries(source, table, piece.begin, piece.end,
-                [&](std::size_t row, Query const& query, std::uint32_t found) {
-                    out[row] = found != kNoString ? std::int64_t{found}
-                                                  : ~std::int64_t{piece.added.insert(query)};
+    for_batches(source, table, piece.begin, piece.end,
+                [&](std::size_t row, StringBatch const& batch, std::size_t i) {
+                    std::uint32_t const found = batch.numbers[i];
+                    out[row] = found != kNoString
+                                   ? std::int64_t{found}
+                                   : ~std::int64_t{piece.added.insert(batch.query(i))};
                 });
 }
 
 /// The same for an empty table. The numbers of the first piece stay as they are.
 void number_first_pieces(Piece& piece, StringSource const& source, std::int64_t* out) {
     std::int64_t const inverted = piece.begin == 0 ? 0 : -1;
-    for_queries(source, piece.added, piece.begin, piece.end,
-                [&](std::size_t row, Query const& query, std::uint32_t found) {
+    for_batches(source, piece.added, piece.begin, piece.end,
+                [&](std::size_t row, StringBatch const& batch, std::size_t i) {
+                    std::uint32_t found = batch.numbers[i];
                     if (found == kNoString) [[unlikely]]
-                        found = piece.added.insert(query);
+                        found = piece.added.insert(batch.query(i));
                     out[row] = std::int64_t{found} ^ inverted;
                 });
 }
@@ -173,7 +175,8 @@ StringRows copy_strings(StringTable const& table, std::int64_t const* numbers, s
 }  // namespace
 
 StringIndex::StringIndex(std::optional<std::uint64_t> seed)
-    : impl_(std::make_unique<Impl>(step::secret_of(seed.value_or(runtime::new_seed())))) {}
+    : impl_(std::make_unique<Impl>(strings::string_secret_of(seed.value_or(runtime::new_seed())))) {
+}
 StringIndex::StringIndex(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 StringIndex::StringIndex(StringIndex&&) noexcept = default;
 StringIndex& StringIndex::operator=(StringIndex&&) noexcept = default;
@@ -201,8 +204,9 @@ Tensor StringIndex::find(StringSource const& strings) const {
     std::shared_lock const guard(impl_->lock);
     StringTable const& table = impl_->table;
     runtime::for_ranges(strings.rows(), kMinPiece, [&](std::size_t begin, std::size_t end) {
-        for_queries(strings, table, begin, end,
-                    [&](std::size_t row, Query const&, std::uint32_t found) {
+        for_batches(strings, table, begin, end,
+                    [&](std::size_t row, StringBatch const& batch, std::size_t i) {
+                        std::uint32_t const found = batch.numbers[i];
                         numbers[row] = found == kNoString ? -1 : std::int64_t{found};
                     });
     });

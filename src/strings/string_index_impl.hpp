@@ -8,7 +8,7 @@
 namespace tensorhash {
 
 struct StringIndex::Impl {
-    explicit Impl(step::HashSecret const& secret) : table(secret) {}
+    explicit Impl(strings::StringSecret const& secret) : table(secret) {}
 
     mutable runtime::ReadWriteLock lock;
     strings::StringTable table;

@@ -8,29 +8,34 @@ namespace tensorhash::strings {
 inline namespace TH_STEP_NAMESPACE {
 namespace {
 
-/// A head is read without a branch if the block goes on behind it.
-TH_STEP Query query_of(BatchStrings const& batch, std::size_t i, step::HashSecret const& secret) {
-    std::string_view const string = batch.strings[i];
-    bool const readable =
-        reinterpret_cast<std::uintptr_t>(string.data()) - batch.block < batch.readable;
-    Head const head = readable ? head_of_readable(string.data(), string.size()) : head_of(string);
-    return {string, head, hash_of(string, head, secret)};
+/// Stands for all entries of an empty table: no string is as long.
+constexpr Entry kNoEntry{{}, 0, 0, ~std::uint64_t{0}};
+
+template <bool kPreceded>
+void hash_batch(StringTableView const& table, StringSecret const& secret,
+                StringBatch const& batch) {
+    for (std::size_t i = 0; i < batch.count; ++i) {
+        std::string_view const string = batch.strings[i];
+        Head& head = batch.heads[i];
+        head = kPreceded ? head_of_preceded(string.data(), string.size()) : head_of(string);
+        std::uint64_t const hash = hash_of(string, head, secret);
+        batch.hashes[i] = hash;
+        prefetch_bucket(table, hash);
+    }
 }
 
-void find_batch(StringTableView const& table, step::HashSecret const& secret,
-                BatchStrings const& batch, Query* queries, std::uint32_t* numbers) {
-    for (std::size_t i = 0; i < batch.count; ++i) {
-        queries[i] = query_of(batch, i, secret);
-        prefetch_bucket(table, queries[i]);
-    }
-    constexpr std::size_t kAhead = 16;
+void find_batch(StringTableView const& in, StringSecret const& secret, StringBatch const& batch) {
+    StringTableView table = in;
+    if (table.size == 0) table.entries = &kNoEntry;
+    batch.is_preceded ? hash_batch<true>(table, secret, batch)
+                      : hash_batch<false>(table, secret, batch);
+    constexpr std::size_t kAhead = 32;
     for (std::size_t i = 0; i < batch.count + kAhead; ++i) {
-        if (i < batch.count) numbers[i] = prefetch_entry(table, queries[i]);
+        if (i < batch.count) batch.numbers[i] = prefetch_entry(table, batch.hashes[i]);
         if (i < kAhead) continue;
-        std::uint32_t const guess = numbers[i - kAhead];
-        Query const& query = queries[i - kAhead];
-        if (guess >= table.size || !holds(table, guess, query)) [[unlikely]]
-            numbers[i - kAhead] = find(table, query);
+        std::size_t const row = i - kAhead;
+        if (!holds(table, batch.numbers[row], batch.strings[row], batch.heads[row])) [[unlikely]]
+            batch.numbers[row] = find(table, batch.query(row));
     }
 }
 

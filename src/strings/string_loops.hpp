@@ -9,19 +9,21 @@
 
 namespace tensorhash::strings {
 
-/// Strings of a batch. At least kHeadBytes of memory can be read behind those that begin in
-/// [block, block + readable).
-struct BatchStrings {
+/// Strings, and room for what the loop learns of them.
+struct StringBatch {
     std::string_view const* strings;
     std::size_t count;
-    std::uintptr_t block;
-    std::size_t readable;
+    bool is_preceded;  ///< as the source says
+    Head* heads;
+    std::uint64_t* hashes;
+    std::uint32_t* numbers;  ///< in the table, or kNoString
+
+    Query query(std::size_t i) const noexcept { return {strings[i], heads[i], hashes[i]}; }
 };
 
 struct StringLoops {
-    /// Writes the query of each string and its number in the table, or kNoString.
-    void (*find)(StringTableView const&, step::HashSecret const&, BatchStrings const&,
-                 Query* queries, std::uint32_t* numbers);
+    /// Writes the head, the hash and the number of each string.
+    void (*find)(StringTableView const&, StringSecret const&, StringBatch const&);
 };
 
 /// The loops at the best level that the machine and TENSORHASH_ISA allow.

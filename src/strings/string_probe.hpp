@@ -13,7 +13,7 @@ namespace tensorhash::strings {
 
 inline constexpr std::uint32_t kNoString = 0xffffffffu;
 
-/// A string of a batch with what the table needs of it.
+/// A string with what the table needs of it.
 struct Query {
     std::string_view string;
     Head head;
@@ -30,8 +30,8 @@ struct alignas(64) Entry {
 
 inline constexpr std::size_t kSlots = 8;
 
-/// Half of the hash of each string, which is 0 in an empty slot, and its number. Slots fill from
-/// the first to the last, then the next bucket goes on.
+/// Half of the hash of each string, made odd, and its number. In an empty slot both are 0. Slots
+/// fill from the first to the last, then the next bucket goes on.
 struct alignas(64) Bucket {
     std::uint32_t tags[kSlots];
     std::uint32_t numbers[kSlots];
@@ -49,8 +49,7 @@ struct StringTableView {
 inline namespace TH_STEP_NAMESPACE {
 
 TH_STEP std::uint32_t tag_of(std::uint64_t hash) noexcept {
-    auto const tag = static_cast<std::uint32_t>(hash >> 32);
-    return tag + (tag == 0);
+    return static_cast<std::uint32_t>(hash >> 32) | 1;
 }
 
 /// Bit i: slot i has this tag.
@@ -75,29 +74,29 @@ TH_STEP std::uint32_t slots_with(Bucket const& bucket, std::uint32_t tag) noexce
 #endif
 }
 
-TH_STEP void prefetch_bucket(StringTableView const& table, Query const& query) noexcept {
-    step::prefetch(&table.buckets[query.hash & table.mask]);
+TH_STEP void prefetch_bucket(StringTableView const& table, std::uint64_t hash) noexcept {
+    step::prefetch(&table.buckets[hash & table.mask]);
 }
 
 /// Fetches the entry that the bucket points at into cache. Returns its number: most likely the
 /// string's, if the table has it.
-TH_STEP std::uint32_t prefetch_entry(StringTableView const& table, Query const& query) noexcept {
-    Bucket const& bucket = table.buckets[query.hash & table.mask];
-    std::uint32_t const same = slots_with(bucket, tag_of(query.hash));
+TH_STEP std::uint32_t prefetch_entry(StringTableView const& table, std::uint64_t hash) noexcept {
+    Bucket const& bucket = table.buckets[hash & table.mask];
+    std::uint32_t const same = slots_with(bucket, tag_of(hash));
     // Without a branch: if no slot has the tag, it is the entry of the last slot.
     std::uint32_t const guess = bucket.numbers[step::lowest_bit(same | 1u << (kSlots - 1))];
     step::prefetch(table.entries + guess);
     return guess;
 }
 
-TH_STEP bool holds(StringTableView const& table, std::uint32_t number,
-                   Query const& query) noexcept {
+/// Does the table have this string under this number?
+TH_STEP bool holds(StringTableView const& table, std::uint32_t number, std::string_view string,
+                   Head const& head) noexcept {
     Entry const& entry = table.entries[number];
-    std::size_t const size = query.string.size();
-    if (entry.size != size || !equals(entry.head, query.head)) return false;
-    return size <= kHeadBytes ||
-           std::memcmp(table.arena + entry.begin + kHeadBytes, query.string.data() + kHeadBytes,
-                       size - kHeadBytes) == 0;
+    if (entry.size != string.size() || !equals(entry.head, head)) return false;
+    return string.size() <= kHeadBytes ||
+           std::memcmp(table.arena + entry.begin + kHeadBytes, string.data() + kHeadBytes,
+                       string.size() - kHeadBytes) == 0;
 }
 
 /// The number of the string, or kNoString.
@@ -107,7 +106,7 @@ TH_STEP std::uint32_t find(StringTableView const& table, Query const& query) noe
         Bucket const& bucket = table.buckets[at];
         for (std::uint32_t same = slots_with(bucket, tag); same != 0; same &= same - 1) {
             std::uint32_t const number = bucket.numbers[step::lowest_bit(same)];
-            if (holds(table, number, query)) return number;
+            if (holds(table, number, query.string, query.head)) return number;
         }
         if (bucket.tags[kSlots - 1] == 0) return kNoString;
     }

@@ -17,12 +17,12 @@ inline constexpr std::size_t kMostStrings = 0x7fffffffu;
 
 class StringTable {
 public:
-    explicit StringTable(step::HashSecret const& secret) : secret_(secret) {}
+    explicit StringTable(StringSecret const& secret) : secret_(secret) {}
 
     std::size_t size() const noexcept { return entries_.size(); }
     std::size_t bytes() const noexcept { return arena_.size(); }
     std::uint64_t memory() const noexcept;
-    step::HashSecret const& secret() const noexcept { return secret_; }
+    StringSecret const& secret() const noexcept { return secret_; }
 
     Query query(std::string_view string) const noexcept { return query(string, head_of(string)); }
     Query query(std::string_view string, Head const& head) const noexcept {
@@ -38,7 +38,7 @@ public:
         return {buckets_.data(), mask_, entries_.data(), entries_.size(), arena_.data()};
     }
     void prefetch_bucket(Query const& query) const noexcept {
-        step::prefetch(&buckets_[query.hash & mask_]);
+        strings::prefetch_bucket(view(), query.hash);
     }
     /// The number of the string; a new one gets the next number. Grows. Throws std::bad_alloc or
     /// ValueError and changes nothing.
@@ -60,7 +60,7 @@ private:
     void place(std::uint64_t hash, std::uint32_t number) noexcept;
     void grow_buckets(std::size_t strings);
 
-    step::HashSecret secret_;
+    StringSecret secret_;
     runtime::BlockVector<Bucket> buckets_ = runtime::BlockVector<Bucket>(1);
     std::size_t mask_ = 0;
     runtime::BlockVector<Entry> entries_;

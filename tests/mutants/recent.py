@@ -105,13 +105,13 @@ RECENT_MUTANTS = [
         ],
     ),
     Mutant(
-        "the head of a string holds bytes behind its end",
+        "the head of a string holds bytes from before its begin",
         "*String*",
         [
             Edit(
                 "src/strings/string_hash.hpp",
-                "head.words[i] &= keep.words[i];",
-                "static_cast<void>(keep);",
+                "bytes[i] = static_cast<unsigned char>(i < kBefore ? i : 0x80);",
+                "bytes[i] = static_cast<unsigned char>(i % kBefore);",
             )
         ],
     ),
@@ -121,8 +121,8 @@ RECENT_MUTANTS = [
         [
             Edit(
                 "src/strings/string_loops.cpp",
-                "guess >= table.size || !holds(table, guess, query)",
-                "guess >= table.size",
+                "!holds(table, batch.numbers[row], batch.strings[row], batch.heads[row])",
+                "table.size == 0",
             )
         ],
     ),

@@ -117,6 +117,18 @@ def test_the_output_may_come_after_the_options(scan, tmp_path, answer):
     assert len(io.read(tmp_path / "b.ply").points) == 9
 
 
+@pytest.mark.parametrize("flag", ["-o", "--output"])
+def test_the_output_may_be_named(scan, tmp_path, answer, run, flag):
+    answer("voxelize", scan, "--size", "0.5", flag, tmp_path / "a.ply")
+    answer("convert", flag, tmp_path / "b.xyz", tmp_path / "a.ply")
+    answer("mesh", scan, flag, tmp_path / "c.ply", "--size", "0.5")
+    assert len(io.read(tmp_path / "b.xyz").points) == len(io.read(tmp_path / "a.ply").points)
+    code, out, err = run("unique", scan, "x.ply", flag, "y.ply")
+    assert (code, out) == (2, "") and "expected one output, got x.ply and -o y.ply" in err
+    code, out, err = run("mesh", scan, "--size", "1")
+    assert (code, out) == (2, "") and "required: output" in err
+
+
 def test_coordinates_of_a_map_in_voxels_of_a_millimetre(tmp_path, answer):
     points = np.array([[5e6, 4e5, 0], [5e6, 4e5, 0.0005], [5e6 + 1, 4e5, 0]])
     io.write(tmp_path / "map.npy", points)

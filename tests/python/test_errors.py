@@ -157,6 +157,13 @@ CONSTRUCTORS = {
         TypeError,
         *("key", "float16"),
     ),
+    "items dict": (
+        lambda: tensorhash.HashMap.from_items({1: 2.0}),
+        TypeError,
+        "keys",
+        "an array or a list",
+        "got dict; pass list(keys), list(keys.values())",
+    ),
     "items text": (lambda: tensorhash.HashMap.from_items("ab", V), TypeError, "keys", "str"),
     "threads": (lambda: tensorhash.set_num_threads(0), ValueError, "1", "0"),
     "unique": (lambda: tensorhash.unique("abc"), TypeError, "array", "str"),

@@ -476,6 +476,13 @@ def test_a_call_that_raises_changes_nothing():
         assert ours.hashmap().size() == 0 and ours.hashmap().capacity() == 50
 
 
+def test_a_grid_without_attributes_is_for_distances():
+    grid = VoxelBlockGrid(voxel_size=0.5, block_resolution=4)
+    assert repr(grid) == "VoxelBlockGrid(tsdf, weight; 0 blocks of 4^3 voxels of 0.5)"
+    grid.integrate(points=[[0.0, 0.0, 3.0]], origin=(0, 0, 0))
+    assert len(grid.extract_voxels().coords) > 0
+
+
 def test_arguments_of_the_constructor_are_named():
     cases = [
         (

@@ -3,7 +3,9 @@
 Over 400 lines: all tests share the oracle of the aggregates.
 """
 
+import copy
 import math
+import re
 
 import numpy as np
 import pytest
@@ -427,3 +429,17 @@ def test_bad_arguments_are_named():
     refused(lambda: group_by(np.zeros(3, complex)).agg(), "keys", "complex")
     refused(lambda: group_by((np.zeros(3), np.zeros(2))), "keys[1]", "3 rows", "2")
     refused(lambda: GroupBy(total=(np.zeros(3), "sum")), "total", "name of the values")
+
+
+def test_a_number_is_not_a_column():
+    for given in (True, 1, np.int64(1)):
+        with pytest.raises(TypeError, match='count: .* got .*; count="count" counts rows'):
+            group_by([1, 2]).agg(count=given)
+
+
+def test_methods_of_data_frames_are_pointed_to_agg():
+    groups = group_by([1, 2])
+    for name, way in (("sum", "sum=values"), ("size", 'rows="count"'), ("count", 'rows="count"')):
+        with pytest.raises(AttributeError, match=re.escape(f"; use agg({way})")):
+            getattr(groups, name)
+    assert not hasattr(groups, "transform") and copy.copy(groups).agg(rows="count")

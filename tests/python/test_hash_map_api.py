@@ -300,3 +300,12 @@ def test_insert_leaves_existing_values_alone():
     table = small()
     same_pair(table.insert([[2]], [[7, 7]]), (np.int32([1]), np.array([False])))
     same(table.get([[2]]), np.float32([[2, 20]]))
+
+
+@pytest.mark.parametrize(("name", "part"), tensorhash._ELSEWHERE.items())
+def test_a_name_that_lives_in_a_part_is_pointed_to(name, part):
+    if part in ("torch", "distributed"):
+        pytest.importorskip("torch")
+    assert hasattr(getattr(tensorhash, part), name)
+    with pytest.raises(AttributeError, match=rf"; use tensorhash\.{part}\.{name}$"):
+        getattr(tensorhash, name)

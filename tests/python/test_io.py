@@ -8,6 +8,7 @@ import pytest
 
 import tensorhash
 from tensorhash import io
+from tensorhash.geometry import VoxelBlockGrid
 
 ENCODINGS = ("ascii", "binary_little_endian", "binary_big_endian")
 
@@ -246,3 +247,42 @@ def test_the_examples_in_docstrings_are_true():
     for module in (tensorhash.io, tensorhash.io._formats, tensorhash.io._mesh):
         failed, tried = doctest.testmod(module)
         assert failed == 0 and tried > 0
+
+
+def test_results_of_a_grid_are_written_as_they_are(tmp_path):
+    """Points, normals and colours; colours become bytes."""
+    grid = VoxelBlockGrid(
+        ("tsdf", "weight", "color"),
+        ("float32",) * 3,
+        (1, 1, 3),
+        voxel_size=0.25,
+        block_resolution=8,
+    )
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    colors = np.full((500, 3), 51, np.uint8)
+    grid.integrate(points=points, origin=(0, 0, 9), colors=colors)
+    cloud, mesh = grid.extract_point_cloud(0), grid.extract_triangle_mesh(0)
+    io.write(tmp_path / "a.ply", cloud)
+    io.write_mesh(tmp_path / "b.ply", mesh)
+    got, surface = io.read(tmp_path / "a.ply"), io.read_mesh(tmp_path / "b.ply")
+    assert np.array_equal(got.points, cloud.points) and len(got.points) > 0
+    assert np.array_equal(surface.triangles, mesh.triangles) and len(surface.triangles) > 0
+    assert np.array_equal(surface.attributes["normals"], mesh.vertex_normals)
+    for one in (got, surface):
+        assert one.attributes["colors"].dtype == np.uint8
+        assert (one.attributes["colors"] == 51).all()
+    io.write(tmp_path / "c.npz", got)
+    io.write_mesh(tmp_path / "d.ply", surface)
+    require_same(io.read(tmp_path / "c.npz"), *got)
+    assert (tmp_path / "d.ply").read_bytes() == (tmp_path / "b.ply").read_bytes()
+
+
+def test_a_cloud_brings_its_own_attributes(tmp_path):
+    mesh = io.TriangleMesh(np.eye(3), np.int32([[0, 1, 2]]), {})
+    with pytest.raises(TypeError, match="attributes: expected None, because points is a PointClo"):
+        io.write(tmp_path / "a.ply", io.PointCloud(np.eye(3), {}), {"label": [1, 2, 3]})
+    with pytest.raises(TypeError, match="triangles: expected None beside a mesh, got ndarray"):
+        io.write_mesh(tmp_path / "a.ply", mesh, mesh.triangles)
+    with pytest.raises(TypeError, match="triangles: expected rows of three vertices, got None"):
+        io.write_mesh(tmp_path / "a.ply", np.eye(3))
+    assert not list(tmp_path.iterdir())

@@ -154,7 +154,7 @@ def npz_bytes(**arrays):
         ("a.npz", npz_bytes(points=np.ones((3, 2))), r"'points' of shape \(N, 3\)"),
         ("a.npz", npz_bytes(points=np.ones((3, 3)), a=np.ones(2)), "expected 3 rows in 'a'"),
         ("a.npz", npz_bytes(x=np.ones(3), y=np.ones(3), z=np.ones(2)), "of the same length"),
-        ("a.ply", b"", "expected a PLY file, but it begins with b'' at byte 0"),
+        ("a.ply", b"", "expected a PLY file, but it is empty"),
         ("a.ply", b"solid", "expected a PLY file, but it begins with b'solid' at byte 0"),
         ("a.stl", b"solid", "expected a point cloud"),
     ],

@@ -173,3 +173,10 @@ def test_bad_arguments_are_named():
     refused(lambda: JoinIndex(5), "right")
     refused(lambda: join((np.zeros(2), np.zeros(2)), (np.zeros(2),)), "left", "1 key columns")
     refused(lambda: isin(np.array([1.0]), np.array([1])), "elements", "int64", "float64")
+
+
+@pytest.mark.parametrize(("how", "way"), [("outer", 'pass "full"'), ("right", "swap the sides")])
+def test_words_of_data_frames_are_refused_with_a_way_in(how, way):
+    for call in (lambda: join([1], [1], how), lambda: JoinIndex([1]).join([1], how)):
+        with pytest.raises(ValueError, match=f'how: expected "inner".* got {how!r}; {way}'):
+            call()

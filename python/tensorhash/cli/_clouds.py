@@ -20,6 +20,13 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_output(parser: argparse.ArgumentParser, help: str, is_required: bool = False) -> None:
+    """The file to write: after the input, after the options, or with -o."""
+    parser.add_argument("output", nargs="?", help=help)
+    parser.add_argument("-o", "--output", dest="named_output", metavar="OUTPUT", help="the same")
+    parser.set_defaults(needs_output=is_required)
+
+
 def add_encoding(parser: argparse.ArgumentParser) -> None:
     """The encoding of a PLY file to write."""
     parser.add_argument(

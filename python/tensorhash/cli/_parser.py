@@ -48,13 +48,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Ends the process if they are wrong."""
     parser = make_parser()
     options, rest = parser.parse_known_args(_joined(arguments))
-    # argparse looks for an optional output only before the options.
-    if len(rest) == 1 and not rest[0].startswith("-") and getattr(options, "output", "") is None:
-        options.output = rest[0]
-    elif rest:
-        parser.prog = f"tensorhash {options.command}"
+    parser.prog = f"tensorhash {options.command}"
+    if hasattr(options, "needs_output"):
+        rest = _choose_output(parser, options, rest)
+    if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return options
+
+
+def _choose_output(parser: Parser, options: argparse.Namespace, rest: list[str]) -> list[str]:
+    """Sets `output`, also from after the options or from -o; returns the arguments left."""
+    # argparse looks for an optional output only before the options.
+    if options.output is None and len(rest) == 1 and not rest[0].startswith("-"):
+        options.output = rest.pop()
+    if options.named_output is not None:
+        if options.output is not None:
+            parser.error(f"expected one output, got {options.output} and -o {options.named_output}")
+        options.output = options.named_output
+    if options.needs_output and options.output is None and not rest:
+        parser.error("the following arguments are required: output")
+    return rest
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:

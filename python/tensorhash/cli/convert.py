@@ -13,7 +13,7 @@ from tensorhash.cli import _clouds, _kinds, _output
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     _clouds.add_input(parser)
-    parser.add_argument("output", help="file to write")
+    _clouds.add_output(parser, "file to write", is_required=True)
     _clouds.add_encoding(parser)
     _output.add_json(parser)
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             with progress.step(f"reading {options.input}"):
                 cloud = _clouds.read(options)
             with progress.step(f"writing {options.output}"):
-                io.write(options.output, *cloud, encoding=options.encoding)
+                io.write(options.output, cloud, encoding=options.encoding)
             facts = {"rows": len(cloud.points), "columns": ["x", "y", "z", *cloud.attributes]}
     facts = {"input": options.input, "output": options.output, **facts}
     text = f"wrote {options.output}: {facts['rows']:,} rows of {', '.join(facts['columns'])}"

@@ -20,7 +20,7 @@ from tensorhash.io import PointCloud, TriangleMesh
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     _clouds.add_input(parser)
-    parser.add_argument("output", help="mesh to write, .ply")
+    _clouds.add_output(parser, "mesh to write, .ply", is_required=True)
     parser.add_argument(
         "--size",
         type=_parser_types.positive,
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
             mesh = fuse(cloud, options.size, options.origin, options.truncation)
             seconds = clock.seconds()
         with progress.step(f"writing {options.output}"):
-            io.write_mesh(options.output, *mesh, encoding=options.encoding)
+            io.write_mesh(options.output, mesh, encoding=options.encoding)
     facts = {
         "input": options.input,
         "output": options.output,

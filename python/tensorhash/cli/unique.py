@@ -23,7 +23,7 @@ from tensorhash.io import PointCloud
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     _clouds.add_input(parser)
-    parser.add_argument("output", nargs="?", help="file to write; without it, only count")
+    _clouds.add_output(parser, "file to write; without it, only count")
     parser.add_argument(
         "--by",
         type=_parser_types.names,
@@ -90,7 +90,7 @@ def _of_cloud(options: argparse.Namespace) -> tuple[int, int, float]:
     if options.output:
         kept = _clouds.take(cloud, first)
         kept.attributes["count"] = counts
-        io.write(options.output, *kept, encoding=options.encoding)
+        io.write(options.output, kept, encoding=options.encoding)
     return len(cloud.points), len(first), seconds
 
 

@@ -25,7 +25,7 @@ _KEEP_A_POINT = ("first", "last", "nearest_center", "nearest_centroid")
 def add(parser: argparse.ArgumentParser) -> None:
     """Describes the arguments."""
     _clouds.add_input(parser)
-    parser.add_argument("output", nargs="?", help="file to write; without it, only count")
+    _clouds.add_output(parser, "file to write; without it, only count")
     parser.add_argument(
         "--size",
         type=_parser_types.positive,
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
             seconds = clock.seconds()
         if options.output:
             with progress.step(f"writing {options.output}"):
-                io.write(options.output, *result, encoding=options.encoding)
+                io.write(options.output, result, encoding=options.encoding)
     facts = {
         "input": options.input,
         "output": options.output,

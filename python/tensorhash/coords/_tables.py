@@ -51,6 +51,11 @@ class CoordTableMethods(RowTable):
 
         RuntimeError if the table has a fixed capacity and the new keys do not fit. A call that
         raises changes nothing.
+
+        >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]])
+        >>> table.insert([[0, 7, 8, 9]])
+        >>> table.num_entries
+        3
         """
         self._insert(*take_rows(coords, "coords", self._framework))
 
@@ -62,6 +67,11 @@ class CoordTableMethods(RowTable):
         """Removes all rows; the next one is row 0. A given capacity and `key_dim` stay.
 
         WarpConvNet's `insert` corresponds to `table.clear()` followed by `table.insert(coords)`.
+
+        >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]])
+        >>> table.clear()
+        >>> table.num_entries
+        0
         """
         self._table.clear()
 
@@ -70,6 +80,10 @@ class CoordTableMethods(RowTable):
         """Finds coordinates: returns int32 [M], the first row of each one, or -1 if missing.
 
         A coordinate out of range is missing, not an error.
+
+        >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]])
+        >>> table.search([[0, 4, 5, 6], [0, 0, 0, 0]])
+        array([ 1, -1], dtype=int32)
         """
         rows, source = take_rows(query, "query", self._framework)
         return source.give(self._table.search(rows, _mode(mode)))
@@ -79,6 +93,12 @@ class CoordTableMethods(RowTable):
 
         `offsets` is [K, key_dim] and is added to all columns, including the first. A sum out of
         range is missing, not an error.
+
+        >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]])
+        >>> table.batched_search([[0, 1, 2, 3]], [[0, 0, 0, 0], [0, 3, 3, 3], [0, 1, 0, 0]])
+        array([[ 0],
+               [ 1],
+               [-1]], dtype=int32)
         """
         by, home = take_rows(offsets, "offsets", self._framework)
         rows, source = take_rows(queries, "queries", home)
@@ -86,7 +106,13 @@ class CoordTableMethods(RowTable):
 
     @also_named(base_coords="base")
     def expand_with_offsets(self, base: ArrayLike, offsets: ArrayLike) -> None:
-        """Appends each `base[n] + offsets[k]` that is new, offset by offset."""
+        """Appends each `base[n] + offsets[k]` that is new, offset by offset.
+
+        >>> table = PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]])
+        >>> table.expand_with_offsets([[0, 1, 2, 3]], [[0, 3, 3, 3], [0, 1, 0, 0]])
+        >>> table.vector_keys[2:]  # 4, 5, 6 was there
+        array([[0, 2, 2, 3]], dtype=int32)
+        """
         by, home = take_rows(offsets, "offsets", self._framework)
         rows, source = take_rows(base, "base", home)
         self._table.expand_with_offsets(rows, by)
@@ -159,6 +185,9 @@ class _FromCoords(CoordTableMethods):
         """Makes a table of these rows, on their device unless `device` is given.
 
         With a torch.device, lists give torch tensors as results.
+
+        >>> PackedHashTable.from_coords([[0, 1, 2, 3], [0, 4, 5, 6]]).num_entries
+        2
         """
         self = cls.__new__(cls)
         rows, source = take_rows(coords, "coords", home_of(device))
@@ -292,6 +321,9 @@ class PackedHashTable128(CoordTableMethods):
         """Makes a table of these rows; `key_dim` defaults to their number of columns.
 
         It is on the device of the rows unless `device` is given.
+
+        >>> PackedHashTable128.from_keys([[1, 2, 3, 4, 5]]).search([[1, 2, 3, 4, 5]])
+        array([0], dtype=int32)
         """
         self = cls.__new__(cls)
         rows, source = take_rows(coords, "coords", home_of(device))

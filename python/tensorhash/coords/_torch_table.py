@@ -46,7 +46,12 @@ class TorchHashTable(RowTable):
     def from_keys(
         cls, vec_keys: ArrayLike, device: DeviceLike = None, capacity: int | None = None
     ) -> Self:
-        """Makes a table of these rows, on their device unless `device` is given."""
+        """Makes a table of these rows, on their device unless `device` is given.
+
+        >>> table = TorchHashTable.from_keys([[3, 4], [5, 6]])
+        >>> table.num_entries
+        2
+        """
         self = cls.__new__(cls)
         rows, self._framework = take_rows(vec_keys, "vec_keys", home_of(device))
         where = device_of(rows) if device is None else usable_device(device)
@@ -55,13 +60,24 @@ class TorchHashTable(RowTable):
         return self
 
     def insert(self, vec_keys: ArrayLike) -> None:
-        """Appends rows. A key that is already there keeps its first row."""
+        """Appends rows. A key that is already there keeps its first row.
+
+        >>> table = TorchHashTable.from_keys([[3, 4], [5, 6]])
+        >>> table.insert([[7, 8]])
+        >>> table.num_entries
+        3
+        """
         rows, source = take_rows(vec_keys, "vec_keys", self._framework)
         self._table.insert(rows)
         self._framework = source
 
     def search(self, search_keys: ArrayLike) -> Array:
-        """Finds keys: returns int32 [M], the first row of each key, or -1 if missing."""
+        """Finds keys: returns int32 [M], the first row of each key, or -1 if missing.
+
+        >>> table = TorchHashTable.from_keys([[3, 4], [5, 6]])
+        >>> table.search([[5, 6], [0, 0]])
+        array([ 1, -1], dtype=int32)
+        """
         rows, source = take_rows(search_keys, "search_keys", self._framework)
         return source.give(self._table.search(rows))
 
@@ -75,6 +91,10 @@ class TorchHashTable(RowTable):
         """The whole table as a dict of numbers, strings and NumPy arrays, for `from_dict`.
 
         It describes a table on the CPU, also if this one is on a device.
+
+        >>> table = TorchHashTable.from_keys([[3, 4], [5, 6]])
+        >>> table.to_dict()["num_entries"]
+        2
         """
         keys = copied_to_numpy(self._table.vector_keys())
         return {
@@ -93,6 +113,10 @@ class TorchHashTable(RowTable):
         """Replaces this table with the one that `to_dict` described, and returns itself.
 
         Results use the framework of that table, which is imported if necessary.
+
+        >>> table = TorchHashTable.from_keys([[3, 4], [5, 6]])
+        >>> TorchHashTable(16).from_dict(table.to_dict()).search([[5, 6]])
+        array([1], dtype=int32)
         """
         missing = [name for name in _FIELDS if name not in data]
         if missing:

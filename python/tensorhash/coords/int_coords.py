@@ -101,6 +101,11 @@ class IntCoords:
 
         The rows of an item keep their order. If a batch number is negative, or 2^24 or more, the
         items are the batches that occur, ascending; `batch_indexed_coordinates` has their numbers.
+
+        >>> coords = IntCoords.from_batched(np.array([[1, 5, 6], [0, 7, 8], [1, 4, 6]]))
+        >>> coords.offsets, coords[1]
+        (array([0, 1, 3]), array([[5, 6],
+               [4, 6]]))
         """
         taken, source = take_rows(coords, "coords", NUMPY)
         rows = as_numpy(with_axes(taken, tensor_stride))
@@ -184,7 +189,13 @@ class IntCoords:
         return self.tensor_stride
 
     def set_tensor_stride(self, tensor_stride: int | Sequence[int]) -> None:
-        """Sets the length of one step in units of the finest grid; keeps the coordinates."""
+        """Sets the length of one step in units of the finest grid; keeps the coordinates.
+
+        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
+        >>> coords.set_tensor_stride(4)
+        >>> coords.tensor_stride
+        (4, 4)
+        """
         self._grid = self._grid.with_stride(tensor_stride, self.num_axes)
 
     @property
@@ -213,7 +224,12 @@ class IntCoords:
         kernel_dilation: int | Sequence[int] | None = 1,
         kernel_batch: int | None = None,
     ) -> IntCoords:
-        """The distinct coordinates that a kernel reaches, as in `expand_coords`."""
+        """The distinct coordinates that a kernel reaches, as in `expand_coords`.
+
+        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
+        >>> len(coords.expand((3, 1)))  # 3 to 6 along the first axis
+        4
+        """
         made = expand_coords(
             self._batched,
             kernel_size,
@@ -228,6 +244,10 @@ class IntCoords:
         """The distinct coordinates after division by `stride`, rounded down.
 
         The tensor stride is multiplied by `stride`.
+
+        >>> coords = IntCoords(np.array([[5, 6], [4, 6], [5, 6]]))
+        >>> coords.strided(2).coordinates, coords.strided(2).tensor_stride
+        (array([[2, 3]]), (2, 2))
         """
         steps = axis_ints(stride, self.num_axes, "stride")
         made = self._divided(steps)
@@ -235,7 +255,11 @@ class IntCoords:
         return self._like(*made, self._grid.with_stride(grown, self.num_axes))
 
     def unique(self) -> IntCoords:
-        """The distinct coordinates, in order of first occurrence inside each item."""
+        """The distinct coordinates, in order of first occurrence inside each item.
+
+        >>> IntCoords(np.array([[5, 6], [5, 6]])).unique().coordinates
+        array([[5, 6]])
+        """
         return self._like(*self._divided(1))
 
     def _divided(self, stride: Any) -> tuple[Array, Array]:
@@ -247,7 +271,11 @@ class IntCoords:
         return self._made(self._source, self._place, batched, bounds, grid or self._grid)
 
     def prune(self, mask: ArrayLike) -> IntCoords:
-        """Keeps the rows where `mask`, bool [N], is True. Items without rows stay, empty."""
+        """Keeps the rows where `mask`, bool [N], is True. Items without rows stay, empty.
+
+        >>> IntCoords(np.array([[5, 6], [4, 6]])).prune(np.array([False, True])).coordinates
+        array([[4, 6]])
+        """
         keep = as_numpy(take_numbers(mask, "mask")[0])
         if keep.dtype != np.bool_:
             raise TypeError(f"mask: expected bool, got {keep.dtype}; pass mask != 0")
@@ -261,6 +289,10 @@ class IntCoords:
 
         The curve starts at the smallest coordinate of each axis over all items. `RANDOM` keeps the
         order of the rows.
+
+        >>> IntCoords(np.array([[5, 6], [4, 6]])).sort().coordinates
+        array([[4, 6],
+               [5, 6]])
         """
         how = parse_ordering(ordering, "ordering")
         item = np.repeat(np.arange(self.batch_size), np.diff(self._bounds))

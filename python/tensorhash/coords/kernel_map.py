@@ -117,7 +117,13 @@ class KernelMap:
         self.__dict__.update(KernelMap._of_parts(**state).__dict__)
 
     def clone(self) -> KernelMap:
-        """A copy with its own arrays."""
+        """A copy with its own arrays.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> pairs.clone().in_maps
+        array([0, 0, 1, 1], dtype=int32)
+        """
         return KernelMap._of_parts(**self.__getstate__())
 
     @property
@@ -154,7 +160,13 @@ class KernelMap:
         return len(self._bounds) - 1
 
     def numel(self, k: int) -> int:
-        """The number of pairs of offset k."""
+        """The number of pairs of offset k.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> [pairs.numel(k) for k in range(3)]
+        [1, 2, 1]
+        """
         group = position(k, len(self), "k")
         return int(self._bounds[group + 1] - self._bounds[group])
 
@@ -194,6 +206,12 @@ class KernelMap:
         """(in maps, out maps) of the offsets start..end-1, as two lists of arrays.
 
         With out_format="tensor" as two int64 arrays [end - start, most pairs], padded with -1.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> pairs.get_batch(0, 2, "tensor")[0]
+        array([[ 0, -1],
+               [ 0,  1]])
         """
         first, last = integer(start, "start", None), integer(end, "end", None)
         if not 0 <= first <= last <= len(self):
@@ -213,7 +231,15 @@ class KernelMap:
         return self._give_host(padded[0]), self._give_host(padded[1])
 
     def pair_table(self) -> Array:
-        """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first call."""
+        """int32 [K, num_out]: the in row of each offset and out row, or -1. Made on first call.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> pairs.pair_table()
+        array([[-1,  0],
+               [ 0,  1],
+               [ 1, -1]], dtype=int32)
+        """
         if self._table is None:
             self._table = self._source.give(self._made.pair_table())
         return self._table
@@ -226,13 +252,25 @@ class KernelMap:
         """int32 [num_out, ceil(K / 32)]: bit k % 32 of word k // 32 is set if offset k has a pair.
 
         Made on first call.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> [bin(word) for word in pairs.pair_mask()[:, 0]]
+        ['0b110', '0b11']
         """
         if self._mask is None:
             self._mask = self._source.give(self._made.pair_mask())
         return self._mask
 
     def to_csr(self) -> tuple[Array, Array, Array]:
-        """The pairs by out row: (in rows, out rows with pairs [U], offsets int64 [U + 1])."""
+        """The pairs by out row: (in rows, out rows with pairs [U], offsets int64 [U + 1]).
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> ins, rows, offsets = pairs.to_csr()
+        >>> [ins[offsets[i] : offsets[i + 1]].tolist() for i in range(len(rows))]
+        [[0, 1], [0, 1]]
+        """
         ins, rows, offsets = self._made.to_csr()
         give = self._source.give
         return give(ins), give(rows), give(offsets)
@@ -241,6 +279,11 @@ class KernelMap:
         """int64 [num_out]: how many offsets have a pair for each out row.
 
         `num_out` defaults to the map's; with a larger one the rest are zeros.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> pairs.neighbor_count_per_output()
+        array([2, 2])
         """
         rows = self.num_out if num_out is None else integer(num_out, "num_out", None)
         outs = copied_to_numpy(self._made.out_maps)
@@ -271,7 +314,13 @@ class KernelMap:
         return Coverage(*missing)
 
     def transpose(self) -> KernelMap:
-        """The map with in and out swapped, for a transposed convolution."""
+        """The map with in and out swapped, for a transposed convolution.
+
+        >>> coords = [[0, 1, 5], [0, 2, 5]]
+        >>> pairs = generate_kernel_map(coords, coords, 1, (3, 1))  # the offsets -1, 0 and 1
+        >>> pairs.transpose()[0]
+        (array([1], dtype=int32), array([0], dtype=int32))
+        """
         return KernelMap(self._made.transpose(), self._source)
 
     def __repr__(self) -> str:

@@ -39,10 +39,13 @@ def is_plain(array: Any) -> bool:
     return isinstance(array, (np.ndarray, list, tuple)) or not has_arrow(array)
 
 
-def arrow_columns(array: Any, argument: str) -> list[tuple[str | None, Any]] | None:
-    """(name, column) of each column of an exporter that is a frame; None if it is one column."""
+def import_columns(array: Any, argument: str) -> list[tuple[str | None, Any]] | Any:
+    """(name, column) of each column of an exporter that is a frame; else its one column.
+
+    Some exporters are streams, which can be read only once.
+    """
     is_frame, names, columns = _core.import_arrow(array, argument)
-    return list(zip(names, columns, strict=True)) if is_frame else None
+    return list(zip(names, columns, strict=True)) if is_frame else columns[0]
 
 
 def arrow_column(array: Any, argument: str) -> _core.ArrowColumn | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from tensorhash import _core
 from tensorhash._arguments import element_text
+from tensorhash._arrays import is_number
 from tensorhash._types import Array, ArrayLike, NumPyArray
 from tensorhash.data._keys import KeyCodes, KeyColumn, Keys, give_keys, read_array, read_keys
 from tensorhash.data._text import Strings
@@ -75,6 +76,13 @@ class Grouping:
         named = {one.name: give(result) for one, result in zip(wanted, results, strict=True)}
         return {**give_keys(self._keys, codes, keys), **named}
 
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            way = {"size": '; use agg(rows="count")', "count": '; use agg(rows="count")'}
+            way |= {one: f"; use agg({one}=values)" for one in AGGREGATES if one != "count"}
+            raise AttributeError(f"'Grouping' object has no attribute {name!r}{way.get(name, '')}")
+
     def __repr__(self) -> str:
         return f"Grouping of {len(self._keys)} rows by {', '.join(self._keys.names())}"
 
@@ -94,12 +102,16 @@ def _read_aggregate(name: str, given: Any) -> _Wanted:
         _require_aggregate(name, given[1])
         if given[0] is not None or given[1] == "count":
             return _Wanted(name, *given)
-    elif name in AGGREGATES and given is not None:
+    elif name in AGGREGATES and given is not None and not is_number(given):
         return _Wanted(name, given, name)
     raise TypeError(
         f'{name}: expected a pair such as (values, "sum"), "count", or an aggregate as the name '
-        f"(sum=values), got {type(given).__name__}"
+        f"(sum=values), got {type(given).__name__}{_way_in(name, given)}"
     )
+
+
+def _way_in(name: str, given: Any) -> str:
+    return f'; {name}="count" counts rows' if is_number(given) else ""
 
 
 def _require_aggregate(name: str, aggregate: str) -> None:

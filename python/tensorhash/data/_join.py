@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, overload
 
 from tensorhash import _core
-from tensorhash._arguments import require_one_of
+from tensorhash._arguments import one_of, require_one_of
 from tensorhash._frameworks import Framework
 from tensorhash._types import Array, ArrayLike
 from tensorhash.data._keys import KeyCodes, Keys, give_keys, read_keys
@@ -81,7 +81,7 @@ class JoinIndex:
         >>> JoinIndex([5, 7, 5]).join([7, 5, 6], how="left")
         JoinedRows(left=array([0, 1, 1, 2]), right=array([ 1,  0,  2, -1]))
         """
-        require_one_of(how, "how", *HOW)
+        _require_how(how)
         return self._join(left, how)
 
     def _join(self, left: ArrayLike | Keys, how: str) -> JoinedRows:
@@ -122,6 +122,16 @@ class JoinIndex:
         return f"JoinIndex of {len(self)} rows, {self._core.distinct()} distinct"
 
 
+#: Words of pandas and polars, and what to do instead.
+_OTHER_HOW = {"outer": 'pass "full"', "right": 'swap the sides and pass "left"'}
+
+
+def _require_how(how: Any) -> None:
+    if isinstance(how, str) and how in _OTHER_HOW:
+        raise ValueError(f"how: expected {one_of(HOW)}, got {how!r}; {_OTHER_HOW[how]}")
+    require_one_of(how, "how", *HOW)
+
+
 def _index_of(right: Keys, left: Keys) -> JoinIndex:
     """An index for one search. Lists on the right take the dtypes of the left."""
     right.take_kinds_of(left)
@@ -145,7 +155,7 @@ def join(left: ArrayLike, right: ArrayLike, how: str = "inner") -> JoinedRows:
     >>> join([7, 6], [7, 8], how="full")
     JoinedRows(left=array([ 0,  1, -1]), right=array([ 0, -1,  1]))
     """
-    require_one_of(how, "how", *HOW)
+    _require_how(how)
     left_keys, right_keys = read_keys(left, "left"), read_keys(right, "right")
     return _index_of(right_keys, left_keys)._join(left_keys, how)
 

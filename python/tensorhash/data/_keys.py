@@ -19,7 +19,7 @@ from tensorhash._frameworks import NUMPY, Framework, as_numpy, framework_of
 from tensorhash._lists import array_of, natural_array
 from tensorhash._places import require_host
 from tensorhash._types import Array, NumPyArray
-from tensorhash.data._arrow import arrow_column, arrow_columns, number_column
+from tensorhash.data._arrow import arrow_column, import_columns, number_column
 from tensorhash.data._text import (
     Strings,
     has_arrow,
@@ -193,9 +193,9 @@ def _read_arrow(array: Any, label: str, name: str | None) -> KeyColumn:
 
 def read_keys(keys: Any, argument: str) -> Keys:
     """The key columns of an array, a tuple of arrays or a frame."""
-    named = _named_columns(keys, argument)
+    named, one = _named_columns(keys, argument)
     if named is None:
-        column = read_column(keys, argument, None)
+        column = read_column(one, argument, None)
         if not isinstance(column.rows, Strings) and not column.array.ndim:
             raise ValueError(f"{argument}: expected at least one dimension, the rows, got a number")
         return Keys(argument, [column], is_single=True)
@@ -211,20 +211,23 @@ def read_keys(keys: Any, argument: str) -> Keys:
     return read
 
 
-def _named_columns(keys: Any, argument: str) -> list[tuple[str, str | None, Any]] | None:
-    """(label, name, column) of each column of a frame or a tuple; None for one array."""
+def _named_columns(
+    keys: Any, argument: str
+) -> tuple[list[tuple[str, str | None, Any]] | None, Any]:
+    """((label, name, column) of each column of a frame or a tuple, or None for one; the one)."""
     source = framework_of(type(keys))
     parts: list[tuple[Any, Any]] | None = None
     if hasattr(source, "columns"):
         frames: Any = source
         parts = frames.columns(keys, argument)
     elif source is None and not isinstance(keys, (list, tuple)) and has_arrow(keys):
-        parts = arrow_columns(keys, argument)
+        found = import_columns(keys, argument)
+        parts, keys = (found, None) if isinstance(found, list) else (None, found)
     if parts is not None:
-        return [(f"{argument}[{name!r}]", str(name), column) for name, column in parts]
+        return [(f"{argument}[{name!r}]", str(name), column) for name, column in parts], None
     if isinstance(keys, tuple) and any(map(is_array, keys)):
-        return [(f"{argument}[{at}]", None, column) for at, column in enumerate(keys)]
-    return None
+        return [(f"{argument}[{at}]", None, column) for at, column in enumerate(keys)], None
+    return None, keys
 
 
 def _require_columns(columns: list[KeyColumn]) -> None:

@@ -46,9 +46,9 @@ class VoxelBlockGrid:
 
     def __init__(
         self,
-        attr_names: Sequence[str],
-        attr_dtypes: Sequence[DtypeLike],
-        attr_channels: Sequence[ShapeLike],
+        attr_names: Sequence[str] = ("tsdf", "weight"),
+        attr_dtypes: Sequence[DtypeLike] = ("float32", "float32"),
+        attr_channels: Sequence[ShapeLike] = (1, 1),
         voxel_size: float = 0.0058,
         block_resolution: int = 16,
         block_count: int = 10000,
@@ -75,7 +75,9 @@ class VoxelBlockGrid:
         self._map = table
         self._names = names
         self._columns = {name: column for column, name in enumerate(names)}
-        self._give_view = table._framework.give
+        # Bound once: `attribute` takes less than a microsecond.
+        self._give_view = to_numpy if table._framework.name == "numpy" else table._framework.give
+        self._value_tensor = table._table.value_tensor
         self._voxel_size = size
         self._side = side
         columns = (names.index(name) if name in names else -1 for name in _TSDF)
@@ -111,12 +113,13 @@ class VoxelBlockGrid:
         >>> VoxelBlockGrid(["x"], ["int64"], [3], 0.1, 8, 10).attribute("x").shape
         (10, 8, 8, 8, 3)
         """
-        column = self._columns.get(attribute_name) if isinstance(attribute_name, str) else None
-        if column is None:
+        try:
+            column = self._columns[attribute_name]
+        except (KeyError, TypeError):
             raise ValueError(
                 f"attribute_name: expected one of {', '.join(self._names)}, got {attribute_name!r}"
-            )
-        return self._give_view(self._map._table.value_tensor(column))
+            ) from None
+        return self._give_view(self._value_tensor(column))
 
     @property
     def voxel_size(self) -> float:
@@ -464,7 +467,13 @@ class VoxelBlockGrid:
         return self
 
     def cuda(self, device_id: int = 0) -> VoxelBlockGrid:
-        """RuntimeError: the grid computes on the CPU."""
+        """RuntimeError: the grid computes on the CPU.
+
+        >>> VoxelBlockGrid().cuda()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        RuntimeError: device: expected the CPU, where a VoxelBlockGrid computes, got CUDA:0; ...
+        """
         return self.to(f"cuda:{integer(device_id, 'device_id')}")
 
     def save(self, file_name: Any) -> str:
@@ -485,6 +494,12 @@ class VoxelBlockGrid:
         """Reads a grid that `save` or Open3D wrote. Views of it are `tensorhash.core` Tensors.
 
         Safe for untrusted files: `max_bytes` limits the memory, as for `HashMap.load`.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     grid = VoxelBlockGrid.load(VoxelBlockGrid(voxel_size=0.5).save(f"{folder}/grid"))
+        >>> grid.voxel_size
+        0.5
         """
         found = _grid_files.load(file_name, max_bytes)
         table = _map_class({"core"})._of(found.table, framework("core"))

@@ -44,6 +44,25 @@ class TriangleMesh(NamedTuple):
     attributes: dict[str, NumPyArray]  #: by name, V rows each
 
 
+def parts_of(given: Any, attributes: Any, argument: str) -> tuple[tuple[Any, ...], Any]:
+    """(arrays, attributes) of a cloud or a mesh that `read` or a VoxelBlockGrid made.
+
+    Colours of a grid, floats from 0 to 1, become bytes, as other programs expect them in files.
+    """
+    if attributes is not None:
+        raise TypeError(
+            f"attributes: expected None, because {argument} is a {type(given).__name__} "
+            f"with attributes of its own, got {type(attributes).__name__}"
+        )
+    if isinstance(given, (PointCloud, TriangleMesh)):
+        return given[:-1], given.attributes
+    *arrays, normals, colors = given
+    found = {"normals": normals}
+    if colors is not None:
+        found["colors"] = np.rint(_take(colors, "colors") * 255).astype(np.uint8)
+    return tuple(arrays), found
+
+
 def take_points(points: ArrayLike, argument: str) -> NumPyArray:
     """[N, 3] in float32 or float64 from any array; ValueError says what came instead."""
     array = _take(points, argument)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from tensorhash._disk import open_regular, parse_max_bytes, replacing, size_of
 from tensorhash._types import ArrayLike
+from tensorhash.geometry.results import PointCloud as SurfaceCloud
 from tensorhash.io import _las, _numpy, _ply, _xyz
-from tensorhash.io._cloud import PointCloud, take_attributes, take_points
+from tensorhash.io._cloud import PointCloud, parts_of, take_attributes, take_points
 from tensorhash.io._ply_header import ORDERS
 
 _TEXT = (".xyz", ".txt", ".csv", ".asc")
@@ -48,8 +49,8 @@ def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Point
             return _xyz.read(file, size, name)
     if suffix in SUFFIXES:
         raise ValueError(
-            f"{name}: expected a {suffix[1:].upper()} file, but it begins with "
-            f"{bytes(start)!r} at byte 0"
+            f"{name}: expected a {suffix[1:].upper()} file, but it "
+            + (f"begins with {bytes(start)!r} at byte 0" if start else "is empty")
         )
     raise ValueError(
         f"{name}: expected a point cloud (PLY, NPY, NPZ, LAS, LAZ), or text under a name that ends "
@@ -59,7 +60,7 @@ def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Point
 
 def write(
     path: str | os.PathLike[str],
-    points: ArrayLike,
+    points: ArrayLike | PointCloud | SurfaceCloud,
     attributes: Mapping[str, ArrayLike] | None = None,
     *,
     encoding: str | None = None,
@@ -67,9 +68,10 @@ def write(
     """Writes a point cloud. The suffix of the name picks the format.
 
     `points` is [N, 3]; `attributes` has arrays of N rows by name. `normals` and `colors` are
-    [N, 3]; other attributes have one number per point, except in .npz. `encoding` is for .ply:
-    "binary_little_endian" (the default), "binary_big_endian" or "ascii". The file replaces an old
-    one when it is complete. `write(path, *read(other))` converts a file.
+    [N, 3]; other attributes have one number per point, except in .npz. A cloud of `read` or of a
+    VoxelBlockGrid is points and attributes in one: `write(path, read(other))` converts a file.
+    `encoding` is for .ply: "binary_little_endian" (the default), "binary_big_endian" or "ascii".
+    The file replaces an old one when it is complete.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "scan.npz")
@@ -82,6 +84,8 @@ def write(
     if suffix not in SUFFIXES:
         raise ValueError(f"path: expected a name that ends in {', '.join(SUFFIXES)}, got {name!r}")
     chosen = check_encoding(encoding, suffix)
+    if isinstance(points, (PointCloud, SurfaceCloud)):
+        (points,), attributes = parts_of(points, attributes, "points")
     rows = take_points(points, "points")
     cloud = PointCloud(rows, take_attributes(attributes, len(rows), "point"))
     if suffix in (".las", ".laz"):

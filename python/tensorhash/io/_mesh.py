@@ -9,11 +9,13 @@ import numpy as np
 
 from tensorhash._disk import open_regular, replacing, size_of
 from tensorhash._types import ArrayLike, NumPyArray
+from tensorhash.geometry.results import TriangleMesh as SurfaceMesh
 from tensorhash.io import _ply
 from tensorhash.io._cloud import (
     PointCloud,
     TriangleMesh,
     cloud_of,
+    parts_of,
     take_attributes,
     take_points,
     take_triangles,
@@ -26,16 +28,18 @@ _LISTS = ("vertex_indices", "vertex_index")
 
 def write_mesh(
     path: str | os.PathLike[str],
-    vertices: ArrayLike,
-    triangles: ArrayLike,
+    vertices: ArrayLike | TriangleMesh | SurfaceMesh,
+    triangles: ArrayLike | None = None,
     attributes: Mapping[str, ArrayLike] | None = None,
     *,
     encoding: str | None = None,
 ) -> None:
     """Writes a triangle mesh as PLY.
 
-    `attributes` have one row per vertex, as in `write`. `encoding` is "binary_little_endian" (the
-    default), "binary_big_endian" or "ascii". The file replaces an old one when it is complete.
+    `attributes` have one row per vertex, as in `write`. A mesh of `read_mesh` or of a
+    VoxelBlockGrid is all three in one: `write_mesh(path, mesh)`. `encoding` is
+    "binary_little_endian" (the default), "binary_big_endian" or "ascii". The file replaces an old
+    one when it is complete.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "mesh.ply")
@@ -46,6 +50,14 @@ def write_mesh(
     name = path_of(path)
     if os.path.splitext(name)[1].lower() != ".ply":
         raise ValueError(f"path: expected a name that ends in .ply, got {name!r}")
+    if isinstance(vertices, (TriangleMesh, SurfaceMesh)):
+        if triangles is not None:
+            raise TypeError(
+                f"triangles: expected None beside a mesh, got {type(triangles).__name__}"
+            )
+        (vertices, triangles), attributes = parts_of(vertices, attributes, "vertices")
+    elif triangles is None:
+        raise TypeError("triangles: expected rows of three vertices, got None")
     points = take_points(vertices, "vertices")
     rows = take_triangles(triangles, len(points))
     cloud = PointCloud(points, take_attributes(attributes, len(points), "vertex"))

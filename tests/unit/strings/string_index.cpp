@@ -88,8 +88,27 @@ TEST_P(StringsOverThreads, numbers_follow_the_first_occurrence) {
     EXPECT_EQ(strings_of(copy.strings()), strings_of(index.strings()));
 }
 
+TEST(StringIndex, reads_no_byte_before_the_first_string) {
+    // The address sanitizer sees reads outside of exactly these bytes.
+    for (std::vector<std::string> const& list : {std::vector<std::string>{},
+                                                 {""},
+                                                 {"", "", "a", "", "bc", "a"},
+                                                 {"abcdefghijklmno", "p"},
+                                                 {"abcdefghijklmnop"},
+                                                 {"", std::string(40, 'x'), ""}}) {
+        std::map<std::string, std::int64_t> seen;
+        std::vector<std::int64_t> expected;
+        for (std::string const& one : list) {
+            expected.push_back(seen.try_emplace(one, seen.size()).first->second);
+        }
+        StringIndex index;
+        EXPECT_EQ(listed(index.insert(rows_of(list))), expected);
+        EXPECT_EQ(listed(index.find(Scattered(list))), expected);
+    }
+}
+
 TEST(StringTable, compares_bytes_if_hashes_are_equal) {
-    strings::StringTable table(tensorhash::step::secret_of(1));
+    strings::StringTable table(strings::string_secret_of(1));
     std::vector<std::string> list;
     for (std::size_t size = 0; size < 40; ++size) {
         list.push_back(std::string(size, 'a'));
@@ -109,18 +128,51 @@ TEST(StringTable, compares_bytes_if_hashes_are_equal) {
     }
 }
 
-TEST(StringTable, a_head_is_the_same_with_other_bytes_behind_the_string) {
+TEST(StringTable, a_head_is_the_same_with_other_bytes_around_the_string) {
     std::string bytes;
     for (int i = 1; i < 100; ++i) bytes.push_back(static_cast<char>(i));
     for (std::size_t size = 0; size < 60; ++size) {
-        EXPECT_TRUE(strings::equals(strings::head_of_readable(bytes.data(), size),
-                                    strings::head_of(std::string_view(bytes).substr(0, size))))
-            << size;
+        for (std::size_t const begin : {std::size_t{16}, std::size_t{23}}) {
+            EXPECT_TRUE(
+                strings::equals(strings::head_of_preceded(bytes.data() + begin, size),
+                                strings::head_of(std::string_view(bytes).substr(begin, size))))
+                << size;
+        }
+    }
+}
+
+TEST(StringTable, structured_strings_spread_like_random_ones) {
+    constexpr std::size_t kCount = 1 << 12;
+    using Make = std::string (*)(std::size_t);
+    Make const kinds[] = {
+        [](std::size_t i) { return std::to_string(i); },
+        [](std::size_t i) { return std::to_string(i * 1'000'000); },
+        [](std::size_t i) { return std::string(i % 256, 'a') + std::to_string(i / 256); },
+        [](std::size_t i) { return std::string(i, '\0'); },
+        [](std::size_t i) { return "https://example.org/items/" + std::to_string(i) + "/view"; },
+        [](std::size_t i) { return std::string(reinterpret_cast<char const*>(&i), 8); },
+        [](std::size_t i) {
+            std::string one(24, 'a');  // one bit in each of twelve pairs of bytes
+            for (std::size_t bit = 0; bit < 12; ++bit) one[2 * bit] ^= i >> bit & 1 ? 2 : 0;
+            return one;
+        }};
+    for (Make const make : kinds) {
+        for (std::uint64_t const seed : {1, 2, 3}) {
+            strings::StringTable table(strings::string_secret_of(seed));
+            for (std::size_t i = 0; i < kCount; ++i) table.insert(table.query(make(i)));
+            strings::StringTableView const view = table.view();
+            std::size_t full = 0;
+            for (std::size_t i = 0; i <= view.mask; ++i) {
+                full += view.buckets[i].tags[strings::kSlots - 1] != 0 ? 1 : 0;
+            }
+            // At most half of the slots are in use: of random strings, 5 % of the buckets are full.
+            EXPECT_LE(full, (view.mask + 1) / 8) << make(7) << " with seed " << seed;
+        }
     }
 }
 
 TEST(StringTable, hashes_of_all_sizes_differ) {
-    auto const secret = tensorhash::step::secret_of(3);
+    auto const secret = strings::string_secret_of(3);
     std::map<std::uint64_t, std::string> seen;
     for (std::size_t size = 0; size < 70; ++size) {
         for (char const last : {'\0', 'a'}) {

@@ -42,9 +42,9 @@ std::vector<strings::StringLoops const*> levels() {
 
 TEST(StringLevels, find_what_the_table_has) {
     std::mt19937 random(7);
-    strings::StringTable table(tensorhash::step::secret_of(5));
-    std::string block;  // of all strings, one after the other
-    std::vector<std::size_t> ends{0};
+    strings::StringTable table(strings::string_secret_of(5));
+    std::string block(strings::kBefore, '.');  // then all strings, one after the other
+    std::vector<std::size_t> ends{block.size()};
     for (int i = 0; i < 2000; ++i) {
         block += std::to_string(random() % 1000) + std::string(random() % 60, 'x');
         ends.push_back(block.size());
@@ -56,18 +56,19 @@ TEST(StringLevels, find_what_the_table_has) {
     for (std::size_t i = 1; i < ends.size(); ++i) {
         list.push_back(std::string_view(block).substr(ends[i - 1], ends[i] - ends[i - 1]));
     }
-    auto const start = reinterpret_cast<std::uintptr_t>(block.data());
     for (strings::StringLoops const* const loops : levels()) {
-        for (std::size_t const readable : {std::size_t{0}, block.size() - strings::kHeadBytes}) {
-            std::vector<strings::Query> queries(list.size());
+        for (bool const is_preceded : {false, true}) {
+            std::vector<strings::Head> heads(list.size());
+            std::vector<std::uint64_t> hashes(list.size());
             std::vector<std::uint32_t> numbers(list.size());
-            loops->find(table.view(), table.secret(), {list.data(), list.size(), start, readable},
-                        queries.data(), numbers.data());
+            loops->find(table.view(), table.secret(),
+                        {list.data(), list.size(), is_preceded, heads.data(), hashes.data(),
+                         numbers.data()});
             std::size_t known = 0;
             for (std::size_t i = 0; i < list.size(); ++i) {
                 strings::Query const query = table.query(list[i]);
-                EXPECT_EQ(queries[i].hash, query.hash);
-                EXPECT_TRUE(strings::equals(queries[i].head, query.head));
+                EXPECT_EQ(hashes[i], query.hash);
+                EXPECT_TRUE(strings::equals(heads[i], query.head));
                 EXPECT_EQ(numbers[i], strings::find(table.view(), query));
                 known += numbers[i] != strings::kNoString ? 1 : 0;
             }
