@@ -129,10 +129,10 @@ test-process-ends:  ## processes that end with a distributed table alive, 50 tim
 	@tools/install-package --strict
 	@TENSORHASH_END_RUNS=50 $(python) -m pytest -q tests/python/test_distributed_end.py
 
-test-open3d:  ## tensorhash.core beside Open3D's wheel
+test-open3d:  ## tensorhash.core beside Open3D's wheel, sparse convolutions beside spconv's
 	@tools/setup package test bench
 	@tools/install-package --strict
-	@$(python) -m pytest -q tests/open3d
+	@$(python) -m pytest -q tests/open3d tests/spconv
 
 test-compilers:  ## g++ 11 and 12, clang 16 and 22: no warnings, tests pass
 	@tools/setup cpp

@@ -43,11 +43,14 @@ def is_there(name, homes):
     ],
 )
 def test_the_python_names_exist(page, column):
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     homes = (tensorhash, coords, tensorhash.torch)
     # Fields of Voxels and arguments, in sentences that say so.
-    keywords = ("index", "inverse", "groups", "padding")
+    keywords = ("index", "inverse", "groups", "padding", "out_coords", "per_sample_weights")
     names = {name for cell in cells_of(page, column) for name in NAME.findall(cell)}
+    of_torch = {name for name in names if name.startswith("nn.")}
+    assert [name for name in sorted(of_torch) if not is_there(name, (torch,))] == []
+    names -= of_torch
     names -= {*keywords, "evicted", "tensorhash.tensorflow.HashTable"}
     names = {name.removeprefix("tensorhash.") for name in names}
     assert len(names) > 8

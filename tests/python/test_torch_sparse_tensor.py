@@ -203,6 +203,11 @@ def test_arguments_are_checked():
         SparseTensor(features, coords, maps={})
     with pytest.raises(TypeError, match="features: expected a SparseTensor, or features and coord"):
         SparseReLU()(features)
+    x = SparseTensor(features, coords)
+    with pytest.raises(AttributeError, match=r"dim: expected a tensor of torch, .* in RowWise\(m"):
+        torch.nn.BatchNorm1d(2)(x)
+    with pytest.raises(AttributeError, match="'SparseTensor' object has no attribute 'replace_f"):
+        _ = x.replace_feature
     with pytest.raises(ValueError, match="coords: row 1 repeats row 0"):
         SparseConv3d(2, 2, 3)(SparseTensor(features[:2], coords[[0, 0]]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -155,6 +155,17 @@ class SparseTensor:
         batch = self.coords[:, 0]
         rows = [torch.nonzero(batch == item)[:, 0] for item in range(self.batch_size)]
         return [(self.features[row], self.coords[row, 1:]) for row in rows]
+
+    if not TYPE_CHECKING:  # else type checkers would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            """AttributeError: says what to do if torch meets a SparseTensor in place of a tensor."""
+            if hasattr(torch.Tensor, name) and not name.startswith("_"):
+                raise AttributeError(
+                    f"{name}: expected a tensor of torch, got a SparseTensor; wrap a module of "
+                    f"torch in RowWise(module), and use x.features and x.with_features() elsewhere"
+                )
+            raise AttributeError(f"'SparseTensor' object has no attribute {name!r}")
 
     def __add__(self, other: SparseTensor) -> SparseTensor:
         """The sum; a voxel that only one of the two has keeps its features."""
