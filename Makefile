@@ -200,7 +200,7 @@ wheel-cuda:  ## the wheel tensorhash-cu13 in build/wheel-cuda, used beside tenso
 wheel-tensorflow:  ## the wheel tensorhash-tf in build/wheel-tensorflow: TensorFlow's ops for each version from 2.19 on, used without a compiler
 	@tools/setup package
 	@tools/install-package --strict
-	@tools/wheel-tensorflow 2.19 2.20 2.21
+	@tools/wheel-tensorflow
 
 test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/setup
