@@ -15,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 from torch import nn  # noqa: E402
 
 from peers.spconv_cpu import layers as spconv  # noqa: E402
+from suites.networks import WIDTHS, peer_network  # noqa: E402
 from tensorhash.torch import (  # noqa: E402
+    MinkUNet,
     SparseBatchNorm,
     SparseConv2d,
     SparseConv3d,
@@ -49,9 +51,9 @@ def voxels(shape, count=250, seed=0):
     return torch.unique(rows, dim=0)
 
 
-def both(channels, shape=SHAPE, seed=0, positive=False):
+def both(channels, shape=SHAPE, seed=0, positive=False, count=250):
     """(our tensor, spconv's) with equal features, which need gradients."""
-    coords = voxels(shape, seed=seed)
+    coords = voxels(shape, count, seed)
     torch.manual_seed(seed)
     features = torch.randn(len(coords), channels)
     features = features.abs() if positive else features
@@ -177,3 +179,18 @@ def test_a_network_from_a_dense_image():
     wanted = theirs(spconv.SparseConvTensor.from_dense(image.permute(0, 2, 3, 1)))
     assert got.shape == (2, 16, 12, 12)
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_networks_of_the_benchmark_are_the_same():
+    ours, theirs = MinkUNet(4, 10, WIDTHS), peer_network()
+    pairs = [
+        [one for one in network.modules() if next(one.parameters(recurse=False), None) is not None]
+        for network in (ours, theirs)
+    ]
+    for mine, its in zip(*pairs, strict=True):
+        if isinstance(mine, SparseConv3d):
+            take_weights(mine, its)
+        else:
+            mine.load_state_dict(its.state_dict())
+    x, y = both(4, (16, 24, 12), count=1500)
+    compare(ours, theirs, x, y)
