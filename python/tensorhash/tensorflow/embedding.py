@@ -58,6 +58,11 @@ class Embedding(keras.layers.Layer):
         super().__init__(**kwargs)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(f"combiner: expected one of {', '.join(COMBINERS)}, got {combiner!r}")
+        if isinstance(key_dtype, int):  # TensorFlow has numbers for dtypes
+            raise TypeError(
+                f"key_dtype: expected a dtype, got {key_dtype}; this layer has no input_dim: "
+                f"output_dim comes first"
+            )
         self.output_dim = int(output_dim)
         self.key_dtype = tf.as_dtype(key_dtype).name
         if mask_zero and self.key_dtype == "string":
