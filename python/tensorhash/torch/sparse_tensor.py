@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -161,11 +161,13 @@ class SparseTensor:
         def __getattr__(self, name: str) -> Any:
             """AttributeError: says what to do if torch meets a SparseTensor in place of a tensor."""
             if hasattr(torch.Tensor, name) and not name.startswith("_"):
-                raise AttributeError(
-                    f"{name}: expected a tensor of torch, got a SparseTensor; wrap a module of "
-                    f"torch in RowWise(module), and use x.features and x.with_features() elsewhere"
-                )
+                raise AttributeError(_expected_a_tensor(name))
             raise AttributeError(f"'SparseTensor' object has no attribute {name!r}")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, *_: Any) -> NoReturn:
+        """TypeError: a function of torch met a SparseTensor."""
+        raise TypeError(_expected_a_tensor(func.__name__))
 
     def __add__(self, other: SparseTensor) -> SparseTensor:
         """The sum; a voxel that only one of the two has keeps its features."""
@@ -179,3 +181,10 @@ class SparseTensor:
             f"SparseTensor({len(self)} voxels, {self.num_channels} channels, stride={stride}, "
             f"{self.dtype}, {self.device})"
         )
+
+
+def _expected_a_tensor(name: str) -> str:
+    return (
+        f"{name}: expected a tensor of torch, got a SparseTensor; wrap a module of torch in "
+        f"RowWise(module), and use x.features and x.with_features() elsewhere"
+    )
