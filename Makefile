@@ -129,10 +129,10 @@ test-process-ends:  ## processes that end with a distributed table alive, 50 tim
 	@tools/install-package --strict
 	@TENSORHASH_END_RUNS=50 $(python) -m pytest -q tests/python/test_distributed_end.py
 
-test-open3d:  ## tensorhash.core beside Open3D's wheel
+test-open3d:  ## tensorhash.core beside Open3D's wheel, sparse convolutions beside spconv's
 	@tools/setup package test bench
 	@tools/install-package --strict
-	@$(python) -m pytest -q tests/open3d
+	@$(python) -m pytest -q tests/open3d tests/spconv
 
 test-compilers:  ## g++ 11 and 12, clang 16 and 22: no warnings, tests pass
 	@tools/setup cpp
@@ -200,7 +200,7 @@ wheel-cuda:  ## the wheel tensorhash-cu13 in build/wheel-cuda, used beside tenso
 wheel-tensorflow:  ## the wheel tensorhash-tf in build/wheel-tensorflow: TensorFlow's ops for each version from 2.19 on, used without a compiler
 	@tools/setup package
 	@tools/install-package --strict
-	@tools/wheel-tensorflow 2.19 2.20 2.21
+	@tools/wheel-tensorflow
 
 test-wheel-isolated:  ## the same, built as pip builds it for a user
 	@tools/setup

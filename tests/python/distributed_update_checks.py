@@ -25,6 +25,7 @@ OPTIMIZERS = (
     tensorhash.optim.Adagrad(lr=0.1),
     tensorhash.optim.RowWiseAdagrad(lr=0.1),
     tensorhash.optim.Adam(lr=0.01, weight_decay=0.1),
+    tensorhash.optim.AdamW(lr=0.01),
 )
 STARTS = {
     "none": lambda rng, rows: None,

@@ -17,6 +17,7 @@ OPTIMIZERS = [
     th.optim.Adagrad(lr=0.1),
     th.optim.RowWiseAdagrad(lr=0.1),
     th.optim.Adam(lr=0.01),
+    th.optim.AdamW(lr=0.01),
 ]
 
 

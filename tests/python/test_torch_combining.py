@@ -14,6 +14,7 @@ from tensorhash.torch import (
     SparseSpaceToChannel,
     SparseSubdivide,
     SparseTensor,
+    SparseToDense,
     cat,
     from_dense,
     sparse_collate,
@@ -72,6 +73,9 @@ def test_to_dense_and_back(axes):
     same_with_gradients(to_dense(back), grid, [x.features])
     moved = to_dense(x, 9, origin=-1)
     assert torch.equal(moved[(..., *[slice(1, None)] * axes)], grid)
+    assert torch.equal(torch.nn.Sequential(SparseToDense(9, -1))(x), moved)
+    assert torch.equal(SparseToDense()(back), grid)
+    assert repr(SparseToDense(9, -1)) == "SparseToDense(9, origin=-1)"
     whole = from_dense(grid, torch.ones(2, *[8] * axes, dtype=torch.bool))
     assert len(whole) == 2 * 8**axes
     with pytest.raises(ValueError, match="spatial_shape: expected a grid with all voxels"):

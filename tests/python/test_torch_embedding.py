@@ -337,6 +337,7 @@ def test_bags_equal_torch_s(mode, capacity):
     same(layer(ids.view(8, 5)), layer(ids, torch.arange(0, 40, 5)))
 
 
+@pytest.mark.filterwarnings("ignore:a backward pass reached")
 def test_per_sample_weights_have_a_gradient():
     layer = HashEmbeddingBag(2, "sum", seed=1)
     weights = torch.tensor([0.5, 2.0], requires_grad=True)

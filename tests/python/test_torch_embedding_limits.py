@@ -1,6 +1,8 @@
 """Bounded embeddings, admission, max_norm, padding and counters, against models in Python."""
 
 import collections
+import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -155,6 +157,7 @@ def test_max_norm_is_torch_s(norm_type, capacity):
     torch.testing.assert_close(layer.rows(), wanted)
 
 
+@pytest.mark.filterwarnings("ignore:a backward pass reached")
 @pytest.mark.parametrize("capacity", [None, 30])
 def test_padding_gives_zeros_and_never_a_row(capacity):
     layer = HashEmbedding(2, padding_idx=-1, seed=1, capacity=capacity, oov=3.0)
@@ -231,3 +234,24 @@ def test_chances_are_between_zero_and_one():
     assert drawn.max() < 1
     assert abs(drawn.mean() - 0.5) < 0.01
     assert len(seeded.hash_strings([])) == 0
+
+
+@pytest.mark.parametrize("max_capacity", [None, 9])
+def test_rows_that_nothing_trains_say_so_once_and_keep_no_gradients(max_capacity):
+    def backward(layer):
+        layer(torch.tensor([1, 2])).sum().backward()
+
+    layer = HashEmbedding(1, init="zeros", max_capacity=max_capacity)
+    with pytest.warns(UserWarning, match="no TableOptimizer trains them"):
+        backward(layer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        backward(layer)
+        assert not layer._rows.pending
+        layer = HashEmbedding(1, init="zeros", max_capacity=max_capacity)
+        optimizer = TableOptimizer(layer, tensorhash.optim.SGD(lr=1.0))
+        backward(layer)
+        optimizer.step()
+        assert layer.rows().tolist() == [[-1.0], [-1.0]]
+    with pytest.warns(UserWarning, match="no TableOptimizer"):
+        backward(copy.deepcopy(layer))

@@ -151,6 +151,11 @@ def test_arguments_are_checked():
         SparseConv3d(1, 1, 3, padding=-1)
     with pytest.raises(ValueError, match="out_sites: expected"):
         SparseConv3d(1, 1, 3, out_sites="all")
+    # spconv's order, with the padding in place of the dilation and the groups in that of the bias.
+    with pytest.raises(TypeError, match="bias: expected True or False, got 1"):
+        SparseConv3d(1, 1, 3, 1, 1, 1)
+    with pytest.raises(TypeError, match="transposed: expected True or False, got 1"):
+        SparseConv3d(1, 1, 3, 1, 1, True, 1)
     layer = SparseConv3d(1, 1, 3, out_sites="reached", generative=True)
     with pytest.raises(ValueError, match="out_sites: expected .*; got 'reached'"):
         layer(torch.ones(1, 1), torch.tensor([[0, 1, 1, 1]]))

@@ -51,6 +51,16 @@ def test_a_pooling_is_the_dense_one(reduce, kernel, stride, padding):
     same_with_gradients(y.features, expected, [x.features])
 
 
+def test_a_dilated_pooling_is_torchs():
+    x = tensor(6, high=9)
+    y = SparseMaxPool(2, 1, dilation=3)(x)
+    grid = F.pad(dense(x, 9, -torch.inf), [0, 3] * 3, value=-torch.inf)
+    expected = at(F.max_pool3d(grid, 2, 1, dilation=3), y.coords)
+    same_with_gradients(y.features, torch.where(expected == -torch.inf, 0, expected), [x.features])
+    with pytest.raises(TypeError, match="positional arguments"):
+        SparseMaxPool(3, 2, 1)  # torch's third argument is the padding
+
+
 @pytest.mark.parametrize("reduce", POOLS)
 def test_a_pooling_with_padding_at_spconvs_voxels(reduce):
     x = tensor(2, high=9)

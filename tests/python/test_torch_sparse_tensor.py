@@ -203,6 +203,14 @@ def test_arguments_are_checked():
         SparseTensor(features, coords, maps={})
     with pytest.raises(TypeError, match="features: expected a SparseTensor, or features and coord"):
         SparseReLU()(features)
+    x = SparseTensor(features, coords)
+    with pytest.raises(AttributeError, match=r"dim: expected a tensor of torch, .* in RowWise\(m"):
+        torch.nn.BatchNorm1d(2)(x)
+    for call in (torch.relu, torch.nn.Linear(2, 3), lambda x: torch.cat([features, x])):
+        with pytest.raises(TypeError, match=r": expected a tensor of torch, got a SparseTensor"):
+            call(x)
+    with pytest.raises(AttributeError, match="'SparseTensor' object has no attribute 'replace_f"):
+        _ = x.replace_feature
     with pytest.raises(ValueError, match="coords: row 1 repeats row 0"):
         SparseConv3d(2, 2, 3)(SparseTensor(features[:2], coords[[0, 0]]))
 

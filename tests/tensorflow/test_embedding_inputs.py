@@ -163,6 +163,8 @@ def test_wrong_arguments_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             thtf.Embedding(2, **{argument: value})
+    with pytest.raises(TypeError, match="key_dtype: expected a dtype, got 16; .* no input_dim"):
+        thtf.Embedding(10_000, 16)
     with pytest.raises(ValueError, match="mask_zero: expected False for string ids"):
         thtf.Embedding(2, key_dtype="string", mask_zero=True)
     with pytest.raises(ValueError, match="weights: expected none without a combiner"):

@@ -250,6 +250,46 @@ def test_an_optimizer_of_keras_is_refused(rng, name, eager, scaled):
     assert np.array_equal(rows()[1], before)
 
 
+class Towers(keras.Model):
+    """A model that does not say that it trains."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.rows = thtf.Embedding(WIDTH, combiner="sum", **options)
+        self.out = keras.layers.Dense(1)
+
+    def call(self, ids):
+        return self.out(self.rows(ids))
+
+
+class Trained(Towers):
+    """Keras passes `training` on to the layers by itself."""
+
+    def call(self, ids, training=False):
+        return super().call(ids)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_rows_that_nothing_would_train_are_an_error(rng, eager, scaled):
+    def fit(model):
+        optimizer = thtf.optimizers.SGD(0.1)
+        if scaled:
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        model.compile(optimizer, "mse", run_eagerly=eager)
+        model.fit(*batch(rng), verbose=0)
+        return int(model.rows.table.size())
+
+    with pytest.raises(ValueError, match="rows_anchor, got None, because the layer has only run"):
+        fit(Towers())
+    assert fit(Towers(trainable=False)) == 0
+    assert fit(Trained()) == IDS
+    frozen = Trained(trainable=False)
+    assert fit(frozen) == 0
+    frozen.rows.trainable = True
+    assert fit(frozen) == IDS
+
+
 def test_moving_averages_are_refused(rng):
     _, ours, _ = pair(rng)
     ours.compile(thtf.optimizers.SGD(0.1, use_ema=True), "mse")

@@ -35,6 +35,8 @@ class Stage(tf.Module):
     def __init__(self, key_dtype: Any) -> None:
         super().__init__()
         self.ids = ScratchTable(key_dtype, tf.bool, False)
+        #: Has a forward pass read rows without training, and has one trained them?
+        self.was_read = self.was_trained = False
         with tf.init_scope():
             # From 2 on: gradients of length 1 would be broadcast if somebody added them.
             self.step = tf.Variable(2, trainable=False, dtype=tf.int64)
@@ -68,6 +70,15 @@ class Stage(tf.Module):
             "gradients: expected those of the last training step, got older ones; the layer no "
             "longer has their ids",
         )
+
+    def require_training(self, path: str) -> None:
+        """ValueError if rows without a gradient were only ever read: nothing would train them."""
+        if self.was_read and not self.was_trained:
+            raise ValueError(
+                f"gradients: expected one of {path}, got None, because the layer has only run "
+                "without training=True; Keras passes it on if the call of your model has a "
+                "parameter `training`. With trainable=False, the rows rest"
+            )
 
     def keys(self, gradient: tf.Tensor) -> tf.Tensor:
         """The ids of the rows of a RowsAnchor's gradient."""

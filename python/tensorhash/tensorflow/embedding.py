@@ -58,6 +58,11 @@ class Embedding(keras.layers.Layer):
         super().__init__(**kwargs)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(f"combiner: expected one of {', '.join(COMBINERS)}, got {combiner!r}")
+        if isinstance(key_dtype, int):  # TensorFlow has numbers for dtypes
+            raise TypeError(
+                f"key_dtype: expected a dtype, got {key_dtype}; this layer has no input_dim: "
+                f"output_dim comes first"
+            )
         self.output_dim = int(output_dim)
         self.key_dtype = tf.as_dtype(key_dtype).name
         if mask_zero and self.key_dtype == "string":
@@ -94,6 +99,8 @@ class Embedding(keras.layers.Layer):
         self._stage = Stage(self.key_dtype)
         self.anchor = RowsAnchor(self.table, self._stage, self._admission.dropped, "rows_anchor")
         self.step_anchor = StepAnchor(self._stage, "step_anchor", self.variable_dtype)
+        for anchor in (self.anchor, self.step_anchor):
+            anchor.trainable = self.trainable  # Keras only passes later changes on
         self.built = True
 
     def call(self, inputs: Any, weights: Any = None, training: bool = False) -> tf.Tensor:
@@ -101,6 +108,8 @@ class Embedding(keras.layers.Layer):
             inputs = tf.convert_to_tensor(inputs)
         ids = self._exact(flat(inputs))
         learning = bool(training) and bool(self.trainable)
+        self._stage.was_trained |= learning
+        self._stage.was_read |= bool(self.trainable) and not learning
         values = self._learn(ids) if learning else self.table.lookup(ids)
         if self.combiner is None:
             if weights is not None:

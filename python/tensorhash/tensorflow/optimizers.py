@@ -69,6 +69,13 @@ class RowOptimizer:
         index: int = super()._get_variable_index(variable)  # type: ignore[misc]
         return index
 
+    def _filter_empty_gradients(self: Any, grads: Any, vars: Any) -> tuple[list[Any], list[Any]]:
+        """As Keras, which only warns of variables without a gradient."""
+        for gradient, variable in zip(grads, vars, strict=True):
+            if gradient is None and isinstance(variable, RowsAnchor):
+                variable.stage.require_training(variable.path)
+        return super()._filter_empty_gradients(grads, vars)  # type: ignore[misc,no-any-return]
+
     def _overwrite_variables_directly_with_gradients(
         self: Any, grads: Any, variables: Any
     ) -> tuple[list[Any], list[Any]]:

@@ -10,7 +10,14 @@ except ImportError as error:
 from tensorhash.coords import STRIDED_CONV_MODE
 from tensorhash.torch._layers import SparseLayer
 from tensorhash.torch._map_cache import MapCache
-from tensorhash.torch.combining import cat, from_dense, sparse_collate, to_dense, union_add
+from tensorhash.torch.combining import (
+    SparseToDense,
+    cat,
+    from_dense,
+    sparse_collate,
+    to_dense,
+    union_add,
+)
 from tensorhash.torch.embedding import (
     DistributedHashEmbedding,
     FrozenHashEmbedding,
@@ -86,6 +93,7 @@ __all__ = [
     "SparseSubdivide",
     "SparseSumPool",
     "SparseTensor",
+    "SparseToDense",
     "SparseUnpool",
     "SubMConv3d",
     "TableOptimizer",

@@ -68,6 +68,12 @@ def require_reduction(reduce: Any, argument: str) -> None:
     require_one_of(reduce, argument, *REDUCTIONS)
 
 
+def require_bool(value: Any, argument: str) -> None:
+    """TypeError unless `value` is True or False: a number would be another argument's."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{argument}: expected True or False, got {value!r}")
+
+
 def require_groups(groups: Any, channels: int, argument: str) -> None:
     """ValueError unless `groups` is an int that divides the channels of `argument`."""
     if not isinstance(groups, int) or groups < 1 or channels % groups != 0:

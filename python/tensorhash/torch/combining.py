@@ -8,7 +8,7 @@ import torch
 
 from tensorhash.coords.ops import axis_ints
 from tensorhash.torch._checks import require_memory
-from tensorhash.torch._layers import like_rows
+from tensorhash.torch._layers import SparseLayer, like_rows
 from tensorhash.torch.sparse_tensor import SparseTensor
 
 
@@ -91,6 +91,30 @@ def to_dense(
     grid = x.features.new_zeros(x.batch_size, *shape, x.num_channels)
     places = tuple(like_rows(column, x.features) for column in cells.unbind(1))
     return grid.index_put(places, x.features).movedim(-1, 1)
+
+
+class SparseToDense(SparseLayer):
+    """`to_dense` as a layer, for the end of a sequence.
+
+    >>> x = SparseTensor(torch.ones(1, 4), torch.tensor([[0, 1, 2]]), spatial_shape=(2, 3))
+    >>> torch.nn.Sequential(SparseToDense(), torch.nn.Conv2d(4, 8, 1))(x).shape
+    torch.Size([1, 8, 2, 3])
+    """
+
+    def __init__(
+        self, spatial_shape: int | Sequence[int] | None = None, origin: int | Sequence[int] = 0
+    ) -> None:
+        super().__init__()
+        self.spatial_shape = spatial_shape
+        self.origin = origin
+
+    def run(self, x: SparseTensor) -> torch.Tensor:
+        """The grid of a SparseTensor."""
+        return to_dense(x, self.spatial_shape, self.origin)
+
+    def extra_repr(self) -> str:
+        """The text in parentheses that print(module) shows."""
+        return "" if self.spatial_shape is None else f"{self.spatial_shape}, origin={self.origin}"
 
 
 def from_dense(grid: torch.Tensor, mask: torch.Tensor | None = None) -> SparseTensor:

@@ -14,6 +14,7 @@ from tensorhash.coords import STRIDED_CONV_MODE, KernelMap
 from tensorhash.coords._kernel_arguments import require_duplicates
 from tensorhash.coords.convolution import Mode, check_mode, own_padding, parse_stride_mode
 from tensorhash.torch._checks import (
+    require_bool,
     require_coords,
     require_groups,
     require_memory,
@@ -51,6 +52,8 @@ class _SparseConv(SparseLayer):
         indice_key: str | None = None,
     ) -> None:
         super().__init__()
+        for flag, name in ((bias, "bias"), (transposed, "transposed"), (generative, "generative")):
+            require_bool(flag, name)
         require_groups(groups, in_channels, "in_channels")
         require_groups(groups, out_channels, "out_channels")
         self.groups = groups
@@ -58,8 +61,8 @@ class _SparseConv(SparseLayer):
         self.stride = per_axis(stride, self._axes, "stride")
         self.dilation = per_axis(dilation, self._axes, "dilation")
         self.padding = None if padding is None else per_axis(padding, self._axes, "padding", 0)
-        self.generative = bool(generative)
-        self.transposed = bool(transposed)
+        self.generative = generative
+        self.transposed = transposed
         self.stride_mode = parse_stride_mode(stride_mode)
         require_one_of(out_sites, "out_sites", "strided", "reached")
         self.out_sites = out_sites

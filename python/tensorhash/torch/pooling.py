@@ -25,8 +25,8 @@ class _Pool(SparseLayer):
         self,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] | None = None,
-        dilation: int | Sequence[int] = 1,
         *,
+        dilation: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
         out_sites: str = "strided",
     ) -> None:
@@ -122,12 +122,12 @@ class SparseUnpool(_Pool):
         self,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] | None = None,
-        dilation: int | Sequence[int] = 1,
         *,
+        dilation: int | Sequence[int] = 1,
         padding: int | Sequence[int] = 0,
         reduce: str = "sum",
     ) -> None:
-        super().__init__(kernel_size, stride, dilation, padding=padding)
+        super().__init__(kernel_size, stride, dilation=dilation, padding=padding)
         require_reduction(reduce, "reduce")
         self._reduce = reduce  # type: ignore[misc]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -156,6 +156,19 @@ class SparseTensor:
         rows = [torch.nonzero(batch == item)[:, 0] for item in range(self.batch_size)]
         return [(self.features[row], self.coords[row, 1:]) for row in rows]
 
+    if not TYPE_CHECKING:  # else type checkers would accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            """AttributeError: says what to do if torch meets a SparseTensor in place of a tensor."""
+            if hasattr(torch.Tensor, name) and not name.startswith("_"):
+                raise AttributeError(_expected_a_tensor(name))
+            raise AttributeError(f"'SparseTensor' object has no attribute {name!r}")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, *_: Any) -> NoReturn:
+        """TypeError: a function of torch met a SparseTensor."""
+        raise TypeError(_expected_a_tensor(func.__name__))
+
     def __add__(self, other: SparseTensor) -> SparseTensor:
         """The sum; a voxel that only one of the two has keeps its features."""
         from tensorhash.torch.combining import union_add
@@ -168,3 +181,10 @@ class SparseTensor:
             f"SparseTensor({len(self)} voxels, {self.num_channels} channels, stride={stride}, "
             f"{self.dtype}, {self.device})"
         )
+
+
+def _expected_a_tensor(name: str) -> str:
+    return (
+        f"{name}: expected a tensor of torch, got a SparseTensor; wrap a module of torch in "
+        f"RowWise(module), and use x.features and x.with_features() elsewhere"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
 import torch
@@ -46,9 +47,11 @@ class TableRows(Rows):
         self.pending: list[tuple[torch.Tensor, torch.Tensor]] = []
         #: The same leaf tensors, for GradScaler and other users of an optimizer's parameters.
         self.leaves: list[torch.Tensor] = []
+        #: Does a TableOptimizer train these rows? None: no, and the user was told.
+        self.is_trained: bool | None = False
 
     def __getstate__(self) -> dict[str, Any]:
-        gone = ("pending", "leaves")
+        gone = ("pending", "leaves", "is_trained")
         return {name: value for name, value in super().__getstate__().items() if name not in gone}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -84,6 +87,10 @@ class TableRows(Rows):
 
     def attach(self, optimizer: Optimizer) -> None:
         """Makes the columns for an optimizer. Weights stay; state of another optimizer goes."""
+        self._make_columns(optimizer)
+        self.is_trained = True
+
+    def _make_columns(self, optimizer: Optimizer) -> None:
         columns = self.columns(optimizer)
         if columns == self.table._values:
             return
@@ -197,9 +204,23 @@ class TableRows(Rows):
         return rows
 
     def _arrived(self, ids: torch.Tensor, leaf: torch.Tensor) -> None:
+        if not self.is_trained:
+            self._tell_that_nothing_trains()
+            return  # gradients that no step takes would pile up
         if not any(one is leaf for one in self.leaves):
             self.pending.append((ids, leaf))
             self.leaves.append(leaf)
+
+    def _tell_that_nothing_trains(self) -> None:
+        if self.is_trained is None:
+            return
+        self.is_trained = None
+        warnings.warn(
+            "a backward pass reached the rows of a hash embedding, but no TableOptimizer trains "
+            "them: they are no parameters of the model. Make one before the first backward pass, "
+            "or make the layer with capacity= for torch.optim; call layer.eval() if rows are to rest",
+            stacklevel=2,
+        )
 
     def gradients(self) -> tuple[torch.Tensor, torch.Tensor]:
         """(distinct ids, the sum of the gradients of each) since the last forget_gradients()."""
