@@ -201,7 +201,10 @@ SPATIAL = (
         )
         for n in CONVOLUTION
     ),
-    Goal("MinkUNet step of 1e5 voxels, against spconv", 3, "x", of.network_time, bound=by.time_of("networks")),
+    Goal(
+        "MinkUNet step of 1e5 voxels, against spconv", 3, "x", of.network_time,
+        bound=by.all_of(*(by.time_of("networks", kind=kind) for kind in ("uniform", "room"))),
+    ),
     *(
         Goal(
             f"VoxelBlockGrid, {method}, against Open3D", 1, "x", of.geometry(method),
