@@ -55,6 +55,7 @@ bench-setup:
 	@# Compiles the ops now, not in the time of a suite.
 	@TENSORHASH_CACHE=build/tensorflow-cache TF_CPP_MIN_LOG_LEVEL=2 .venv-tensorflow/bin/python -c 'import tensorhash.tensorflow'
 	@tools/build-bench
+	@tools/build-before || echo '    continuing without the older version of the library'
 
 bench-regress:  ## instruction counts of fixed workloads (callgrind) against a committed baseline
 	@tools/setup regress

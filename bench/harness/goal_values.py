@@ -52,13 +52,16 @@ Values = Iterator[tuple[str, float | None]]
 
 @dataclass(frozen=True)
 class Goal:
-    """`record` is the value of the record that reached an earlier goal: its target is a floor."""
+    """`record` is the value of the record that reached an earlier goal: its target is a floor.
+
+    `bound` gives the figures that a missed goal prints."""
 
     what: str
     target: float
     unit: str
     values: Callable[[Measured], Values]
     at_most: bool = False
+    bound: Callable[[Measured], str] = lambda data: ""
     record: float | None = None
 
 
@@ -259,6 +262,16 @@ def bytes_per_key(key: str) -> Callable[[Measured], Values]:
         for sample in data.samples("scale", key=key):
             if sample.labels["rows"] >= 1_000_000 and "most" in sample.numbers:
                 yield rows_text(sample.labels["rows"]), sample.numbers["most"]
+
+    return values
+
+
+def churn(what: str) -> Callable[[Measured], Values]:
+    """The end of a churn as a multiple of its beginning."""
+
+    def values(data: Measured) -> Values:
+        for sample in data.samples("churn", operation="1,000 rounds"):
+            yield "", sample.numbers[f"last {what}"] / sample.numbers[f"first {what}"]
 
     return values
 

@@ -18,6 +18,7 @@ class Verdict:
     goal: Goal
     measured: dict[str, float]
     earlier: bool = False  # from a run before this one
+    bound: str = ""  # the figures that bound it
 
     @property
     def score(self) -> float:
@@ -41,15 +42,18 @@ class Verdict:
         kind = "goal" if self.goal.record is None else "floor"
         if self.score >= 1:
             return "reached" if kind == "goal" else "held"
-        return f"missed: {self.score:.0%} of the {kind}"
+        bound = f". {self.bound}" if self.bound else ""
+        return f"missed: {self.score:.0%} of the {kind}{bound}"
 
 
 def judge(suites: dict[str, list[Sample]]) -> list[Verdict]:
     data = Measured(suites)
-    return [
-        Verdict(goal, {where: value for where, value in goal.values(data) if value is not None})
-        for goal in GOALS
-    ]
+    return [verdict_of(goal, data) for goal in GOALS]
+
+
+def verdict_of(goal: Goal, data: Measured) -> Verdict:
+    measured = {where: value for where, value in goal.values(data) if value is not None}
+    return Verdict(goal, measured, bound=goal.bound(data) if measured else "")
 
 
 def with_earlier(verdicts: list[Verdict], table: str) -> list[Verdict]:

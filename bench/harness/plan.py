@@ -17,13 +17,13 @@ SECONDS = {
     "threads": (60, 5),
     "patterns": (40, 4),
     "unique": (60, 5),
-    "data": (220, 16),
+    "data": (240, 14),
     "values": (20, 3),
     "growth": (30, 4),
     "before": (80, 6),
     "memory": (15, 3),
     "scale": (80, 4),
-    "churn": (15, 2),
+    "churn": (25, 3),
     "overhead": (30, 8),
     "first_calls": (40, 8),
     "kernel_maps": (125, 8),
@@ -36,6 +36,7 @@ SECONDS = {
     "sharded": (30, 4),
     "ranks": (45, 10),
     "tensorflow": (60, 12),
+    "instructions": (20, 10),
 }
 LIMITS = {"full": 30 * 60, "quick": 3 * 60}
 KEPT = 0.95  # of a limit

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 import traceback
+from importlib import metadata
 from typing import Any
 
 from harness import machine, plan
@@ -53,8 +54,16 @@ def versions() -> dict[str, str]:
     """The versions of the contenders that the suite has loaded."""
     loaded = ("tensorhash", "numpy", "torch", "polars", "pandas", "duckdb", "scipy", "small_gicp")
     loaded += ("open3d", "spconv", "pyg_lib", "tensorflow")
-    found = {name: getattr(sys.modules.get(name), "__version__", "") for name in loaded}
+    found = {name: version_of(sys.modules[name]) for name in loaded if name in sys.modules}
     return {name: str(version).split("+")[0] for name, version in found.items() if version}
+
+
+def version_of(module: Any) -> str:
+    """Not every module has its version as an attribute."""
+    try:
+        return getattr(module, "__version__", "") or metadata.version(module.__name__)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 if __name__ == "__main__":

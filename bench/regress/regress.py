@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import NoReturn
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from harness.callgrind import counted  # noqa: E402
+
 BASELINE = HERE / "baseline.json"
 EXCEPTIONS = HERE / "exceptions.json"
 PROGRAM = HERE.parent.parent / "build" / "bench" / "tensorhash-regress"
@@ -48,40 +49,14 @@ def fail(sentence: str) -> NoReturn:
     sys.exit(1)
 
 
-def instructions(dump: Path) -> int:
-    """The total that callgrind wrote to one of its files."""
-    for line in dump.read_text().splitlines():
-        if line.startswith(("totals:", "summary:")):
-            return int(line.split()[1])
-    fail(f"{dump.name}: expected callgrind's totals, found none")
-
-
 def count() -> tuple[str, dict[str, int]]:
     """The compiler's name, and the instruction count of each workload."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [
-            "valgrind",
-            "--tool=callgrind",
-            "--toggle-collect=tensorhash_measured",
-            "--zero-before=tensorhash_measured",
-            "--dump-after=tensorhash_measured",
-            "--dump-instr=no",
-            f"--callgrind-out-file={folder}/counts",
-            str(PROGRAM),
-        ]
-        run = subprocess.run(
-            command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True
-        )
-        if run.returncode != 0:
-            fail(f"tensorhash-regress failed under callgrind:\n{run.stderr}")
-        compiler, isa, *names = run.stdout.splitlines()
-        if isa not in ("isa x86-64-v2", "isa generic"):
-            fail(f"TENSORHASH_ISA: expected the level x86-64-v2 or generic, got {isa}")
-        dumps = [Path(folder) / f"counts.{i}" for i in range(1, len(names) + 1)]
-        missing = [dump.name for dump in dumps if not dump.exists()]
-        if missing:
-            fail(f"callgrind counted fewer workloads than ran; missing: {', '.join(missing)}")
-        counts = dict(zip(names, map(instructions, dumps), strict=True))
+    try:
+        (compiler, isa), counts = counted(PROGRAM, ENVIRONMENT, headers=2)
+    except RuntimeError as error:
+        fail(str(error))
+    if isa not in ("isa x86-64-v2", "isa generic"):
+        fail(f"TENSORHASH_ISA: expected the level x86-64-v2 or generic, got {isa}")
     return f"{compiler.removeprefix('compiler ')} {platform.machine()}", counts
 
 

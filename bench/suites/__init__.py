@@ -33,6 +33,7 @@ NAMES = (
     "sharded",
     "ranks",
     "tensorflow",
+    "instructions",
 )
 
 

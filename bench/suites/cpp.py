@@ -11,6 +11,7 @@ from harness.case import Case, Sample, Scale, rows_text
 from harness.keys import CONSTRUCT, HIT, INSERT, MISS, KeyKind
 from harness.report import GATHER, beside
 from harness.store import BUILD
+from peers import optional
 
 TITLE = "C++ maps"
 ABOUT = """
@@ -79,7 +80,12 @@ def measure(scale: Scale, kind: KeyKind, rows: int, threads: int) -> list[Sample
     lines = run(kind, rows, threads, verbs, rounds, others, budget)
     if scale.full and "erase" not in verbs:
         lines += run(kind, rows, threads, ["erase"], rounds)
-    return list(read(kind, lines))
+    made = list(read(kind, lines))
+    ran = {sample.contender for sample in made}
+    for peer in others:
+        if threads == 1 and PEERS[peer] not in ran:
+            optional.leave_out(f"{PEERS[peer]} (in C++)")
+    return made
 
 
 def run(

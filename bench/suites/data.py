@@ -18,20 +18,23 @@ TITLE = "Group-by, joins and strings"
 ABOUT = """
 The sum of a float64 column by an int64 key, and the row numbers of joins. "dense" keys are 0 to groups - 1, "spread"
 ones lie all over 64 bits, so that no contender can use them as positions, "sorted" are dense ones in order, and "zipf"
-are spread keys with frequencies that fall with the power 1.1. "five at once" are sum, count, mean, min and max. pandas
-sums with `groupby(sort=False)`; polars with `group_by` and DuckDB with `group by`, which keep no order. tensorhash
-keeps the order of first occurrence and adds in row order. Frames and DuckDB's tables are made before the clock starts.
-The right side of a join has distinct keys, and half of the left rows have a partner.
+are spread keys with frequencies that fall with the power 1.1; with one group all four are the same. "five at once" are
+sum, count, mean, min and max. pandas sums with `groupby(sort=False)`; polars with `group_by` and DuckDB with `group
+by`, which keep no order. tensorhash keeps the order of first occurrence and adds in row order. Frames and DuckDB's
+tables are made before the clock starts. The right side of a join has distinct keys, and half of the left rows have a
+partner.
 
 Then the numbers of strings in order of first occurrence: `StringIndex().insert` beside `pandas.factorize`, with the
-same column on both sides. "pandas" and "Arrow" are pandas columns of dtype `str` and `string[pyarrow]`, "object" is a
-NumPy array of `str` objects. `factorize` is that of tensorhash for int64 keys.
+same column on both sides. "pandas" and "Arrow" are pandas columns of dtype `str` and `string[pyarrow]`, "NumPy U" and
+"NumPy S" arrays of fixed width, "object" is a NumPy array of `str` objects. A "polars" column goes to pandas as `str`.
+`factorize` is that of tensorhash for int64 keys.
 """
 ROWS = 5_000_000
 SPREAD = np.int64(0x1E3779B97F4A7C15)
 GROUPS = (10, 1_000, 100_000, 1_000_000, ROWS)
 SUM, FIVE = "group-by sum", "five at once"
 JOINS = ("inner", "left")
+STRINGS = ("pandas", "Arrow", "polars", "NumPy U", "NumPy S", "object")
 
 
 def cases(scale: Scale) -> list[Case]:
@@ -55,7 +58,7 @@ def cases(scale: Scale) -> list[Case]:
     joins = [Case(f"data/{how}_join", partial(measure_join, rows=rows, how=how)) for how in JOINS]
     strings = [
         Case(f"data/strings/{form}", partial(measure_strings, rows=rows, form=form))
-        for form in ("pandas", "Arrow", "object")
+        for form in scale.pick(STRINGS, STRINGS[:2])
     ]
     factorize = Case("data/factorize", partial(measure_factorize, rows=rows))
     return [*sums, *five, *joins, factorize, *strings]
@@ -214,16 +217,23 @@ def measure_factorize(scale: Scale, rows: int) -> list[Sample]:
     return samples(times, rows=rows, groups=groups, keys="spread")
 
 
-def strings_of(form: str, rows: int, groups: int) -> Any:
-    """A column of strings of 6 to 20 bytes."""
+def strings_of(form: str, rows: int, groups: int) -> tuple[Any, Any]:
+    """A column of strings of 6 to 20 bytes, for tensorhash and for pandas."""
     import pandas
 
     rng = np.random.default_rng(3)
     lengths = rng.integers(0, 15, groups)
     words = np.array([f"{i:06d}" + "x" * n for i, n in enumerate(lengths)], dtype=object)
     column = words[rng.integers(0, groups, rows)]
+    if form.startswith("NumPy"):
+        column = column.astype(form[-1])
+    if form == "polars":
+        import polars
+
+        return polars.Series(column), pandas.Series(column, dtype="str")
     dtype = {"pandas": "str", "Arrow": "string[pyarrow]"}.get(form)
-    return pandas.Series(column, dtype=dtype) if dtype else column
+    column = pandas.Series(column, dtype=dtype) if dtype else column
+    return column, column
 
 
 def measure_strings(scale: Scale, rows: int, form: str) -> list[Sample]:
@@ -234,10 +244,10 @@ def measure_strings(scale: Scale, rows: int, form: str) -> list[Sample]:
         return []
 
     groups = max(rows // 50, 1)
-    column = strings_of(form, rows, groups)
+    own, theirs = strings_of(form, rows, groups)
     work = {
-        "tensorhash": lambda: tensorhash.StringIndex().insert(column),
-        "pandas": lambda: pandas.factorize(column)[0],
+        "tensorhash": lambda: tensorhash.StringIndex().insert(own),
+        "pandas": lambda: pandas.factorize(theirs)[0],
     }
     times = compare(work, f"strings ({form})", scale, rows)
     return samples(times, rows=rows, groups=groups, keys="strings")

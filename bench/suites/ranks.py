@@ -45,8 +45,7 @@ def measure(scale: Scale, rows: int) -> list[Sample]:
     launcher += ["--local-addr=127.0.0.1", f"--nproc-per-node={RANKS}"]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "samples.json"
-        # Half the rounds: a round has many calls, and the ranks wait for each other.
-        arguments = [str(rows), str(max(1, scale.rounds(rows) // 2)), str(out)]
+        arguments = [str(rows), str(scale.rounds(rows)), str(out)]
         command = [*launcher, "-m", "suites.ranks", *arguments]
         process.run(command, TENSORHASH_NUM_THREADS=threads, OMP_NUM_THREADS="1")
         return [Sample(**sample) for sample in json.loads(out.read_text())]
@@ -170,6 +169,7 @@ def main_of_rank(rows: int, rounds: int, out: Path) -> None:
             verb = sample.labels["operation"]
             if sample.contender == TOGETHER:
                 sample.numbers["messages"] = median(messages[verb])
+                sample.numbers["alone"] = median(alone[verb])
                 sample.numbers.update(network._asdict())
             if sample.contender == TOGETHER and verb in MODELLED:
                 sent = call(verb, 8, 4 * DIM)

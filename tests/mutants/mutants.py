@@ -265,8 +265,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/row_order.hpp",
-                "if (is_mine(buf_indices[row])) {",
-                "if (is_mine(buf_indices[row]) || true) {",
+                "count += row_order_part(buf_indices[row], parts) == part ? 1 : 0;",
+                "count += 1;",
             )
         ],
     ),

@@ -9,8 +9,10 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from harness import factors, goal_list, goals, report  # noqa: E402
+from harness import bounds, factors, goal_list, goals, report  # noqa: E402
 from harness.case import FULL, Sample  # noqa: E402
+from harness.goal_values import Goal, Measured  # noqa: E402
+from suites import instructions  # noqa: E402
 
 
 def judged(suite, samples):
@@ -330,3 +332,74 @@ def test_the_values_of_a_table_are_read_as_they_were_written():
     values = {"1e6, 1 thread": 0.5, "expand_coords, cube": 1.25}
     text = goals.Verdict(goal_list.GOALS[0], values).text()
     assert goals.values_in(text) == values
+
+
+def counted(operation, per_row):
+    return Sample("tensorhash", {"operation": operation}, numbers={"per row": per_row})
+
+
+def test_a_missed_goal_prints_the_figures_that_bound_it():
+    labels = {"operation": "left join", "rows": 1_000_000}
+    data = {
+        "data": [
+            Sample(name, labels, [seconds])
+            for name, seconds in (("tensorhash", 0.1), ("polars", 0.3))
+        ],
+        "instructions": [counted("left join", 200.0)],
+    }
+    (verdict,) = (v for v in goals.judge(data) if v.measured)
+    assert verdict.outcome() == (
+        "missed: 50% of the goal. 200 instructions per row, 2.0 per ns and thread"
+    )
+    data["data"][0].seconds = [0.01]
+    (verdict,) = (v for v in goals.judge(data) if v.measured)
+    assert verdict.outcome() == "reached"
+
+
+def test_small_batches_print_what_the_limit_would_reach():
+    samples = [
+        timed(name, seconds, key="int64", rows=rows, threads=1, operation="find (hit)")
+        for rows in (1_000, 10_000)
+        for name, seconds in (
+            ("tensorhash", 2.0),
+            ("gather", 0.5),
+            ("boost::unordered_flat_map", 1.5),
+        )
+    ]
+    found = judged("cpp", samples)["find (hit) of 10^3 and 10^4 keys, against Boost"]
+    assert found.bound == "the gather limit itself would reach 1e3 3.00x, 1e4 3.00x"
+
+
+def test_ranks_print_their_messages_and_the_rest():
+    numbers = {"messages": 3.0, "alone": 1.5}
+    samples = [
+        Sample("2 ranks", {"operation": "insert"}, [6.0], numbers),
+        Sample("one process", {"operation": "insert"}, [1.0]),
+    ]
+    (verdict,) = judged("ranks", samples).values()
+    assert verdict.bound == "messages are 50% of the time; a rank without any takes 1.50x"
+
+
+def test_every_goal_that_no_record_reached_says_what_bounds_it(monkeypatch):
+    asked = set()
+    monkeypatch.setattr(bounds, "per_row", lambda _, operation: asked.add(operation))
+    groups = (goal_list.REDUCTIONS, goal_list.TABLES, goal_list.COLUMNS, goal_list.SPATIAL)
+    without = Goal("", 0, "", lambda data: iter([])).bound
+    assert [goal.what for group in groups for goal in group if goal.bound is without] == []
+    for goal in goal_list.GOALS:
+        goal.bound(Measured({"data": [timed("tensorhash", 1.0, operation="left join")]}))
+    assert asked
+    assert asked <= set(instructions.OPERATIONS)
+
+
+def test_a_churn_is_judged_by_its_last_rounds_and_by_its_capacity():
+    numbers = {
+        "first seconds": 1.0,
+        "last seconds": 1.02,
+        "first capacity": 100,
+        "last capacity": 200,
+    }
+    labels = {"operation": "1,000 rounds", "rows": 1_000_000}
+    time, capacity = judged("churn", [Sample("tensorhash", labels, numbers=numbers)]).values()
+    assert (time.measured, time.outcome()) == ({"": 1.02}, "reached")
+    assert (capacity.measured, capacity.score) == ({"": 2.0}, 0.5)
