@@ -102,10 +102,15 @@ void number_first_pieces(Piece& piece, StringSource const& source, std::int64_t*
 /// The numbers of the strings of a piece in the table, which gets the new ones. It has room, so
 /// that nothing can fail.
 void join_piece(StringTable& table, StringTable const& added, std::vector<std::uint32_t>& numbers) {
-    constexpr std::size_t kAhead = 16;
-    for (std::size_t i = 0; i < added.size() + kAhead; ++i) {
-        if (i < added.size()) table.prefetch_bucket(added.query_of(i));
-        if (i >= kAhead) numbers[i - kAhead] = table.insert(added.query_of(i - kAhead));
+    constexpr std::size_t kBucket = 32;
+    constexpr std::size_t kEntry = 16;
+    std::size_t const size = added.size();
+    for (std::size_t i = 0; i < std::min(kBucket, size); ++i) table.prefetch_bucket(added.hash(i));
+    for (std::size_t i = 0; i < std::min(kEntry, size); ++i) table.prefetch_entry(added.hash(i));
+    for (std::size_t i = 0; i < size; ++i) {
+        if (i + kBucket < size) table.prefetch_bucket(added.hash(i + kBucket));
+        if (i + kEntry < size) table.prefetch_entry(added.hash(i + kEntry));
+        numbers[i] = table.insert(added.query_of(i));
     }
 }
 

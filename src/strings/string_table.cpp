@@ -34,7 +34,9 @@ void StringTable::grow_buckets(std::size_t strings) {
     runtime::BlockVector<Bucket> larger(needed);
     buckets_.swap(larger);
     mask_ = needed - 1;
+    constexpr std::size_t kAhead = 16;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (i + kAhead < entries_.size()) prefetch_bucket(entries_[i + kAhead].hash);
         place(entries_[i].hash, static_cast<std::uint32_t>(i));
     }
 }

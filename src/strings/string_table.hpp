@@ -37,8 +37,12 @@ public:
     StringTableView view() const noexcept {
         return {buckets_.data(), mask_, entries_.data(), entries_.size(), arena_.data()};
     }
-    void prefetch_bucket(Query const& query) const noexcept {
-        strings::prefetch_bucket(view(), query.hash);
+    std::uint64_t hash(std::size_t number) const noexcept { return entries_[number].hash; }
+    void prefetch_bucket(std::uint64_t hash) const noexcept {
+        strings::prefetch_bucket(view(), hash);
+    }
+    void prefetch_entry(std::uint64_t hash) const noexcept {
+        strings::prefetch_entry(view(), hash);
     }
     /// The number of the string; a new one gets the next number. Grows. Throws std::bad_alloc or
     /// ValueError and changes nothing.

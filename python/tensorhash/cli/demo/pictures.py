@@ -51,7 +51,7 @@ class Album:
         return figure, figure.add_subplot(projection="3d", computed_zorder=False)
 
     def _save(self, figure: Any, name: str, caption: str) -> None:
-        figure.savefig(self._folder / name)
+        figure.savefig(self._folder / name, bbox_inches="tight", pad_inches=0.15)
         plt.close(figure)
         self.captions[name] = caption
 

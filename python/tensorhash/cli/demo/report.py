@@ -38,7 +38,10 @@ def cells(timing: Timing) -> tuple[str, ...]:
     return timing.step, f"{timing.rows:,}", *times, factor
 
 
-RULE = "Both must agree, or the demo fails. Median of three runs; steps above a second run once"
+RULE = (
+    "Both libraries must give the same results, or the demo fails. Median of three runs; "
+    "steps above a second run once"
+)
 HEADS = ("step", "rows", "tensorhash ms", "NumPy ms", "faster")
 
 
@@ -79,12 +82,12 @@ def write(folder: Path, timings: list[Timing], captions: dict[str, str], facts: 
         f"<figcaption>{html.escape(caption)}</figcaption></figure>"
         for name, caption in captions.items()
     )
-    items = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts)
+    items = "\n".join(f"<p>{html.escape(fact[:1].upper() + fact[1:])}.</p>" for fact in facts)
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>tensorhash demo</title>
 <style>{_STYLE}</style></head><body>
 <h1>tensorhash demo</h1>
-<ul>{items}</ul>
+{items}
 <table><thead><tr>{head}</tr></thead><tbody>
 {rows}
 </tbody></table>
