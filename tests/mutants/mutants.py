@@ -265,8 +265,19 @@ MUTANTS = [
         [
             Edit(
                 "src/table/row_order.hpp",
-                "count += row_order_part(buf_indices[row], parts) == part ? 1 : 0;",
-                "count += 1;",
+                "return row_order_part(buf_indices[row], parts) == part;",
+                "return part < parts;",
+            )
+        ],
+    ),
+    Mutant(
+        "a list of wanted rows loses its last row",
+        "*Rule01*:WantedRows*",
+        [
+            Edit(
+                "src/runtime/wanted_rows.hpp",
+                "for (std::size_t i = 0; i < count; ++i) {",
+                "for (std::size_t i = 0; i + 1 < count; ++i) {",
             )
         ],
     ),
