@@ -271,17 +271,6 @@ MUTANTS = [
         ],
     ),
     Mutant(
-        "a list of wanted rows loses its last row",
-        "*Rule01*:WantedRows*",
-        [
-            Edit(
-                "src/runtime/wanted_rows.hpp",
-                "for (std::size_t i = 0; i < count; ++i) {",
-                "for (std::size_t i = 0; i + 1 < count; ++i) {",
-            )
-        ],
-    ),
-    Mutant(
         "strides are ignored",
         "*Rule05*",
         [
