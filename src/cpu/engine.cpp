@@ -5,6 +5,7 @@
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
 #include "cpu/readers.hpp"
+#include "runtime/wanted_rows.hpp"
 #include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
@@ -276,64 +277,57 @@ void place_live(IndexView const& view, LiveRange const& range) {
 }
 
 template <class Reader>
-std::uint64_t settle_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+std::uint64_t settle_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
                           std::size_t end) {
     // Claims are over and no thread publishes yet: all threads only read the index.
     typename IndexOf<Reader, Exclusive>::type const index(view);
-    // A row that met an earlier one has lost for certain: its slot need not be read.
-    auto const may_win = [&](std::size_t row) TH_INLINED {
-        return batch.buf_indices[row] == batch.base + static_cast<std::uint32_t>(row);
-    };
+    BatchView const batch = rows;
     std::uint64_t winners = 0;
-    for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kNear;
-        if (ahead < end && may_win(ahead)) {
-            index.prefetch_ticket(batch.positions[ahead]);
-        }
-        if (may_win(row)) {
-            winners += settle(index, batch, row) ? 1 : 0;
-        } else {
-            batch.mask[row] = 0;
-        }
-    }
+    // A row that met an earlier one has lost for certain: its slot need not be read.
+    auto const may_win = [=](std::size_t row) TH_INLINED {
+        bool const may = batch.buf_indices[row] == batch.base + static_cast<std::uint32_t>(row);
+        batch.mask[row] = may ? 1 : 0;
+        return may;
+    };
+    runtime::for_wanted_rows<kNear>(
+        begin, end, may_win,
+        [&](std::size_t row) TH_INLINED { index.prefetch_ticket(batch.positions[row]); },
+        [&](std::size_t row) TH_INLINED { winners += settle(index, batch, row) ? 1 : 0; });
     return winners;
 }
 
 template <class Reader>
-void follow_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
-                 std::size_t end) {
+void follow_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Exclusive>::type const index(view);
-    std::uint32_t const* const answers = batch.buf_indices;
-    for (std::size_t row = begin; row < end; ++row) {
-        if (batch.mask[row] == 0 && answers[row] >= batch.base) {
-            std::uint32_t const met = answers[row] - batch.base;
-            // That row may have lost too, to one that claimed later.
-            batch.buf_indices[row] = batch.mask[met] != 0
-                                         ? answers[met]
-                                         : to_buf_index(index.ticket(batch.positions[row]));
-        }
-    }
+    BatchView const batch = rows;
+    auto const has_lost = [=](std::size_t row) TH_INLINED {
+        return (batch.mask[row] == 0) & (batch.buf_indices[row] >= batch.base);
+    };
+    runtime::for_wanted_rows(begin, end, has_lost, [&](std::size_t row) TH_INLINED {
+        std::uint32_t const met = batch.buf_indices[row] - batch.base;
+        // That row may have lost too, to one that claimed later.
+        batch.buf_indices[row] = batch.mask[met] != 0
+                                     ? batch.buf_indices[met]
+                                     : to_buf_index(index.ticket(batch.positions[row]));
+    });
 }
 
 template <class Reader>
-void publish_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end,
+void publish_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end,
                   std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable) {
     // Each winner writes only its own slot, so no two rows share one.
     typename IndexOf<Reader, Exclusive>::type const index(view);
-    for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kNear;
-        if (ahead < end && batch.mask[ahead] != 0) {
-            index.prefetch_ticket(batch.positions[ahead]);
-        }
-        if (batch.mask[row] == 0) {
-            continue;
-        }
-        std::uint32_t const buf_index =
-            rank < reusable ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
-                            : batch.base + static_cast<std::uint32_t>(rank - reusable);
-        publish(index, batch, row, buf_index);
-        ++rank;
-    }
+    BatchView const batch = rows;
+    runtime::for_wanted_rows<kNear>(
+        begin, end, [=](std::size_t row) TH_INLINED { return batch.mask[row] != 0; },
+        [&](std::size_t row) TH_INLINED { index.prefetch_ticket(batch.positions[row]); },
+        [&](std::size_t row) TH_INLINED {
+            std::uint32_t const buf_index =
+                rank < reusable ? free_top[-1 - static_cast<std::ptrdiff_t>(rank)]
+                                : batch.base + static_cast<std::uint32_t>(rank - reusable);
+            publish(index, batch, row, buf_index);
+            ++rank;
+        });
 }
 
 template <class Reader>

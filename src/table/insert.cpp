@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/parallel.hpp"
+#include "runtime/wanted_rows.hpp"
 #include "table/limits.hpp"
 #include "table/rows.hpp"
 #include "table/table.hpp"
@@ -262,14 +263,14 @@ void Table::close_gaps(Insertion const& insertion) noexcept {
         unsigned char* const keys = keys_.block->data();
         runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             std::size_t next = top_ + begin;
-            for (std::size_t row = begin; row < end; ++row) {
-                if (batch.mask[row] != 0) {
+            runtime::for_wanted_rows(
+                begin, end, [&](std::size_t row) { return batch.mask[row] != 0; },
+                [&](std::size_t row) {
                     std::size_t const to =
                         batch.buf_indices[row] < top_ ? batch.buf_indices[row] : next++;
                     std::memmove(keys + to * width.bytes(), keys + (top_ + row) * width.bytes(),
                                  width.bytes());
-                }
-            }
+                });
             fresh[chunk] = next - (top_ + begin);
         });
     });

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "runtime/parallel.hpp"
+#include "runtime/wanted_rows.hpp"
 #include "tensorhash/threads.hpp"
 
 namespace tensorhash::table {
@@ -25,29 +25,6 @@ inline std::size_t row_order_part(std::uint32_t buf_index, std::size_t parts) {
     return std::size_t{mixed >> 16} * parts >> 16;
 }
 
-/// Calls body(part, row) for the rows of a part, in order. Lists the rows of a block first, without
-/// a branch: which rows belong to a part cannot be predicted.
-template <class Prefetch, class Body>
-void rows_of_part(std::size_t part, std::size_t parts, std::size_t rows,
-                  std::uint32_t const* buf_indices, Prefetch&& prefetch, Body&& body) {
-    constexpr std::size_t kAhead = 16;
-    constexpr std::size_t kBlock = 2048;
-    std::array<std::uint16_t, kBlock> mine;
-    for (std::size_t begin = 0; begin < rows; begin += kBlock) {
-        std::size_t const end = std::min(rows, begin + kBlock);
-        std::size_t count = 0;
-        for (std::size_t row = begin; row < end; ++row) {
-            mine[count] = static_cast<std::uint16_t>(row - begin);
-            count += row_order_part(buf_indices[row], parts) == part ? 1 : 0;
-        }
-        for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(begin + mine[i]);
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i + kAhead < count) prefetch(begin + mine[i + kAhead]);
-            body(part, begin + mine[i]);
-        }
-    }
-}
-
 /// Calls body(part, row) for every row. Each part scans all rows in order but takes only its own
 /// entries, so that an entry's rows come in row order on any number of threads. Calls prefetch(row)
 /// some rows ahead.
@@ -57,7 +34,11 @@ void in_row_order(std::size_t parts, std::size_t rows, std::uint32_t const* buf_
     constexpr std::size_t kAhead = 16;
     if (parts > 1) {
         runtime::run_tasks(parts, [&](std::size_t part) {
-            rows_of_part(part, parts, rows, buf_indices, prefetch, body);
+            auto const is_mine = [&](std::size_t row) {
+                return row_order_part(buf_indices[row], parts) == part;
+            };
+            runtime::for_wanted_rows<kAhead>(0, rows, is_mine, prefetch,
+                                             [&](std::size_t row) { body(part, row); });
         });
         return;
     }

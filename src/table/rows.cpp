@@ -6,6 +6,7 @@
 
 #include "runtime/parallel.hpp"
 #include "runtime/streaming.hpp"
+#include "runtime/wanted_rows.hpp"
 #include "tensorhash/step/bucket.hpp"
 #include "tensorhash/step/platform.hpp"
 
@@ -71,13 +72,13 @@ void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_
                   std::uint32_t const* order) {
     with_width(row_bytes, [&](auto width) {
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
-            for (std::size_t row = begin; row < end; ++row) {
-                if (mask[row] != 0) {
+            runtime::for_wanted_rows(
+                begin, end, [&](std::size_t row) { return mask[row] != 0; },
+                [&](std::size_t row) {
                     std::size_t const at = order == nullptr ? row : order[row];
                     std::memcpy(to + buf_indices[row] * width.bytes(), from + at * width.bytes(),
                                 width.bytes());
-                }
-            }
+                });
         });
     });
 }

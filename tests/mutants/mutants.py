@@ -265,8 +265,8 @@ MUTANTS = [
         [
             Edit(
                 "src/table/row_order.hpp",
-                "count += row_order_part(buf_indices[row], parts) == part ? 1 : 0;",
-                "count += 1;",
+                "return row_order_part(buf_indices[row], parts) == part;",
+                "return part < parts;",
             )
         ],
     ),

@@ -6,6 +6,17 @@ from mutants import Edit, Mutant
 
 RECENT_MUTANTS = [
     Mutant(
+        "a list of wanted rows loses its last row",
+        "*Rule01*:WantedRows*",
+        [
+            Edit(
+                "src/runtime/wanted_rows.hpp",
+                "for (std::size_t i = 0; i < count; ++i) {",
+                "for (std::size_t i = 0; i + 1 < count; ++i) {",
+            )
+        ],
+    ),
+    Mutant(
         "numbers are rounded twice on their way to float16",
         "Casts*",
         [
