@@ -103,6 +103,19 @@ def test_results_are_those_of_one_table_except_for_indices():
     assert len(many) == len(one)
 
 
+def test_every_reduction_is_that_of_one_table():
+    rng = np.random.default_rng(5)
+    columns = (("int64", "bool", "bool", "int32", "float64"), ((),) * 5)
+    one = HashMap(0, "int64", (), *columns)
+    many = ShardedHashMap(0, "int64", (), *columns, devices=DEVICES)
+    for words in (("prod", "any", "all", "count", "sum"), ("min", "last", "first", "max", "prod")):
+        keys, bits = rng.integers(0, 300, 4000), rng.random(4000) < 0.5
+        values = [keys | 1, bits, bits, np.int32(keys), rng.random(4000) + 0.5]
+        same(many.accumulate(keys, values, words)[1], one.accumulate(keys, values, words)[1])
+        for got, want in zip(many.get(keys), one.get(keys), strict=True):
+            same(got, want)
+
+
 def test_the_same_bits_on_any_number_of_threads():
     rng = np.random.default_rng(1)
     keys = rng.integers(0, 3000, 30000)

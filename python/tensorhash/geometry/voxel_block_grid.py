@@ -6,7 +6,7 @@ docstrings with examples. The work is in C++.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -15,7 +15,7 @@ from tensorhash import _core
 from tensorhash._arguments import integer, number, parse_shape
 from tensorhash._device import Device, named_device
 from tensorhash._dtypes import parse_dtype
-from tensorhash._frameworks import framework, to_numpy
+from tensorhash._frameworks import Framework, framework, to_numpy
 from tensorhash._types import Array, ArrayLike, DeviceLike, DtypeLike, ShapeLike
 from tensorhash.coords._points import per_axis
 from tensorhash.geometry import _calls, _grid_files
@@ -76,7 +76,7 @@ class VoxelBlockGrid:
         self._names = names
         self._columns = {name: column for column, name in enumerate(names)}
         # Bound once: `attribute` takes less than a microsecond.
-        self._give_view = to_numpy if table._framework.name == "numpy" else table._framework.give
+        self._give_view = _giver(table._framework)
         self._value_tensor = table._table.value_tensor
         self._voxel_size = size
         self._side = side
@@ -533,6 +533,17 @@ def _map_class(homes: set[str | None]) -> Any:
 
         return CoreMap
     return HashMap
+
+
+def _giver(home: Framework) -> Callable[[_core.Tensor], Array]:
+    """`home.give` for memory on the CPU, without a question for the device."""
+    if home.name == "numpy":
+        return to_numpy
+    if home.name == "core":
+        from tensorhash.core.tensor import Tensor
+
+        return lambda tensor: Tensor._wrap(to_numpy(tensor))
+    return home.give
 
 
 def _attribute_names(attr_names: Any) -> list[str]:

@@ -108,6 +108,36 @@ TEST(CInterface, every_operation_does_what_the_oracle_does) {
     expect_same_content(c, oracle);
 }
 
+TEST(CInterface, reductions_have_the_numbers_of_the_header) {
+    th_element const columns[] = {
+        {5, 0, nullptr}, {1, 0, nullptr}, {1, 0, nullptr}, {4, 0, nullptr}};
+    th_map* map = nullptr;
+    ASSERT_EQ(th_map_create(0, {5, 0, nullptr}, columns, 4, &map), TH_OK) << th_last_error();
+    std::int64_t const keys[] = {7, 8, 7};
+    std::int64_t const factors[] = {3, 5, 4};
+    bool const bits[] = {false, true, true};
+    std::int32_t const ignored[] = {90, 91, 92};
+    void const* values[] = {factors, bits, bits, ignored};
+    th_reduce const how[] = {TH_PROD, TH_ANY, TH_ALL, TH_COUNT};
+    Outputs answer(3);
+    EXPECT_EQ(
+        th_map_accumulate(map, keys, 3, values, how, answer.indices.data(), answer.mask.data()),
+        TH_OK)
+        << th_last_error();
+    std::int64_t products[2];
+    bool any[2], all[2];
+    std::int32_t counts[2];
+    EXPECT_EQ(th_map_get(map, keys, 2, 0, nullptr, 0, products, nullptr), TH_OK);
+    EXPECT_EQ(th_map_get(map, keys, 2, 1, nullptr, 0, any, nullptr), TH_OK);
+    EXPECT_EQ(th_map_get(map, keys, 2, 2, nullptr, 0, all, nullptr), TH_OK);
+    EXPECT_EQ(th_map_get(map, keys, 2, 3, nullptr, 0, counts, nullptr), TH_OK);
+    EXPECT_EQ(std::vector<std::int64_t>(products, products + 2),
+              (std::vector<std::int64_t>{12, 5}));
+    EXPECT_TRUE(any[0] && any[1] && !all[0] && all[1]);
+    EXPECT_EQ(std::vector<std::int32_t>(counts, counts + 2), (std::vector<std::int32_t>{2, 1}));
+    th_map_destroy(map);
+}
+
 TEST(CInterface, get_gives_values_or_defaults) {
     CMap c;
     std::int32_t keys[] = {1, 2, 3, 4, 5, 6};

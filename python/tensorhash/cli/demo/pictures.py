@@ -112,7 +112,7 @@ class Album:
 
     def density(self, columns: stages.Columns) -> None:
         """Points per column of ground, from above."""
-        view = _View(columns.keys * stages.COLUMN)
+        view = _View(np.repeat(columns.keys * stages.COLUMN, columns.counts, axis=0))
         figure, axes = self._figure(9, view.height)
         image, extent = view.raster(columns.keys, columns.counts, stages.COLUMN)
         shown = axes.imshow(image, extent=extent, cmap="viridis", norm=LogNorm(vmin=1))
@@ -124,7 +124,7 @@ class Album:
 
     def overlap(self, columns: stages.Columns) -> None:
         """The columns that one scan or both saw."""
-        view = _View(columns.keys * stages.COLUMN)
+        view = _View(np.repeat(columns.keys * stages.COLUMN, columns.counts, axis=0))
         figure, axes = self._figure(9, view.height)
         image, extent = view.raster(columns.keys, columns.scans, stages.COLUMN)
         colors = ListedColormap([FIRST, SECOND, BOTH])
@@ -239,11 +239,14 @@ class Album:
             axes.set_title(title)
             axes.set_aspect("equal")
             axes.set(xlabel="x in m", ylabel="y in m")
-        for number, name in enumerate(CLASSES):
-            if name != "ceiling":
-                panels[0].plot([], [], "s", c=colors(number), label=name)
+        for number in np.union1d(room.labels[seen], guesses[seen]):
+            panels[0].plot([], [], "s", c=colors(number), label=CLASSES[number])
         figure.legend(loc="outside lower center", ncols=len(CLASSES))
-        figure.suptitle(f"A room that was not trained on: {right:.0%} of its voxels are right")
+        figure.suptitle(
+            f"A room that was not trained on: {right:.0%} of its voxels are right",
+            fontsize=12,
+            fontweight="bold",
+        )
         self._save(
             figure, "10-rooms.png", "Voxels of a synthetic room from above, without the ceiling."
         )
