@@ -116,6 +116,61 @@ RECENT_MUTANTS = [
         ],
     ),
     Mutant(
+        "AdamW decays the gradient, too",
+        "*Update*",
+        [
+            Edit(
+                "src/table/steps.cpp",
+                "adam.decoupled_weight_decay ? 0 : adam.weight_decay",
+                "adam.weight_decay",
+            )
+        ],
+    ),
+    Mutant(
+        "a mirrored convolution keeps the order of its offsets",
+        "*Convolution*",
+        [
+            Edit(
+                "src/conv/convolve.cpp",
+                "use_.mirrored ? offsets_ - 1 - k : k;",
+                "k;",
+            )
+        ],
+    ),
+    Mutant(
+        "a plan does not check the order over the cuts of its check",
+        "*Plan*",
+        [
+            Edit(
+                "src/conv/plan.cpp",
+                "static_cast<std::int64_t>(end) + 1);",
+                "static_cast<std::int64_t>(end));",
+            )
+        ],
+    ),
+    Mutant(
+        "a plan takes one row beyond the features",
+        "*Plan*",
+        [
+            Edit(
+                "src/conv/plan.cpp",
+                "static_cast<std::int64_t>(most) < limit;",
+                "static_cast<std::int64_t>(most) <= limit;",
+            )
+        ],
+    ),
+    Mutant(
+        "the gradient of weights has only the first part of an offset",
+        "*Conv*",
+        [
+            Edit(
+                "src/conv/weight_gradient.cpp",
+                "part != last; ++part) {",
+                "part != last; part = last) {",
+            )
+        ],
+    ),
+    Mutant(
         "the head of a string holds bytes from before its begin",
         "*String*",
         [
