@@ -75,7 +75,7 @@ def of_gather(operation: str, key: str, *rows: int) -> Callable[[Measured], Valu
 
 
 def of_lines(key: str, *rows: int) -> Callable[[Measured], Values]:
-    """Of the limit of the cache lines that a wide key touches: reads for a find, writes for an insert."""
+    """Our part of the limit of the cache lines of a wide key: reads for a find, else writes."""
 
     def values(data: Measured) -> Values:
         where = {"key": key, "threads": data.threads()}

@@ -150,7 +150,7 @@ def finish(axis: Any) -> None:
 
 
 def goal_bars(verdicts: list[Verdict], theme: str, machine: str) -> None:
-    """Measured values as multiples of their goals, the worst at the top. Of the floors only those missed."""
+    """Measured values as multiples of their goals, the worst at the top, and the missed floors."""
     shown = [v for v in verdicts if v.measured and (v.goal.record is None or v.score < 1)]
     known = sorted(shown, key=lambda v: -v.score)
     with figure("goals", theme, 1, 1, (10, 0.27 * len(known) + 1)) as (drawing, axes):

@@ -23,5 +23,5 @@ def leave_out(name: str) -> None:
 
 
 def missing() -> list[str]:
-    """The contenders that were asked for in vain."""
+    """The contenders that a suite wanted and this machine lacks."""
     return list(_missing)

@@ -87,7 +87,7 @@ def copied(source, target, *_):
 
 
 def require_one_device(func, args, kwargs):
-    """torch's rule: one device, but for single numbers, copies, and indices from the CPU."""
+    """torch's rule: one device, except for single numbers, copies, and indices from the CPU."""
     indexes = func._schema.name.partition("::")[2] in INDEXING and isinstance(args[0], There)
     if func in MAY_MIX or indexes:
         return

@@ -42,7 +42,7 @@ def split(text: bytes) -> Lines:
 
 
 def parse(lines: Lines, chosen: NumPyArray, columns: int, first: int, source: str) -> NumPyArray:
-    """float64 [rows, columns] of the chosen lines, which are consecutive but for blank ones.
+    """float64 [rows, columns] of the chosen lines, which follow each other except for blank ones.
 
     `first` is the number of the text's first line in its file, for messages.
     """
