@@ -145,6 +145,7 @@ set(_core_sources
     src/table/cpu_table.cpp
     src/table/elements.cpp
     src/table/entries.cpp
+    src/table/contested.cpp
     src/table/erase.cpp
     src/table/evict.cpp
     src/table/growth.cpp

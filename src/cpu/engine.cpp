@@ -2,11 +2,11 @@
 // only plain types of the standard library, so that the linker cannot share code between levels.
 #include "cpu/engine.hpp"
 
+#include "cpu/erase_loops.hpp"
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
 #include "cpu/readers.hpp"
 #include "runtime/wanted_rows.hpp"
-#include "tensorhash/step/erase.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
 
@@ -19,98 +19,38 @@ using namespace step;
 // Prefetch distance of loops over known positions.
 constexpr std::size_t kNear = 32;
 
-/// Writes the result of a find: the buffer index, the mask and, if wanted, the slot's position.
-template <bool WithPositions>
+/// Writes the result of a find.
 inline TH_INLINED void answer(BatchView const& batch, std::size_t row, Match const& at) {
     batch.buf_indices[row] = at.buf_index;
     batch.mask[row] = at.buf_index != kNotFound ? 1 : 0;
-    if constexpr (WithPositions) {
-        batch.positions[row] = at.position;
-    }
 }
 
-template <class Reader, bool WithPositions>
+template <class Reader>
 void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Exclusive>::type const index(view);
     // A copy stays in registers: stores to the mask cannot change it.
     BatchView const batch = rows;
     auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const finish = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        answer<WithPositions>(batch, row, find(index, hash, batch, row));
-    };
+    auto const finish = [&](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { answer(batch, row, find(index, hash, batch, row)); };
     if constexpr (Reader::kNarrow) {
         auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
             Match at;
             bool const known = find_at_home(index, hash, at);
-            answer<WithPositions>(batch, row, at);
+            answer(batch, row, at);
             return known;
         };
         auto const half_way = [](std::size_t, std::uint64_t) {};
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     } else {
         // The row's result holds the guess until it is confirmed.
-        auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            answer<WithPositions>(batch, row, guess(index, hash));
-        };
+        auto const half_way = [&](std::size_t row, std::uint64_t hash)
+                                  TH_INLINED { answer(batch, row, guess(index, hash)); };
         auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
             return confirm(index, batch.buf_indices[row], batch, row);
         };
         pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
     }
-}
-
-/// Rows of one key must be decided in row order. They are: if the home bucket cannot decide a row,
-/// it cannot decide a later row of the same key either, because releases leave the overflow bits.
-template <class Reader>
-ReleaseCount erase_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
-                        std::size_t end) {
-    typename IndexOf<Reader, Exclusive>::type const index(view);
-    BatchView const batch = rows;
-    ReleaseCount count;
-    auto const take = [&](std::size_t row, Match const& at) TH_INLINED {
-        answer<false>(batch, row, at);
-        if (at.buf_index != kNotFound) {
-            ++count.released;
-            count.to_erased += release(index, at.position) == Released::ToErased ? 1 : 0;
-        }
-    };
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const finish = [&](std::size_t row, std::uint64_t hash)
-                            TH_INLINED { take(row, find(index, hash, batch, row)); };
-    if constexpr (Reader::kNarrow) {
-        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            Match at;
-            bool const known = find_at_home(index, hash, at);
-            if (known) {
-                take(row, at);
-            }
-            return known;
-        };
-        auto const half_way = [](std::size_t, std::uint64_t) {};
-        pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
-    } else {
-        auto const half_way = [&](std::size_t row, std::uint64_t hash)
-                                  TH_INLINED { answer<true>(batch, row, guess(index, hash)); };
-        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            Match const at{batch.buf_indices[row], batch.positions[row]};
-            if (at.buf_index == kUndecided) {
-                return false;
-            }
-            // An earlier row may have released the slot since the guess. A wrong guess cannot wait:
-            // the next row of this key may guess right.
-            bool const is_confirmed =
-                confirm(index, at.buf_index, batch, row) &&
-                (at.buf_index == kNotFound || index.ticket(at.position) == to_ticket(at.buf_index));
-            if (is_confirmed) {
-                take(row, at);
-            } else {
-                finish(row, hash);
-            }
-            return true;
-        };
-        pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
-    }
-    return count;
 }
 
 /// Writes the results of rows that claim a slot, for all rows at once. claim_rows() overwrites the
@@ -179,24 +119,10 @@ void join_late_rows(IndexView const& view, BatchView const& batch, std::size_t b
     }
 }
 
+/// Undoes claims.
 template <class Reader, class Access>
-void mark_rows(IndexView const& view, BatchView const& batch, std::size_t begin, std::size_t end) {
-    typename IndexOf<Reader, Access>::type const index(view);
-    for (std::size_t row = begin; row < end; ++row) {
-        std::size_t const ahead = row + kNear;
-        if (ahead < end && batch.mask[ahead] != 0) {
-            index.prefetch_ticket(batch.positions[ahead]);
-        }
-        if (batch.mask[row] != 0) {
-            mark(index, batch, row);
-        }
-    }
-}
-
-/// Releases the slots of the rows for which has_slot(index, row) is true. The mask says which.
-template <class Reader, class Access, class HasSlot>
-inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
-                                 std::size_t end, HasSlot const& has_slot) {
+ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::size_t begin,
+                            std::size_t end) {
     typename IndexOf<Reader, Access>::type const index(view);
     ReleaseCount count;
     for (std::size_t row = begin; row < end; ++row) {
@@ -204,7 +130,8 @@ inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, 
         if (ahead < end && batch.buf_indices[ahead] != kNotFound) {
             index.prefetch_ticket(batch.positions[ahead]);
         }
-        bool const released = has_slot(index, row);
+        bool const released =
+            batch.buf_indices[row] >= batch.base && holds_claim(index, batch, row);
         batch.mask[row] = released ? 1 : 0;
         if (released) {
             ++count.released;
@@ -212,32 +139,6 @@ inline ReleaseCount release_rows(IndexView const& view, BatchView const& batch, 
         }
     }
     return count;
-}
-
-template <class Reader, class Access>
-ReleaseCount release_found(IndexView const& view, BatchView const& batch, std::size_t begin,
-                           std::size_t end) {
-    return release_rows<Reader, Access>(view, batch, begin, end, [&](auto const&, std::size_t row) {
-        return batch.mask[row] != 0;
-    });
-}
-
-template <class Reader, class Access>
-ReleaseCount release_marked(IndexView const& view, BatchView const& batch, std::size_t begin,
-                            std::size_t end) {
-    return release_rows<Reader, Access>(
-        view, batch, begin, end, [&](auto const& index, std::size_t row) {
-            return batch.mask[row] != 0 && holds_claim(index, batch, row);
-        });
-}
-
-template <class Reader, class Access>
-ReleaseCount release_claims(IndexView const& view, BatchView const& batch, std::size_t begin,
-                            std::size_t end) {
-    return release_rows<Reader, Access>(
-        view, batch, begin, end, [&](auto const& index, std::size_t row) {
-            return batch.buf_indices[row] >= batch.base && holds_claim(index, batch, row);
-        });
 }
 
 template <class Reader, class Access>
@@ -351,17 +252,18 @@ std::uint64_t probe_buckets(IndexView const& view, BatchView const& batch, std::
 
 template <class Reader, class Access>
 constexpr IndexLoops::Writers writers() noexcept {
-    return {claim_rows<Reader, Access>,     mark_rows<Reader, Access>,
-            release_found<Reader, Access>,  release_marked<Reader, Access>,
-            release_claims<Reader, Access>, place_live<Reader, Access>};
+    return {claim_rows<Reader, Access>, erase_rows<Reader, Access>, release_claims<Reader, Access>,
+            place_live<Reader, Access>};
 }
 
 template <class Reader>
-IndexLoops const kTable{find_rows<Reader, false>,  find_rows<Reader, true>,
-                        erase_rows<Reader>,        writers<Reader, Exclusive>(),
+IndexLoops const kTable{find_rows<Reader>,         writers<Reader, Exclusive>(),
                         writers<Reader, Shared>(), join_late_rows<Reader>,
                         settle_rows<Reader>,       follow_rows<Reader>,
-                        publish_rows<Reader>,      probe_buckets<Reader>};
+                        publish_rows<Reader>,      hash_listed<Reader>,
+                        put_back_listed<Reader>,   find_put_back_listed<Reader>,
+                        mark_listed<Reader>,       release_marked<Reader>,
+                        probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

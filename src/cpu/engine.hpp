@@ -22,6 +22,12 @@ struct ReleaseCount {
     std::uint64_t to_erased = 0;  // slots that became erased, not empty
 };
 
+/// Some rows of a batch, ascending.
+struct RowList {
+    std::uint32_t const* rows;
+    std::size_t count;
+};
+
 /// Entries to put into an empty index: the buffer indices in [begin, end) with their bit set in
 /// `live`.
 struct LiveRange {
@@ -38,14 +44,11 @@ struct IndexLoops {
 
     struct Writers {
         ClaimCount (*claim)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        /// Marks each slot with the earliest row that erases it. Needed if a key may occur twice.
-        void (*mark)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        /// Releases the slots of located rows: all of them, or only those with the row's mark. The
-        /// mask says which.
-        ReleaseCount (*release_found)(View const&, Batch const&, std::size_t begin,
-                                      std::size_t end);
-        ReleaseCount (*release_marked)(View const&, Batch const&, std::size_t begin,
-                                       std::size_t end);
+        /// Finds each row's key and releases its slot. Fills mask and buf_indices as `find` does,
+        /// and the positions of the keys found; exclusive loops may not fill those. Of equal keys
+        /// the first row has the entry and the others find nothing, unless they are in ranges that
+        /// run at once: then any of these rows may have the entry, and more than one may.
+        ReleaseCount (*erase)(View const&, Batch const&, std::size_t begin, std::size_t end);
         /// Undoes claims.
         ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin,
                                        std::size_t end);
@@ -54,12 +57,6 @@ struct IndexLoops {
 
     /// Fills the mask and buf_indices; absent keys get -1.
     void (*find)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// The same, and the positions of the keys found.
-    void (*locate)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// Finds each row's key and releases its slot at once, in row order: of equal keys the first
-    /// row has the entry, and the others find nothing. One thread only. Fills mask and buf_indices
-    /// as `find` does; positions is scratch.
-    ReleaseCount (*erase)(View const&, Batch const&, std::size_t begin, std::size_t end);
     Writers exclusive;
     Writers shared;
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
@@ -74,6 +71,20 @@ struct IndexLoops {
     /// `reusable` pop `free_top[-1 - rank]`.
     void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,
                     std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable);
+    /// The hashes of listed rows.
+    void (*hash)(View const&, unsigned char const* keys, RowList const&, std::uint64_t* out);
+
+    // For rows that erased side by side. Each function may run on several lists at once.
+    /// Puts back the entries of the listed rows that have one, even one entry of several rows.
+    /// Counts each row.
+    ReleaseCount (*put_back)(View const&, Batch const&, RowList const&);
+    /// Then: gives the listed rows without an entry their key's, if it was put back.
+    void (*find_put_back)(View const&, Batch const&, RowList const&);
+    /// Then: each entry goes to the first row that has it.
+    void (*mark)(View const&, Batch const&, RowList const&);
+    /// Then: releases the slots again, for their first rows. The others have no entry any more.
+    ReleaseCount (*release_marked)(View const&, Batch const&, RowList const&);
+
     /// Sums the buckets probed to find each row's key. Raises `longest` to the maximum.
     std::uint64_t (*probe_buckets)(View const&, Batch const&, std::size_t begin, std::size_t end,
                                    std::uint64_t& longest);

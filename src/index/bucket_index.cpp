@@ -21,9 +21,6 @@ namespace {
 // allows. Its load still stays below 0.8, because a table holds at most 2^31 - 1 entries.
 constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 29;
 
-constexpr std::initializer_list<std::uint64_t cpu::ReleaseCount::*> kReleased = {
-    &cpu::ReleaseCount::released, &cpu::ReleaseCount::to_erased};
-
 /// Sums the `counted` fields of what `body` returns for the chunks.
 template <class Count, class Body>
 Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count::*> counted,
@@ -133,7 +130,7 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
     Chunks const chunks = cut(rows, kGrain);
     auto* const release = writers(chunks.shared()).release_claims;
     auto const count = sum_chunks<cpu::ReleaseCount>(
-        chunks, kReleased,
+        chunks, {&cpu::ReleaseCount::released, &cpu::ReleaseCount::to_erased},
         [&](std::size_t from, std::size_t to) { return release(index, batch, from, to); });
     entries_ -= count.released;
     erased_ += count.to_erased;
@@ -176,39 +173,54 @@ void BucketIndex::publish(unsigned char const* key_buffer, step::BatchView const
     follow(key_buffer, batch, chunks);
 }
 
-void BucketIndex::locate(unsigned char const* key_buffer, step::BatchView const& batch,
-                         std::size_t rows) const noexcept {
-    auto const index = view(key_buffer);
-    for_chunks(cut(rows, kGrain), [&](std::size_t, std::size_t begin, std::size_t end) {
-        loops_->locate(index, batch, begin, end);
-    });
+/// Counts entries that were erased. Threads may call it at once.
+void BucketIndex::subtract(std::uint64_t released, std::uint64_t to_erased) noexcept {
+    std::atomic_ref(entries_).fetch_sub(released, std::memory_order_relaxed);
+    std::atomic_ref(erased_).fetch_add(to_erased, std::memory_order_relaxed);
 }
 
 std::uint64_t BucketIndex::erase(unsigned char const* key_buffer, step::BatchView const& batch,
                                  std::size_t rows) noexcept {
-    auto const count = loops_->erase(view(key_buffer), batch, 0, rows);
-    entries_ -= count.released;
-    erased_ += count.to_erased;
+    auto const count = loops_->exclusive.erase(view(key_buffer), batch, 0, rows);
+    subtract(count.released, count.to_erased);
     return count.released;
 }
 
-std::uint64_t BucketIndex::release(unsigned char const* key_buffer, step::BatchView const& batch,
-                                   std::size_t rows, bool has_repeats) noexcept {
+void BucketIndex::erase(unsigned char const* key_buffer, step::BatchView const& batch,
+                        Chunks const& chunks, std::span<std::uint64_t> taken) noexcept {
     auto const index = view(key_buffer);
-    Chunks const chunks = cut(rows, kGrain);
-    auto const& write = writers(chunks.shared());
-    if (has_repeats) {
-        for_chunks(chunks, [&](std::size_t, std::size_t begin, std::size_t end) {
-            write.mark(index, batch, begin, end);
-        });
-    }
-    auto* const release_rows = has_repeats ? write.release_marked : write.release_found;
-    auto const count = sum_chunks<cpu::ReleaseCount>(
-        chunks, kReleased,
-        [&](std::size_t from, std::size_t to) { return release_rows(index, batch, from, to); });
-    entries_ -= count.released;
-    erased_ += count.to_erased;
-    return count.released;
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        auto const count = loops_->shared.erase(index, batch, begin, end);
+        taken[chunk] = count.released;
+        subtract(count.released, count.to_erased);
+    });
+}
+
+void BucketIndex::hash(unsigned char const* keys, cpu::RowList const& list,
+                       std::uint64_t* out) const noexcept {
+    loops_->hash(view(nullptr), keys, list, out);
+}
+
+void BucketIndex::put_back(unsigned char const* key_buffer, step::BatchView const& batch,
+                           cpu::RowList const& list) noexcept {
+    auto const undone = loops_->put_back(view(key_buffer), batch, list);
+    subtract(0 - undone.released, 0 - undone.to_erased);
+}
+
+void BucketIndex::find_put_back(unsigned char const* key_buffer, step::BatchView const& batch,
+                                cpu::RowList const& list) const noexcept {
+    loops_->find_put_back(view(key_buffer), batch, list);
+}
+
+void BucketIndex::mark(unsigned char const* key_buffer, step::BatchView const& batch,
+                       cpu::RowList const& list) noexcept {
+    loops_->mark(view(key_buffer), batch, list);
+}
+
+void BucketIndex::release_marked(unsigned char const* key_buffer, step::BatchView const& batch,
+                                 cpu::RowList const& list) noexcept {
+    auto const count = loops_->release_marked(view(key_buffer), batch, list);
+    subtract(count.released, count.to_erased);
 }
 
 void BucketIndex::place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
@@ -65,17 +66,27 @@ public:
     /// `free_top`, then fresh ones from base on.
     void publish(unsigned char const* key_buffer, step::BatchView const& batch, std::size_t rows,
                  std::uint32_t const* free_top, std::uint64_t reusable) noexcept;
-    /// Finds keys and their positions.
-    void locate(unsigned char const* key_buffer, step::BatchView const& batch,
-                std::size_t rows) const noexcept;
     /// Finds the keys and releases their slots, on one thread. Of equal keys the first row has the
     /// entry. Returns how many rows did.
     std::uint64_t erase(unsigned char const* key_buffer, step::BatchView const& batch,
                         std::size_t rows) noexcept;
-    /// Releases the slots of located rows. If `has_repeats`, a key may occur twice, and its first
-    /// row releases the slot. The mask says which rows did; returns how many.
-    std::uint64_t release(unsigned char const* key_buffer, step::BatchView const& batch,
-                          std::size_t rows, bool has_repeats) noexcept;
+    /// The same for chunks of rows that may run at once; `taken` gets the counts of the chunks. Of
+    /// equal keys in one chunk the first row has the entry. Of those in several chunks any rows
+    /// may: table/contested.hpp corrects that.
+    void erase(unsigned char const* key_buffer, step::BatchView const& batch,
+               runtime::Chunks const& chunks, std::span<std::uint64_t> taken) noexcept;
+    /// The hashes of listed rows. Depend on the seed, and on nothing else of the index.
+    void hash(unsigned char const* keys, cpu::RowList const& list,
+              std::uint64_t* out) const noexcept;
+    // As in cpu::IndexLoops: erases listed rows again. Lists may run at once.
+    void put_back(unsigned char const* key_buffer, step::BatchView const& batch,
+                  cpu::RowList const& list) noexcept;
+    void find_put_back(unsigned char const* key_buffer, step::BatchView const& batch,
+                       cpu::RowList const& list) const noexcept;
+    void mark(unsigned char const* key_buffer, step::BatchView const& batch,
+              cpu::RowList const& list) noexcept;
+    void release_marked(unsigned char const* key_buffer, step::BatchView const& batch,
+                        cpu::RowList const& list) noexcept;
     /// Fills an empty index with the `count` entries in [0, top) that have their bit set in `live`.
     void place(unsigned char const* key_buffer, std::uint64_t const* live, std::size_t top,
                std::uint64_t count) noexcept;
@@ -104,6 +115,7 @@ private:
                       runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
     void follow(unsigned char const* key_buffer, step::BatchView const& batch,
                 runtime::Chunks const& chunks) const noexcept;
+    void subtract(std::uint64_t released, std::uint64_t to_erased) noexcept;
     bool spread(BucketIndex const& other) noexcept;
     bool spread_in_place(std::uint64_t buckets) noexcept;
     cpu::IndexLoops::Writers const& writers(bool shared) const noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "runtime/memory.hpp"
@@ -38,5 +39,27 @@ struct BlockAllocator {
 
 template <class T>
 using BlockVector = std::vector<T, BlockAllocator<T>>;
+
+/// Leaves new elements of resize() as the memory was. They cost nothing until they are written.
+template <class T>
+struct UnclearedAllocator : BlockAllocator<T> {
+    using BlockAllocator<T>::BlockAllocator;
+    template <class U>
+    struct rebind {
+        using other = UnclearedAllocator<U>;
+    };
+
+    template <class U>
+    void construct(U* at) noexcept {
+        ::new (static_cast<void*>(at)) U;
+    }
+    template <class U, class... Args>
+    void construct(U* at, Args&&... args) {
+        ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+    }
+};
+
+template <class T>
+using UnclearedVector = std::vector<T, UnclearedAllocator<T>>;
 
 }  // namespace tensorhash::runtime

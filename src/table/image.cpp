@@ -50,7 +50,7 @@ void Table::restore(std::uint32_t top, std::span<std::uint32_t const> free) {
     if (top > capacity_ || free.size() > top) {
         backend::fail_sizes(top, free.size(), capacity_);
     }
-    std::vector<std::uint32_t> stack(free.begin(), free.end());
+    FreeStack stack(free.begin(), free.end());
     std::vector<std::uint64_t> live(live_.size(), 0);
     for (std::uint32_t i = 0; i < top; ++i) {
         live[i / 64] |= std::uint64_t{1} << (i % 64);

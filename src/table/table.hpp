@@ -13,6 +13,7 @@
 #include "backend/batch.hpp"
 #include "backend/table_backend.hpp"
 #include "index/bucket_index.hpp"
+#include "runtime/block_vector.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "table/limits.hpp"
@@ -72,12 +73,18 @@ struct Insertion {
     Counts counts;
 };
 
-/// Memory to erase a batch.
+/// The free stack: erased indices. Its top is at the end.
+using FreeStack = runtime::UnclearedVector<std::uint32_t>;
+
+/// Memory to erase a batch on several threads. One thread needs none.
 struct Erasing {
+    runtime::Chunks chunks;
     runtime::Block positions;
     runtime::Block freed;
-    runtime::Chunks chunks;  // one per thread, to find rows that erase the same entry
-    runtime::Block cleared;  // bits of the entries that each chunk erases; none if few rows
+    runtime::Chunks shares;  // one per thread, to clear the live bits
+    runtime::Block cleared;  // the bits of the entries in each share; none if few rows
+    runtime::Block contested;
+    std::vector<std::uint64_t> taken;  // [chunks.count]
 };
 
 /// A prepared replacement: old entries are erased, new keys have claimed slots.
@@ -103,7 +110,7 @@ struct Shrinkage {
     std::optional<Column> keys;  // none: the buffers have no row to spare
     std::vector<Column> values;
     std::vector<std::uint64_t> live;
-    std::vector<std::uint32_t> free;
+    FreeStack free;
     std::optional<BucketIndex> index;  // none: the index is small enough
 };
 
@@ -133,7 +140,7 @@ public:
     std::uint32_t top() const noexcept { return top_; }
     Column const& keys() const noexcept { return keys_; }
     std::vector<Column> const& values() const noexcept { return values_; }
-    std::vector<std::uint32_t> const& free_stack() const noexcept { return free_; }
+    FreeStack const& free_stack() const noexcept { return free_; }
     std::vector<std::uint64_t> const& live() const noexcept { return live_; }
 
     Element const& key_element() const noexcept { return key_; }
@@ -238,7 +245,9 @@ private:
     Column shrunk(Column const& column, std::uint64_t rows) const;
     Growth prepare_growth(Insertion const& insertion) const;
     bool clear_live(Erasing& erasing, step::BatchView const& batch) noexcept;
-    std::uint64_t erase_slots(Erasing& erasing, step::BatchView const& batch) noexcept;
+    void erase_in_order(Bytes keys, std::size_t rows, unsigned char* mask) noexcept;
+    void erase_at_once(Erasing& erasing, step::BatchView const& batch) noexcept;
+    void push_freed(step::BatchView const& batch, std::size_t rows) noexcept;
     void clear_unused(Column& old, Column const& grown) const noexcept;
     void adopt(Growth&& growth) noexcept;
     void write_new(Column& column, Bytes from, std::size_t rows, Answers const& where,
@@ -262,7 +271,7 @@ private:
     std::vector<Column> values_;
     BucketIndex index_;
     std::uint32_t top_ = 0;            // the next fresh index: live and free ones are below it
-    std::vector<std::uint32_t> free_;  // the free stack: erased indices below top_
+    FreeStack free_;                   // erased indices below top_
     std::vector<std::uint64_t> live_;  // one bit per index
 };
 

@@ -48,10 +48,31 @@ INDEX_MUTANTS = [
         "*Rule02*:*Rule01*",
         [
             Edit(
-                ENGINE,
-                "(at.buf_index == kNotFound || "
-                "index.ticket(at.position) == to_ticket(at.buf_index));",
-                "true;",
+                "src/cpu/erase_loops.hpp",
+                "index.ticket(at.position) == step::to_ticket(at.buf_index)) {",
+                "true) {",
+            )
+        ],
+    ),
+    Mutant(
+        "entries that two threads erased are not put back",
+        "*Contested*",
+        [
+            Edit(
+                "src/table/contested.cpp",
+                "index.put_back(key_buffer, rows, list);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "of equal keys in one erase the faster thread's row is True",
+        "*Contested*",
+        [
+            Edit(
+                "src/table/contested.cpp",
+                "if (!choose_candidates(batch)) {",
+                "if (choose_candidates(batch)) {",
             )
         ],
     ),

@@ -1,4 +1,4 @@
-// Finds the key of one row. No thread may write to the index meanwhile.
+// Finds the key of one row. No thread may write to the index meanwhile, unless Access is Shared.
 #pragma once
 
 #include "tensorhash/step/probe.hpp"
@@ -55,8 +55,8 @@ TH_STEP bool find_at_home(NarrowIndex<Reader, Exclusive> const& index, std::uint
 /// First half of a wide lookup. Reads only the home bucket's fingerprints and returns a candidate
 /// entry, kNotFound if the key is not in the table, or kUndecided. Prefetches what the second half
 /// will read.
-template <class Reader>
-TH_STEP Match guess(WideIndex<Reader, Exclusive> const& index, std::uint64_t hash) {
+template <class Reader, class Access>
+TH_STEP Match guess(WideIndex<Reader, Access> const& index, std::uint64_t hash) {
     std::uint64_t const bucket = index.home(hash);
     std::uint32_t const candidates = index.read_slots(bucket).with_fingerprint(hash);
     if (candidates == 0) {
@@ -67,7 +67,7 @@ TH_STEP Match guess(WideIndex<Reader, Exclusive> const& index, std::uint64_t has
         return {kUndecided, 0};
     }
     Position const position = to_position(bucket, lowest_bit(candidates));
-    std::uint64_t const slot = *index.slot_at(position);
+    std::uint64_t const slot = Access::load(index.slot_at(position));
     if (!holds_key(slot)) {
         return {kUndecided, 0};
     }
@@ -77,8 +77,8 @@ TH_STEP Match guess(WideIndex<Reader, Exclusive> const& index, std::uint64_t has
 }
 
 /// Second half: is the guess right? If not, call `find`.
-template <class Reader>
-TH_STEP bool confirm(WideIndex<Reader, Exclusive> const& index, std::uint32_t guess,
+template <class Reader, class Access>
+TH_STEP bool confirm(WideIndex<Reader, Access> const& index, std::uint32_t guess,
                      BatchView const& batch, std::size_t row) {
     std::size_t const width = index.reader.bytes();
     return guess == kNotFound ||

@@ -58,6 +58,10 @@ struct NarrowIndex {
         return seen.with_word(hash);
     }
 
+    /// Not for the spare lane, which has a ticket but no word.
+    TH_STEP std::uint64_t* word_at(Position position) const {
+        return &buckets[position >> 3].words[position & 7];
+    }
     TH_STEP Ticket* ticket_at(Position position) const {
         return &buckets[position >> 3].tickets[position & 7];
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -113,10 +114,30 @@ struct Bench {
         std::vector<std::uint32_t> positions(rows.count), buf_indices(rows.count);
         step::BatchView batch{bytes(rows), top, positions.data(), buf_indices.data(),
                               out.mask.data()};
-        auto const& write = shared ? run.shared : run.exclusive;
-        run.locate(view(), batch, 0, rows.count);
-        write.mark(view(), batch, 0, rows.count);
-        write.release_marked(view(), batch, 0, rows.count);
+        (shared ? run.shared : run.exclusive).erase(view(), batch, 0, rows.count);
+        return out.mask;
+    }
+
+    /// As if one thread had erased the second half before another one erased the first: keys that
+    /// are in both go to the wrong row until they are decided again.
+    std::vector<std::uint8_t> erase_backwards(cpu::IndexLoops const& run, Rows const& rows) {
+        OracleLocated out = answers(rows);
+        std::vector<std::uint32_t> positions(rows.count), buf_indices(rows.count), all(rows.count);
+        step::BatchView batch{bytes(rows), top, positions.data(), buf_indices.data(),
+                              out.mask.data()};
+        std::size_t const half = rows.count / 2;
+        cpu::ReleaseCount const second = run.shared.erase(view(), batch, half, rows.count);
+        cpu::ReleaseCount const first = run.shared.erase(view(), batch, 0, half);
+        std::iota(all.begin(), all.end(), 0u);
+        cpu::RowList const list{all.data(), rows.count};
+        cpu::ReleaseCount const undone = run.put_back(view(), batch, list);
+        EXPECT_EQ(undone.released, first.released + second.released);
+        EXPECT_EQ(undone.to_erased, first.to_erased + second.to_erased);
+        run.find_put_back(view(), batch, list);
+        run.mark(view(), batch, list);
+        cpu::ReleaseCount const again = run.release_marked(view(), batch, list);
+        EXPECT_EQ(again.released, undone.released);  // no two rows took one entry
+        EXPECT_EQ(again.to_erased, undone.to_erased);
         return out.mask;
     }
 
@@ -187,6 +208,8 @@ TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
                     ASSERT_EQ(got.mask, want.mask);
                     Rows gone = rows(random_ids(300, 600, 2));
                     ASSERT_EQ(bench.erase(write, shared, gone), oracle.erase(gone));
+                    Rows more = rows(random_ids(300, 600, 3));
+                    ASSERT_EQ(bench.erase_backwards(write, more), oracle.erase(more));
                     Rows all = rows(sequence(700));
                     got = bench.find(read, all);
                     want = oracle.find(all);

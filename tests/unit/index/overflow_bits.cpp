@@ -10,7 +10,7 @@
 
 #include "cpu/engine.hpp"
 #include "runtime/memory.hpp"
-#include "tensorhash/step/probe.hpp"
+#include "tensorhash/step/find.hpp"
 
 namespace th_test {
 namespace {
@@ -93,8 +93,7 @@ public:
         }
         std::size_t const rows = keys.size() / kWidth;
         Answers out(rows);
-        run_.locate(view(), out.batch(keys, top_), 0, rows);
-        auto const count = write_.release_found(view(), out.batch(keys, top_), 0, rows);
+        auto const count = write_.erase(view(), out.batch(keys, top_), 0, rows);
         ASSERT_EQ(count.released, rows);
     }
 
@@ -112,14 +111,13 @@ public:
     void expect_overflow_bits_on_every_probe() {
         Answers out(top_);
         auto const batch = out.batch(keys_, top_);
-        run_.locate(view(), batch, 0, top_);
         std::size_t away = 0;
         for (std::uint32_t buf_index = 0; buf_index < top_; ++buf_index) {
-            ASSERT_EQ(out.mask[buf_index], is_live_[buf_index] ? 1 : 0);
-            if (!is_live_[buf_index]) continue;
-            ASSERT_EQ(out.buf_indices[buf_index], buf_index);
             std::uint64_t const hash = index().hash(keys_.data(), buf_index);
-            std::uint64_t const at = out.positions[buf_index] >> 3;
+            step::Match const found = step::find(index(), hash, batch, buf_index);
+            ASSERT_EQ(found.buf_index, is_live_[buf_index] ? buf_index : step::kNotFound);
+            if (!is_live_[buf_index]) continue;
+            std::uint64_t const at = found.position >> 3;
             for (std::uint64_t bucket = index().home(hash); bucket != at;
                  bucket = (bucket + 1) % buckets_, ++away)
                 EXPECT_TRUE(!has_overflow_bits(bucket) ||
