@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tensorhash._disk import open_regular, parse_max_bytes, replacing, size_of
 from tensorhash._types import ArrayLike
-from tensorhash.geometry.results import PointCloud as SurfaceCloud
+from tensorhash.geometry.results import SurfacePoints
 from tensorhash.io import _las, _numpy, _ply, _xyz
 from tensorhash.io._cloud import PointCloud, parts_of, take_attributes, take_points
 from tensorhash.io._ply_header import ORDERS
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Point
 
 def write(
     path: str | os.PathLike[str],
-    points: ArrayLike | PointCloud | SurfaceCloud,
+    points: ArrayLike | PointCloud | SurfacePoints,
     attributes: Mapping[str, ArrayLike] | None = None,
     *,
     encoding: str | None = None,
@@ -84,7 +84,7 @@ def write(
     if suffix not in SUFFIXES:
         raise ValueError(f"path: expected a name that ends in {', '.join(SUFFIXES)}, got {name!r}")
     chosen = check_encoding(encoding, suffix)
-    if isinstance(points, (PointCloud, SurfaceCloud)):
+    if isinstance(points, (PointCloud, SurfacePoints)):
         (points,), attributes = parts_of(points, attributes, "points")
     rows = take_points(points, "points")
     cloud = PointCloud(rows, take_attributes(attributes, len(rows), "point"))

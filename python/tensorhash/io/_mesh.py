@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorhash._disk import open_regular, replacing, size_of
 from tensorhash._types import ArrayLike, NumPyArray
-from tensorhash.geometry.results import TriangleMesh as SurfaceMesh
+from tensorhash.geometry.results import SurfaceMesh
 from tensorhash.io import _ply
 from tensorhash.io._cloud import (
     PointCloud,
