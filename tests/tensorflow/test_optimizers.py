@@ -288,6 +288,9 @@ def test_rows_that_nothing_would_train_are_an_error(rng, eager, scaled):
     assert fit(frozen) == 0
     frozen.rows.trainable = True
     assert fit(frozen) == IDS
+    before = frozen.rows.table.export()[1].numpy()
+    fit(frozen)
+    assert np.abs(frozen.rows.table.export()[1].numpy() - before).max() > 0
 
 
 def test_moving_averages_are_refused(rng):

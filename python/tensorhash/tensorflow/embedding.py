@@ -99,8 +99,6 @@ class Embedding(keras.layers.Layer):
         self._stage = Stage(self.key_dtype)
         self.anchor = RowsAnchor(self.table, self._stage, self._admission.dropped, "rows_anchor")
         self.step_anchor = StepAnchor(self._stage, "step_anchor", self.variable_dtype)
-        for anchor in (self.anchor, self.step_anchor):
-            anchor.trainable = self.trainable  # Keras only passes later changes on
         self.built = True
 
     def call(self, inputs: Any, weights: Any = None, training: bool = False) -> tf.Tensor:
