@@ -44,10 +44,6 @@ using BlockVector = std::vector<T, BlockAllocator<T>>;
 template <class T>
 struct UnclearedAllocator : BlockAllocator<T> {
     using BlockAllocator<T>::BlockAllocator;
-    template <class U>
-    struct rebind {
-        using other = UnclearedAllocator<U>;
-    };
 
     template <class U>
     void construct(U* at) noexcept {

@@ -11,13 +11,13 @@ namespace {
 /// Stands for all entries of an empty table: no string is as long.
 constexpr Entry kNoEntry{{}, 0, 0, ~std::uint64_t{0}};
 
-template <bool kPreceded>
+template <bool IsPreceded>
 void hash_batch(StringTableView const& table, StringSecret const& secret,
                 StringBatch const& batch) {
     for (std::size_t i = 0; i < batch.count; ++i) {
         std::string_view const string = batch.strings[i];
         Head& head = batch.heads[i];
-        head = kPreceded ? head_of_preceded(string.data(), string.size()) : head_of(string);
+        head = IsPreceded ? head_of_preceded(string.data(), string.size()) : head_of(string);
         std::uint64_t const hash = hash_of(string, head, secret);
         batch.hashes[i] = hash;
         prefetch_bucket(table, hash);
