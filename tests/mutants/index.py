@@ -89,7 +89,7 @@ INDEX_MUTANTS = [
     ),
     Mutant(
         "a row that lost takes the answer of a row that lost too",
-        "*Rule01*",
+        "EngineLevels*",
         [
             Edit(
                 ENGINE,

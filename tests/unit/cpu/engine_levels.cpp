@@ -185,6 +185,32 @@ TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_after_all_claims)
     }
 }
 
+// A thread claims later rows of a key first, and another one follows them before the row that they
+// met: they must take the winner's index from the slot.
+TEST(EngineLevels, rows_that_met_a_row_that_lost_get_the_index_of_the_winner) {
+    for (Level const& level : levels()) {
+        SCOPED_TRACE(level.name);
+        KeyKind const kind{"int64", {Dtype::Int64, {}}};
+        Bench bench(kind);
+        cpu::IndexLoops const& run = level.index_loops(8, 0);
+        std::uint64_t const keys[] = {7, 7, 7, 7};
+        std::uint32_t positions[4];
+        std::uint32_t buf_indices[4];
+        unsigned char mask[4];
+        step::BatchView const batch{reinterpret_cast<unsigned char const*>(keys), 100, positions,
+                                    buf_indices, mask};
+        run.shared.claim(bench.view(), batch, 2, 4);
+        run.shared.claim(bench.view(), batch, 0, 2);
+        EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 1u);
+        std::uint32_t const freed = 42;
+        run.publish(bench.view(), batch, 0, 4, 0, &freed + 1, 1);
+        run.follow(bench.view(), batch, 3, 4);
+        run.follow(bench.view(), batch, 0, 3);
+        EXPECT_EQ(std::vector(buf_indices, buf_indices + 4), std::vector<std::uint32_t>(4, 42));
+        EXPECT_EQ(std::vector(mask, mask + 4), (std::vector<unsigned char>{1, 0, 0, 0}));
+    }
+}
+
 TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {
     for (Level const& writer : levels())
         for (Level const& reader : levels())
