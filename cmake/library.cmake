@@ -210,8 +210,7 @@ endif()
 
 # The engine is compiled once per instruction-set level; src/cpu/dispatch.cpp picks one at run time.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set(_isa_levels v2 v3)
-    set(_conv_levels v2 v3 v4)
+    set(_isa_levels v2 v3 v4)
     target_compile_options(tensorhash_objects PRIVATE -march=x86-64-v2)
     if(TENSORHASH_ISA STREQUAL "best")
         include(CheckCXXSourceRuns)
@@ -222,15 +221,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         else()
             set(_isa_levels v2)
         endif()
-        # Not AVX-512: with detect_stack_use_after_return, GCC 12 misaligns its vectors on the stack
-        # (GCC bug 110027).
-        set(_conv_levels ${_isa_levels})
+        # Not v4, which is AVX-512: with detect_stack_use_after_return, GCC 12 misaligns its vectors
+        # on the stack (GCC bug 110027).
     endif()
 else()
     set(_isa_levels generic)
-    set(_conv_levels generic)
 endif()
-# Tells dispatch.cpp and its tests which levels were compiled.
+# The loops that gain from AVX-512 have a level v4, the others stay at v3 then.
+set(_sources_of_all_levels src/cpu/engine.cpp src/cpu/shard_engine.cpp src/conv/level.cpp)
+set(_sources_up_to_v3 src/cpu/flat_engine.cpp src/cpu/group_engine.cpp src/cpu/tree_engine.cpp
+    src/cpu/vector_engine.cpp src/strings/string_loops.cpp)
+# Tells the dispatchers and their tests which levels were compiled.
 set(TENSORHASH_LEVEL_DEFINITIONS "")
 foreach(_level IN LISTS _isa_levels)
     list(APPEND TENSORHASH_LEVEL_DEFINITIONS TH_HAS_LEVEL_${_level})
@@ -243,29 +244,17 @@ target_compile_definitions(tensorhash_objects PRIVATE ${TENSORHASH_LEVEL_DEFINIT
 set(TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_objects>)
 foreach(_level IN LISTS _isa_levels)
     set(_engine tensorhash_engine_${_level})
-    _tensorhash_add_objects(${_engine} src/cpu/engine.cpp src/cpu/flat_engine.cpp
-        src/cpu/group_engine.cpp src/cpu/shard_engine.cpp src/cpu/tree_engine.cpp
-        src/cpu/vector_engine.cpp src/strings/string_loops.cpp)
+    set(_sources ${_sources_of_all_levels})
+    if(NOT _level STREQUAL "v4")
+        list(APPEND _sources ${_sources_up_to_v3})
+    endif()
+    _tensorhash_add_objects(${_engine} ${_sources})
     target_compile_definitions(${_engine} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_engine} PRIVATE -march=x86-64-${_level})
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
-# The loops of the convolution have one level more. It comes last, for the same reason.
-set(TENSORHASH_CONV_LEVEL_DEFINITIONS "")
-foreach(_level IN LISTS _conv_levels)
-    list(APPEND TENSORHASH_CONV_LEVEL_DEFINITIONS TH_HAS_CONV_LEVEL_${_level})
-    set(_conv_loops tensorhash_conv_${_level})
-    _tensorhash_add_objects(${_conv_loops} src/conv/level.cpp)
-    target_compile_definitions(${_conv_loops} PRIVATE TH_ISA=${_level})
-    if(NOT _level STREQUAL "generic")
-        target_compile_options(${_conv_loops} PRIVATE -march=x86-64-${_level})
-    endif()
-    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_conv_loops}>)
-endforeach()
-set_source_files_properties(src/conv/dispatch.cpp PROPERTIES
-    COMPILE_DEFINITIONS "${TENSORHASH_CONV_LEVEL_DEFINITIONS}" SKIP_PRECOMPILE_HEADERS ON)
 
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable
 # decides.

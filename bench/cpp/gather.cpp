@@ -20,7 +20,7 @@ namespace {
 
 // Rows in flight: more than the misses that a core can have under way, so that one slow miss does
 // not stall the loop.
-constexpr std::size_t kAhead = 64;
+constexpr std::size_t kAhead = 128;
 
 constexpr std::uint64_t kFactors[] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
                                       0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,

@@ -1,7 +1,5 @@
-// Picks the instruction-set level of the convolution's loops. It knows one level more than the
-// hash engine: AVX-512, which TENSORHASH_ISA=x86-64-v3 rules out.
+// Picks the instruction-set level of the convolution's loops: that of the hash engine.
 #include <atomic>
-#include <cstdlib>
 #include <string_view>
 
 #include "conv/loops.hpp"
@@ -9,38 +7,20 @@
 
 namespace tensorhash::conv {
 
-bool has_v4() noexcept {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-#else
-    return false;
-#endif
-}
-
 namespace {
 
 std::atomic<Level const*> forced_level{nullptr};
 
-#if defined(TH_HAS_CONV_LEVEL_v4)
-bool uses_v4() noexcept {
-    char const* const wanted = std::getenv("TENSORHASH_ISA");
-    bool const refused = wanted != nullptr && std::string_view(wanted) == "x86-64-v3";
-    return has_v4() && !refused && std::string_view(instruction_set()) != "x86-64-v2";
-}
-#endif
-
 Level const& choose() noexcept {
-#if defined(TH_HAS_CONV_LEVEL_v4)
-    if (uses_v4()) return level_v4();
+#if defined(TH_HAS_LEVEL_v4)
+    if (std::string_view(instruction_set()) == "x86-64-v4") return level_v4();
 #endif
-#if defined(TH_HAS_CONV_LEVEL_v2) && defined(TH_HAS_CONV_LEVEL_v3)
+#if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
     if (std::string_view(instruction_set()) == "x86-64-v2") return level_v2();
 #endif
-#if defined(TH_HAS_CONV_LEVEL_v3)
+#if defined(TH_HAS_LEVEL_v3)
     return level_v3();
-#elif defined(TH_HAS_CONV_LEVEL_v2)
+#elif defined(TH_HAS_LEVEL_v2)
     return level_v2();
 #else
     return level_generic();

@@ -98,14 +98,11 @@ struct Level {
     }
 };
 
-// The levels. A build has those for which it defines TH_HAS_CONV_LEVEL_<level>.
+// The levels. A build has those for which it defines TH_HAS_LEVEL_<level>.
 Level const& level_v2();
 Level const& level_v3();
 Level const& level_v4();
 Level const& level_generic();
-
-/// Does the machine have what x86-64-v4 adds to v3, AVX-512?
-bool has_v4() noexcept;
 
 /// The best level that the machine and TENSORHASH_ISA allow.
 Level const& level() noexcept;

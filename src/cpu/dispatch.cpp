@@ -32,6 +32,10 @@ FlatLoops const& flat_loops_v3();
 VectorLoops const& vector_loops_v3();
 FindInShards find_in_shards_v3(std::uint32_t key_bytes, std::uint32_t float_bytes);
 #endif
+#if defined(TH_HAS_LEVEL_v4)
+IndexLoops const& index_loops_v4(std::uint32_t key_bytes, std::uint32_t float_bytes);
+FindInShards find_in_shards_v4(std::uint32_t key_bytes, std::uint32_t float_bytes);
+#endif
 #if defined(TH_HAS_LEVEL_generic)
 IndexLoops const& index_loops_generic(std::uint32_t key_bytes, std::uint32_t float_bytes);
 FlatLoops const& flat_loops_generic();
@@ -55,6 +59,16 @@ bool has_v3() noexcept {
 #endif
 }
 
+bool has_v4() noexcept {
+#if defined(__x86_64__)
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
 namespace {
 
 struct Level {
@@ -66,17 +80,23 @@ struct Level {
 };
 
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
-/// TENSORHASH_ISA=x86-64-v2 selects the baseline, to compare levels or to rule one out.
-bool wants_baseline() noexcept {
+/// TENSORHASH_ISA=x86-64-v2 or x86-64-v3 is the highest level, to compare levels or to rule one
+/// out.
+bool is_highest(std::string_view level) noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
-    return wanted != nullptr && std::string_view(wanted) == "x86-64-v2";
+    return wanted != nullptr && wanted == level;
 }
 #endif
 
 Level choose() noexcept {
 #if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
-    if (wants_baseline() || !has_v3()) {
+    if (is_highest("x86-64-v2") || !has_v3()) {
         return {"x86-64-v2", index_loops_v2, flat_loops_v2, vector_loops_v2, find_in_shards_v2};
+    }
+#endif
+#if defined(TH_HAS_LEVEL_v4)
+    if (has_v4() && !is_highest("x86-64-v3")) {
+        return {"x86-64-v4", index_loops_v4, flat_loops_v3, vector_loops_v3, find_in_shards_v4};
     }
 #endif
 #if defined(TH_HAS_LEVEL_v3)

@@ -3,6 +3,7 @@
 #include "cpu/engine.hpp"
 
 #include "cpu/erase_loops.hpp"
+#include "cpu/find_together.hpp"
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
 #include "cpu/readers.hpp"
@@ -30,26 +31,26 @@ void find_rows(IndexView const& view, BatchView const& rows, std::size_t begin, 
     typename IndexOf<Reader, Exclusive>::type const index(view);
     // A copy stays in registers: stores to the mask cannot change it.
     BatchView const batch = rows;
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
+    BatchRows const hash_rows(index, batch.keys);
     auto const finish = [&](std::size_t row, std::uint64_t hash)
                             TH_INLINED { answer(batch, row, find(index, hash, batch, row)); };
     if constexpr (Reader::kNarrow) {
-        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        auto const step = [&](std::size_t row, std::uint64_t hash, std::uint64_t home) TH_INLINED {
             Match at;
-            bool const known = find_at_home(index, hash, at);
+            bool const known = find_at_home(index, hash, home, at);
             answer(batch, row, at);
             return known;
         };
-        auto const half_way = [](std::size_t, std::uint64_t) {};
-        pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+        auto const half_way = [](std::size_t, std::uint64_t, std::uint64_t) {};
+        pipeline<false>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
     } else {
         // The row's result holds the guess until it is confirmed.
-        auto const half_way = [&](std::size_t row, std::uint64_t hash)
-                                  TH_INLINED { answer(batch, row, guess(index, hash)); };
-        auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
+        auto const half_way = [&](std::size_t row, std::uint64_t hash, std::uint64_t home)
+                                  TH_INLINED { answer(batch, row, guess(index, hash, home)); };
+        auto const step = [&](std::size_t row, std::uint64_t, std::uint64_t) TH_INLINED {
             return confirm(index, batch.buf_indices[row], batch, row);
         };
-        pipeline<false>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+        pipeline<false>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
     }
 }
 
@@ -74,8 +75,9 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     answer_as_claimed(rows, begin, end);
     std::uint64_t others = 0;
     std::size_t expect_hits_below = begin;  // rows below this are expected to be in the table
-    auto const work = [&](std::size_t row, std::uint64_t hash, ProbeRange range) TH_INLINED {
-        Claim const c = claim(index, hash, batch, row, range);
+    auto const work = [&](std::size_t row, std::uint64_t hash, std::uint64_t home,
+                          ProbeRange range) TH_INLINED {
+        Claim const c = claim(index, hash, home, batch, row, range);
         if (c.claimed == Claimed::Beyond) {
             return false;
         }
@@ -90,22 +92,23 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
         count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
         return true;
     };
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    // Takes the hash by reference, because most rows never read it.
-    auto const half_way = [&](std::size_t row, std::uint64_t const& hash) TH_INLINED {
+    BatchRows const hash_rows(index, batch.keys);
+    // Takes references, because most rows never read them.
+    auto const half_way = [&](std::size_t row, std::uint64_t const& hash,
+                              std::uint32_t const& home) TH_INLINED {
         if constexpr (!Reader::kNarrow) {
             if (row < expect_hits_below) {
-                index.prefetch_candidate(hash, index.comparison(batch, row));
+                index.prefetch_candidate(hash, home, index.comparison(batch, row));
             }
         }
     };
     // Captures `work` by copy: by reference, GCC would keep all its captures in memory in loops
     // with a CAS.
-    auto const step = [work](std::size_t row, std::uint64_t hash)
-                          TH_INLINED { return work(row, hash, ProbeRange::Home); };
-    auto const finish = [work](std::size_t row, std::uint64_t hash)
-                            TH_INLINED { work(row, hash, ProbeRange::All); };
-    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    auto const step = [work](std::size_t row, std::uint64_t hash, std::uint64_t home)
+                          TH_INLINED { return work(row, hash, home, ProbeRange::Home); };
+    auto const finish = [work, &index](std::size_t row, std::uint64_t hash)
+                            TH_INLINED { work(row, hash, index.home(hash), ProbeRange::All); };
+    pipeline<true>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
     count.claimed = end - begin - others;
     return count;
 }
@@ -149,16 +152,19 @@ void place_live(IndexView const& view, LiveRange const& range) {
     constexpr std::size_t kBatch = 4096;
     std::uint32_t buf_indices[kBatch];
     std::size_t count = 0;
-    auto const hash_at = [&](std::size_t i) { return index.hash(view.key_buffer, buf_indices[i]); };
-    auto const half_way = [](std::size_t, std::uint64_t) {};
-    auto const step = [&](std::size_t i, std::uint64_t hash) TH_INLINED {
-        return place(index, hash, buf_indices[i], ProbeRange::Home);
+    auto const index_at = [&](std::size_t) TH_INLINED -> auto const& { return index; };
+    auto const hash_of = [&](std::size_t i)
+                             TH_INLINED { return index.hash(view.key_buffer, buf_indices[i]); };
+    RowByRow const hash_rows{index_at, hash_of};
+    auto const half_way = [](std::size_t, std::uint64_t, std::uint64_t) {};
+    auto const step = [&](std::size_t i, std::uint64_t hash, std::uint64_t home) TH_INLINED {
+        return place(index, hash, home, buf_indices[i], ProbeRange::Home);
     };
     auto const finish = [&](std::size_t i, std::uint64_t hash) {
         place(index, hash, buf_indices[i]);
     };
     auto const flush = [&] {
-        pipeline<true>(index, 0, count, RowWork{hash_at, half_way, step, finish});
+        pipeline<true>(index, 0, count, RowWork{hash_rows, half_way, step, finish});
         count = 0;
     };
     for (std::size_t buf_index = range.begin; buf_index < range.end;) {
@@ -240,8 +246,8 @@ std::uint64_t probe_buckets(IndexView const& view, BatchView const& batch, std::
         std::uint64_t const hash = index.hash(batch.keys, row);
         std::uint64_t buckets = 1;
         if (!index.is_side(hash)) {
-            Slot const slot = probe(index, hash, index.comparison(batch, row));
             std::uint64_t const home = index.home(hash);
+            Slot const slot = probe(index, hash, home, index.comparison(batch, row));
             buckets += slot.bucket - home + (slot.bucket < home ? index.bucket_count : 0);
         }
         total += buckets;
@@ -257,13 +263,25 @@ constexpr IndexLoops::Writers writers() noexcept {
 }
 
 template <class Reader>
-IndexLoops const kTable{find_rows<Reader>,         writers<Reader, Exclusive>(),
-                        writers<Reader, Shared>(), join_late_rows<Reader>,
-                        settle_rows<Reader>,       follow_rows<Reader>,
-                        publish_rows<Reader>,      hash_listed<Reader>,
-                        put_back_listed<Reader>,   find_put_back_listed<Reader>,
-                        mark_listed<Reader>,       release_marked<Reader>,
-                        probe_buckets<Reader>};
+constexpr auto find_loop() noexcept {
+#if defined(TH_SIMD_AVX512)
+    if constexpr (Reader::kNarrow) {
+        return find_together<Reader>;
+    } else {
+        return find_rows<Reader>;
+    }
+#else
+    return find_rows<Reader>;
+#endif
+}
+
+template <class Reader>
+IndexLoops const kTable{
+    find_loop<Reader>(),          writers<Reader, Exclusive>(), writers<Reader, Shared>(),
+    join_late_rows<Reader>,       settle_rows<Reader>,          follow_rows<Reader>,
+    publish_rows<Reader>,         hash_listed<Reader>,          put_back_listed<Reader>,
+    find_put_back_listed<Reader>, mark_listed<Reader>,          release_marked<Reader>,
+    probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

@@ -51,10 +51,10 @@ ReleaseCount erase_narrow(step::IndexView const& view, step::BatchView const bat
                           std::size_t begin, std::size_t end) {
     typename step::IndexOf<Reader, Access>::type const index(view);
     EraseNotes<Access::kShared> notes(batch);
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const half_way = [](std::size_t, std::uint64_t) {};
-    auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        step::Erased const erased = erase_at_home(index, hash);
+    BatchRows const hash_rows(index, batch.keys);
+    auto const half_way = [](std::size_t, std::uint64_t, std::uint64_t) {};
+    auto const step = [&](std::size_t row, std::uint64_t hash, std::uint64_t home) TH_INLINED {
+        step::Erased const erased = erase_at_home(index, hash, home);
         if (erased.took == step::Took::Unknown) {
             return false;
         }
@@ -64,7 +64,7 @@ ReleaseCount erase_narrow(step::IndexView const& view, step::BatchView const bat
     auto const finish = [&](std::size_t row, std::uint64_t hash) {
         notes.note(row, erase(index, hash, batch, row));
     };
-    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    pipeline<true>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
     return notes.count(end - begin);
 }
 
@@ -74,15 +74,15 @@ ReleaseCount erase_wide(step::IndexView const& view, step::BatchView const batch
                         std::size_t end) {
     typename step::IndexOf<Reader, Access>::type const index(view);
     EraseNotes<true> notes(batch);
-    auto const hash_at = [&](std::size_t row) { return index.hash(batch.keys, row); };
-    auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-        step::Match const at = guess(index, hash);
+    BatchRows const hash_rows(index, batch.keys);
+    auto const half_way = [&](std::size_t row, std::uint64_t hash, std::uint64_t home) TH_INLINED {
+        step::Match const at = guess(index, hash, home);
         batch.buf_indices[row] = at.buf_index;
         batch.positions[row] = at.position;
     };
     auto const finish = [&](std::size_t row, std::uint64_t hash)
                             TH_INLINED { notes.note(row, erase(index, hash, batch, row)); };
-    auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+    auto const step = [&](std::size_t row, std::uint64_t hash, std::uint64_t) TH_INLINED {
         step::Match const at{batch.buf_indices[row], batch.positions[row]};
         if (at.buf_index == step::kUndecided) {
             return false;
@@ -99,7 +99,7 @@ ReleaseCount erase_wide(step::IndexView const& view, step::BatchView const batch
         }
         return true;
     };
-    pipeline<true>(index, begin, end, RowWork{hash_at, half_way, step, finish});
+    pipeline<true>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
     return notes.count(end - begin);
 }
 

@@ -7,17 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/row_hash.hpp"
 #include "runtime/inlined.hpp"
 #include "tensorhash/step/probe.hpp"
 
 namespace tensorhash::cpu {
 inline namespace TH_STEP_NAMESPACE {
 
-// Rows in flight: enough to hide memory latency behind hashing and probing, few enough for the
-// line-fill buffers and L1.
-inline constexpr std::size_t kAhead = 64;
+// Rows in flight: enough to hide memory latency behind hashing and probing, few enough for L1.
+inline constexpr std::size_t kAhead = 128;
 // Half way to its turn, a row's bucket has arrived, and what it points at can be prefetched.
 inline constexpr std::size_t kHalfWay = kAhead / 2;
+// A power of two with room for the rows in flight and for those that are hashed before them.
+inline constexpr std::size_t kRing = 2 * kAhead;
 
 /// Rows that must leave their home bucket.
 class LateRows {
@@ -44,47 +46,67 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What happens to a row: `hash_at(row)` first; `half_way(row, hash)` when its bucket has arrived;
-/// `step(row, hash)` at its turn, which returns false if the home bucket is not enough;
-/// `finish(row, hash)` for those rows, when the next bucket has arrived too.
-template <class HashAt, class HalfWay, class Step, class Finish>
+/// What happens to a row: `hash_rows` first (row_hash.hpp); `half_way(row, hash, home)` when its
+/// bucket has arrived; `step(row, hash, home)` at its turn, which returns false if the home bucket
+/// is not enough; `finish(row, hash)` for those rows, when the next bucket has arrived too.
+template <class HashRows, class HalfWay, class Step, class Finish>
 struct RowWork {
-    HashAt hash_at;
+    HashRows hash_rows;
     HalfWay half_way;
     Step step;
     Finish finish;
 };
 // clang 16 does not deduce the arguments of an aggregate by itself.
-template <class HashAt, class HalfWay, class Step, class Finish>
-RowWork(HashAt, HalfWay, Step, Finish) -> RowWork<HashAt, HalfWay, Step, Finish>;
+template <class HashRows, class HalfWay, class Step, class Finish>
+RowWork(HashRows, HalfWay, Step, Finish) -> RowWork<HashRows, HalfWay, Step, Finish>;
 
 /// Runs the rows [begin, end) through the buckets of their indices.
 template <bool ForWrite, class IndexAt, class Work>
 inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, std::size_t end,
                                    Work const& work) {
-    std::uint64_t hashes[kAhead];
+    // Rows that are hashed together get adjacent elements, also at the end of the ring.
+    constexpr std::size_t kTogether = decltype(work.hash_rows)::kRows;
+    static_assert(kAhead % kTogether == 0 && kAhead + 2 * kTogether <= kRing);
+    alignas(64) std::uint64_t hashes[kRing + kTogether];
+    alignas(64) std::uint32_t homes[kRing + kTogether];
     LateRows late;
     auto const prefetch_bucket = [&](auto const& index, std::uint64_t bucket) TH_INLINED {
         void const* const address = &index.buckets[bucket];
         ForWrite ? step::prefetch_for_write(address) : step::prefetch(address);
     };
-    auto const start = [&](std::size_t row) TH_INLINED {
-        std::uint64_t const hash = work.hash_at(row);
-        hashes[row % kAhead] = hash;
-        auto const& index = index_at(row);
-        prefetch_bucket(index, index.home(hash));
+    auto const hash_from = [&](std::size_t row) TH_INLINED {
+        if (row < end) {
+            work.hash_rows(row, end, HashedRows{&hashes[row % kRing], &homes[row % kRing]});
+        }
     };
-    auto const half_way = [&](std::size_t row)
-                              TH_INLINED { work.half_way(row, hashes[row % kAhead]); };
+    // Rows that are hashed together start one by one, much later: prefetches in bursts are slow.
+    auto const start = [&](std::size_t row) TH_INLINED {
+        if constexpr (kTogether == 1) {
+            hash_from(row);
+        } else if (row % kTogether == 0) {
+            hash_from(row + kTogether);
+        }
+        prefetch_bucket(index_at(row), homes[row % kRing]);
+    };
+    auto const half_way = [&](std::size_t row) TH_INLINED {
+        work.half_way(row, hashes[row % kRing], homes[row % kRing]);
+    };
     // True if the late rows must be finished before the next row.
-    auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+    auto const is_late = [&](std::size_t row) TH_INLINED {
         auto const& index = index_at(row);
-        prefetch_bucket(index, step::next_bucket(index, index.home(hash)));
-        return late.add(row, hash);
+        prefetch_bucket(index, step::next_bucket(index, homes[row % kRing]));
+        return late.add(row, hashes[row % kRing]);
+    };
+    auto const step = [&](std::size_t row) TH_INLINED {
+        return work.step(row, hashes[row % kRing], homes[row % kRing]);
     };
 
     // Each row below `starting` starts the row kAhead later. Each row below `halving` calls
     // half_way for the row kHalfWay later.
+    if constexpr (kTogether > 1) {
+        hash_from(begin);
+        hash_from((begin / kTogether + 1) * kTogether);
+    }
     std::size_t const starting = end - begin > kAhead ? end - kAhead : begin;
     std::size_t const halving = end - begin > kHalfWay ? end - kHalfWay : begin;
     for (std::size_t row = begin; row < (starting == begin ? end : begin + kAhead); ++row) {
@@ -98,10 +120,9 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
         // Nearly all rows run here, with no check but the end of the loop.
         while (row < starting) {
             std::size_t const now = row++;
-            std::uint64_t const hash = hashes[now % kAhead];
             start(now + kAhead);
             half_way(now + kHalfWay);
-            if (!work.step(now, hash) && is_late(now, hash)) {
+            if (!step(now) && is_late(now)) {
                 goto finish_late;
             }
         }
@@ -110,7 +131,7 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
             if (now < halving) {
                 half_way(now + kHalfWay);
             }
-            if (!work.step(now, hashes[now % kAhead]) && is_late(now, hashes[now % kAhead])) {
+            if (!step(now) && is_late(now)) {
                 break;
             }
         }

@@ -28,32 +28,33 @@ void find_rows(ShardedRows const& given, std::size_t begin, std::size_t end) {
         rows.global[row] = buf_index != kNotFound ? global : -1;
         rows.mask[row] = buf_index != kNotFound ? 1 : 0;
     };
-    auto const hash_at = [&](std::size_t row)
+    auto const hash_of = [&](std::size_t row)
                              TH_INLINED { return index_at(row).hash(batch.keys, row); };
+    RowByRow const hash_rows{index_at, hash_of};
     auto const finish = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
         answer(row, find(index_at(row), hash, batch, row).buf_index);
     };
     if constexpr (Reader::kNarrow) {
-        auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        auto const step = [&](std::size_t row, std::uint64_t hash, std::uint64_t home) TH_INLINED {
             Match at;
-            bool const known = find_at_home(index_at(row), hash, at);
+            bool const known = find_at_home(index_at(row), hash, home, at);
             answer(row, at.buf_index);
             return known;
         };
-        auto const half_way = [](std::size_t, std::uint64_t) {};
-        pipeline_of<false>(index_at, begin, end, RowWork{hash_at, half_way, step, finish});
+        auto const half_way = [](std::size_t, std::uint64_t, std::uint64_t) {};
+        pipeline_of<false>(index_at, begin, end, RowWork{hash_rows, half_way, step, finish});
     } else {
         // The row's result holds the guess until it is confirmed.
-        auto const half_way = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
-            rows.global[row] = guess(index_at(row), hash).buf_index;
-        };
-        auto const step = [&](std::size_t row, std::uint64_t) TH_INLINED {
+        auto const half_way =
+            [&](std::size_t row, std::uint64_t hash, std::uint64_t home)
+                TH_INLINED { rows.global[row] = guess(index_at(row), hash, home).buf_index; };
+        auto const step = [&](std::size_t row, std::uint64_t, std::uint64_t) TH_INLINED {
             auto const guessed = static_cast<std::uint32_t>(rows.global[row]);
             bool const known = confirm(index_at(row), guessed, batch, row);
             answer(row, guessed);
             return known;
         };
-        pipeline_of<false>(index_at, begin, end, RowWork{hash_at, half_way, step, finish});
+        pipeline_of<false>(index_at, begin, end, RowWork{hash_rows, half_way, step, finish});
     }
 }
 

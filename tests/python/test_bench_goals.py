@@ -352,7 +352,7 @@ def test_a_missed_goal_prints_the_figures_that_bound_it():
     }
     (verdict,) = (v for v in goals.judge(data) if v.measured)
     assert verdict.outcome() == (
-        "missed: 50% of the goal. 200 instructions per row, 2.0 per ns and thread"
+        "missed: 50% of the goal. 200 instructions per row, of x86-64-v3; 100 ns per row and thread"
     )
     data["data"][0].seconds = [0.01]
     (verdict,) = (v for v in goals.judge(data) if v.measured)

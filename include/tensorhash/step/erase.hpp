@@ -142,9 +142,9 @@ TH_STEP Erased erase(Index const& index, std::uint64_t hash, BatchView const& ba
 
 /// The same from the home bucket alone.
 template <class Reader, class Access>
-TH_STEP Erased erase_at_home(NarrowIndex<Reader, Access> const& index, std::uint64_t hash) {
+TH_STEP Erased erase_at_home(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
+                             std::uint64_t home) {
     constexpr Erased kUnknown{Took::Unknown, Released::ToEmpty, {kUndecided, 0}};
-    std::uint64_t const home = index.home(hash);
     if (!NarrowBucket::has_overflow_bits(home)) [[unlikely]] {
         return kUnknown;
     }

@@ -23,7 +23,7 @@ TH_STEP Match find(Index const& index, std::uint64_t hash, BatchView const& batc
         Position const side = Index::side_position(hash);
         return {to_buf_index(index.ticket(side)), side};
     }
-    Slot const slot = probe(index, hash, index.comparison(batch, row));
+    Slot const slot = probe(index, hash, index.home(hash), index.comparison(batch, row));
     if constexpr (kBoundedProbes) {
         if (slot.found == Found::Unknown) {
             return {kUndecided, 0};
@@ -36,8 +36,7 @@ TH_STEP Match find(Index const& index, std::uint64_t hash, BatchView const& batc
 /// The same from the home bucket alone. Returns false if that bucket cannot decide.
 template <class Reader>
 TH_STEP bool find_at_home(NarrowIndex<Reader, Exclusive> const& index, std::uint64_t hash,
-                          Match& at) {
-    std::uint64_t const bucket = index.home(hash);
+                          std::uint64_t bucket, Match& at) {
     auto const seen = index.read(bucket);
     std::uint32_t const found = seen.with_word(hash);
     // No branch on hit or miss: it would be unpredictable.
@@ -56,8 +55,8 @@ TH_STEP bool find_at_home(NarrowIndex<Reader, Exclusive> const& index, std::uint
 /// entry, kNotFound if the key is not in the table, or kUndecided. Prefetches what the second half
 /// will read.
 template <class Reader, class Access>
-TH_STEP Match guess(WideIndex<Reader, Access> const& index, std::uint64_t hash) {
-    std::uint64_t const bucket = index.home(hash);
+TH_STEP Match guess(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+                    std::uint64_t bucket) {
     std::uint32_t const candidates = index.read_slots(bucket).with_fingerprint(hash);
     if (candidates == 0) {
         if (!index.has_overflow(bucket, hash)) {
@@ -91,12 +90,12 @@ template <class Reader>
 TH_STEP Match find_one(NarrowIndex<Reader, Exclusive> const& index, std::uint64_t hash,
                        BatchView const& batch, std::size_t row) {
     Match at;
-    return find_at_home(index, hash, at) ? at : find(index, hash, batch, row);
+    return find_at_home(index, hash, index.home(hash), at) ? at : find(index, hash, batch, row);
 }
 template <class Reader>
 TH_STEP Match find_one(WideIndex<Reader, Exclusive> const& index, std::uint64_t hash,
                        BatchView const& batch, std::size_t row) {
-    Match const at = guess(index, hash);
+    Match const at = guess(index, hash, index.home(hash));
     return confirm(index, at.buf_index, batch, row) ? at : find(index, hash, batch, row);
 }
 

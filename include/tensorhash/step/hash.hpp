@@ -22,19 +22,31 @@ struct HashSecret {
 
 inline namespace TH_STEP_NAMESPACE {
 
-/// The mixing of splitmix64: every input bit flips every output bit with probability one half. A
-/// bijection.
-TH_STEP constexpr std::uint64_t avalanche(std::uint64_t x, HashSecret const& secret = {}) {
+// The templates take a word or a vector of words.
+
+template <class Words>
+TH_STEP constexpr Words avalanche_all(Words x, HashSecret const& secret) {
     x = (x ^ (x >> 30)) * secret.first;
     x = (x ^ (x >> 27)) * secret.second;
     return x ^ (x >> 31);
+}
+
+/// The mixing of splitmix64: every input bit flips every output bit with probability one half. A
+/// bijection.
+TH_STEP constexpr std::uint64_t avalanche(std::uint64_t x, HashSecret const& secret = {}) {
+    return avalanche_all(x, secret);
+}
+
+template <class Words>
+TH_STEP constexpr Words mix_all(Words x, HashSecret const& secret) {
+    return avalanche_all(x + secret.start, secret);
 }
 
 /// splitmix64 of a key that fits in a word. Slots can hold the mixed word instead of the key:
 /// equal words mean equal keys, and a rebuild needs no rehash. The keys that mix to the marks of
 /// empty and erased slots are unlikely to occur by chance.
 TH_STEP constexpr std::uint64_t mix(std::uint64_t x, HashSecret const& secret = {}) {
-    return avalanche(x + secret.start, secret);
+    return mix_all(x, secret);
 }
 
 /// Derives a secret from a seed. A multiplier with long runs of equal bits mixes badly, so it is
@@ -81,14 +93,19 @@ TH_STEP constexpr std::uint64_t mix_in(std::uint64_t hash, std::uint64_t word) {
 // Tables hash keys of several words with cheaper steps: start with `secret.start`, `fold_in` all
 // words but the last, then `end_with`.
 
+template <class Words>
+TH_STEP constexpr Words fold_in_all(Words hash, Words word, HashSecret const& secret) {
+    Words const x = (hash ^ word) * secret.first;
+    return (x << 32 | x >> 32) * secret.second;
+}
+
 /// Also a bijection of `word`, but without avalanche. A product with an odd number keeps a flip of
 /// the top bit in place. The rotation moves that flip to the middle of the word, and the second
 /// secret multiplier spreads it. So an attacker cannot know the difference that a word leaves, and
 /// cannot choose the next word to cancel it.
 TH_STEP constexpr std::uint64_t fold_in(std::uint64_t hash, std::uint64_t word,
                                         HashSecret const& secret) {
-    std::uint64_t const x = (hash ^ word) * secret.first;
-    return (x << 32 | x >> 32) * secret.second;
+    return fold_in_all(hash, word, secret);
 }
 
 /// Adds the last word and applies the avalanche.

@@ -36,7 +36,8 @@ TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
 
 template <class Reader, class Access>
 TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
-                    BatchView const& batch, std::size_t row, ProbeRange range = ProbeRange::All) {
+                    std::uint64_t home, BatchView const& batch, std::size_t row,
+                    ProbeRange range = ProbeRange::All) {
     using Index = NarrowIndex<Reader, Access>;
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     if (Index::is_side(hash)) {
@@ -46,7 +47,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
         return {side, to_buf_index(stays), was_free ? Claimed::Empty : Claimed::Nothing};
     }
     for (;;) {
-        Slot const slot = probe(index, hash, {}, range);
+        Slot const slot = probe(index, hash, home, {}, range);
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
@@ -58,7 +59,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
                 // The first ticket is a plain store, at half the cost of a CAS. That is safe: other
                 // rows leave the ticket alone until they see it.
                 Access::store(&index.buckets[slot.bucket].tickets[slot.lane], mine);
-                mark_overflow(index, hash, slot.bucket);
+                mark_overflow(index, hash, home, slot.bucket);
                 return {slot.position(), to_buf_index(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
@@ -78,12 +79,12 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
 }
 
 template <class Reader, class Access>
-TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint64_t home,
                     BatchView const& batch, std::size_t row, ProbeRange range = ProbeRange::All) {
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     auto const comparison = index.comparison(batch, row);
     for (;;) {
-        Slot const slot = probe(index, hash, comparison, range);
+        Slot const slot = probe(index, hash, home, comparison, range);
         if (slot.found == Found::Unknown) {
             return {0, 0, Claimed::Beyond};
         }
@@ -95,7 +96,7 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
             }
             if (Access::cas(at, expected,
                             to_slot(hash, mine) | (expected & WideBucket::kOverflow))) {
-                mark_overflow(index, hash, slot.bucket);
+                mark_overflow(index, hash, home, slot.bucket);
                 return {slot.position(), to_buf_index(mine),
                         slot.found == Found::Erased ? Claimed::Erased : Claimed::Empty};
             }
@@ -109,6 +110,13 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash,
         }
         return {slot.position(), to_buf_index(slot_ticket(seen)), Claimed::Nothing};
     }
+}
+
+/// For code that takes one row at a time.
+template <class Index>
+TH_STEP Claim claim(Index const& index, std::uint64_t hash, BatchView const& batch,
+                    std::size_t row) {
+    return claim(index, hash, index.home(hash), batch, row);
 }
 
 /// For undecided rows, when all claims are over: every slot has its first ticket now. Rows that
@@ -152,14 +160,13 @@ TH_STEP void publish(Index const& index, BatchView const& batch, std::size_t row
 /// Puts an entry that is known to be absent into the index; used to rebuild an index. Returns false
 /// and changes nothing if there is no empty slot within `range`.
 template <class Reader, class Access>
-TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
+TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash, std::uint64_t home,
                    std::uint32_t buf_index, ProbeRange range = ProbeRange::All) {
     using Index = NarrowIndex<Reader, Access>;
     if (Index::is_side(hash)) {
         index.set_ticket(Index::side_position(hash), to_ticket(buf_index));
         return true;
     }
-    std::uint64_t const home = index.home(hash);
     std::uint64_t bucket = home;
     do {
         for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
@@ -167,7 +174,7 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
             std::uint64_t expected = NarrowBucket::kEmpty;
             if (Access::cas(&index.buckets[bucket].words[lane], expected, hash)) {
                 index.set_ticket(to_position(bucket, lane), to_ticket(buf_index));
-                mark_overflow(index, hash, bucket);
+                mark_overflow(index, hash, home, bucket);
                 return true;
             }
         }
@@ -177,22 +184,27 @@ TH_STEP bool place(NarrowIndex<Reader, Access> const& index, std::uint64_t hash,
 }
 
 template <class Reader, class Access>
-TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+TH_STEP bool place(WideIndex<Reader, Access> const& index, std::uint64_t hash, std::uint64_t home,
                    std::uint32_t buf_index, ProbeRange range = ProbeRange::All) {
-    std::uint64_t const home = index.home(hash);
     std::uint64_t bucket = home;
     do {
         for (std::uint32_t empty = index.read(bucket).empty(); empty != 0; empty &= empty - 1) {
             std::uint64_t expected = WideBucket::kEmpty;
             if (Access::cas(&index.buckets[bucket].slots[lowest_bit(empty)], expected,
                             to_slot(hash, to_ticket(buf_index)))) {
-                mark_overflow(index, hash, bucket);
+                mark_overflow(index, hash, home, bucket);
                 return true;
             }
         }
         bucket = next_bucket(index, bucket);
     } while (range == ProbeRange::All && !(kBoundedProbes && bucket == home));
     return false;
+}
+
+/// For code that takes one row at a time.
+template <class Index>
+TH_STEP bool place(Index const& index, std::uint64_t hash, std::uint32_t buf_index) {
+    return place(index, hash, index.home(hash), buf_index);
 }
 
 }  // namespace TH_STEP_NAMESPACE

@@ -35,6 +35,10 @@
 #define TH_SIMD_NONE 1
 #elif defined(__AVX2__)
 #define TH_SIMD_AVX2 1
+// AVX-512 as in x86-64-v4: vectors of eight words, their products, and masks.
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define TH_SIMD_AVX512 1
+#endif
 #include <immintrin.h>
 #elif defined(__SSE4_1__)
 #define TH_SIMD_SSE41 1

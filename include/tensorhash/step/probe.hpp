@@ -157,8 +157,8 @@ struct WideIndex {
     }
     /// Prefetches the key of the home bucket's first candidate. The bucket itself must already be
     /// in the cache.
-    TH_STEP void prefetch_candidate(std::uint64_t hash, Comparison const& c) const {
-        std::uint64_t const bucket = home(hash);
+    TH_STEP void prefetch_candidate(std::uint64_t hash, std::uint64_t bucket,
+                                    Comparison const& c) const {
         std::uint32_t const candidates = read(bucket).with_fingerprint(hash);
         if (candidates == 0) {
             return;
@@ -224,13 +224,13 @@ inline constexpr bool kBoundedProbes = kDeviceSteps;
 /// Probes from the key's home bucket to its slot, or to the first bucket with an empty slot: no key
 /// lies beyond that. The slot to take is then the first free one on the way, erased ones included.
 /// It is chosen only after the whole probe: the key may lie beyond an erased slot and must not get
-/// a second one. A bounded probe that finds no empty slot returns Unknown.
+/// a second one. A bounded probe that finds no empty slot returns Unknown. `home` is
+/// index.home(hash), which loops over many rows keep.
 template <class Index>
-TH_STEP Slot probe(Index const& index, std::uint64_t hash,
+TH_STEP Slot probe(Index const& index, std::uint64_t hash, std::uint64_t home,
                    typename Index::Comparison const& comparison,
                    ProbeRange range = ProbeRange::All) {
     Slot free{0, 0, Found::Unknown};
-    std::uint64_t const home = index.home(hash);
     for (std::uint64_t bucket = home;; bucket = next_bucket(index, bucket)) {
         // A set overflow bit hides its lane from `read`. That is safe at home: a bucket with
         // overflow bits has no empty slot, so the answer is Unknown and ProbeRange::All finds the
@@ -266,9 +266,9 @@ TH_STEP Slot probe(Index const& index, std::uint64_t hash,
 
 /// Sets the overflow bit of the key's class in every bucket from its home to the one before `to`.
 template <class Index>
-TH_STEP void mark_overflow(Index const& index, std::uint64_t hash, std::uint64_t to) {
-    for (std::uint64_t bucket = index.home(hash); bucket != to;
-         bucket = next_bucket(index, bucket)) {
+TH_STEP void mark_overflow(Index const& index, std::uint64_t hash, std::uint64_t home,
+                           std::uint64_t to) {
+    for (std::uint64_t bucket = home; bucket != to; bucket = next_bucket(index, bucket)) {
         index.mark_overflow(bucket, hash);
     }
 }

@@ -146,6 +146,84 @@ private:
 #endif
 };
 
+#if defined(TH_SIMD_AVX512)
+/// A whole bucket.
+class EightWords {
+public:
+    template <class Access>
+    static TH_STEP EightWords read(void const* p) {
+        EightWords words;
+        if constexpr (Access::kShared) {
+            // As above: one load.
+            asm volatile("vmovdqa64 %1, %0"
+                         : "=v"(words.v_)
+                         : "m"(*static_cast<__m512i const*>(p)));
+        } else {
+            words.v_ = _mm512_load_si512(p);
+        }
+        return words;
+    }
+    /// Only in these lanes.
+    TH_STEP std::uint32_t equal(std::uint64_t word, std::uint32_t lanes = 0xff) const {
+        return _mm512_mask_cmpeq_epi64_mask(static_cast<__mmask8>(lanes), v_, all(word));
+    }
+    TH_STEP std::uint32_t equal_high_half(std::uint64_t word) const {
+        return _mm512_cmplt_epu64_mask(_mm512_xor_si512(v_, all(word)), all(1ull << 32));
+    }
+    TH_STEP std::uint32_t top_bits() const { return _mm512_movepi64_mask(v_); }
+    TH_STEP EightWords without_top_bits() const {
+        EightWords words;
+        words.v_ = _mm512_and_si512(v_, all(0x7fffffffffffffffull));
+        return words;
+    }
+
+private:
+    static TH_STEP __m512i all(std::uint64_t word) {
+        return _mm512_set1_epi64(static_cast<long long>(word));
+    }
+    __m512i v_;
+};
+
+/// Lanes are returned as bits, lane 0 lowest.
+template <class Access>
+class NarrowSnapshot {
+public:
+    TH_STEP explicit NarrowSnapshot(NarrowBucket const& bucket)
+        : all_(EightWords::read<Access>(&bucket)) {}
+    TH_STEP std::uint32_t with_word(std::uint64_t word) const {
+        // The other words are tickets.
+        return all_.equal(word, (1u << NarrowBucket::kLanes) - 1);
+    }
+    TH_STEP std::uint32_t empty() const { return with_word(NarrowBucket::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return with_word(NarrowBucket::kErased); }
+
+private:
+    EightWords all_;
+};
+
+template <class Access>
+class WideSnapshot {
+public:
+    TH_STEP explicit WideSnapshot(WideBucket const& bucket)
+        : all_(EightWords::read<Access>(&bucket)) {}
+    TH_STEP bool has_fingerprint(std::uint64_t hash) const { return with_fingerprint(hash) != 0; }
+    /// Lanes with this fingerprint. A set overflow bit hides its lane. Empty and erased slots may
+    /// be among them: check the ticket.
+    TH_STEP std::uint32_t with_fingerprint(std::uint64_t hash) const {
+        return all_.equal_high_half(hash);
+    }
+    /// One bit per class.
+    TH_STEP std::uint32_t overflow_bits() const { return all_.top_bits(); }
+    /// The slots without their overflow bits.
+    TH_STEP WideSnapshot without_overflow() const { return WideSnapshot(all_.without_top_bits()); }
+    TH_STEP std::uint32_t empty() const { return all_.equal(WideBucket::kEmpty); }
+    TH_STEP std::uint32_t erased() const { return all_.equal(WideBucket::kErased); }
+
+private:
+    TH_STEP explicit WideSnapshot(EightWords all) : all_(all) {}
+    EightWords all_;
+};
+#else
 /// Lanes are returned as bits, lane 0 lowest.
 template <class Access>
 class NarrowSnapshot {
@@ -197,6 +275,7 @@ private:
     }
     FourWords low_, high_;
 };
+#endif
 
 }  // namespace TH_STEP_NAMESPACE
 }  // namespace tensorhash::step

@@ -24,16 +24,16 @@ struct NamedLevel {
 
 std::vector<NamedLevel> levels() {
     std::vector<NamedLevel> out;
-#if defined(TH_HAS_CONV_LEVEL_v2)
+#if defined(TH_HAS_LEVEL_v2)
     out.push_back({&core::level_v2(), false});
 #endif
-#if defined(TH_HAS_CONV_LEVEL_v3)
+#if defined(TH_HAS_LEVEL_v3)
     if (tensorhash::cpu::has_v3()) out.push_back({&core::level_v3(), true});
 #endif
-#if defined(TH_HAS_CONV_LEVEL_v4)
-    if (core::has_v4()) out.push_back({&core::level_v4(), true});
+#if defined(TH_HAS_LEVEL_v4)
+    if (tensorhash::cpu::has_v4()) out.push_back({&core::level_v4(), true});
 #endif
-#if defined(TH_HAS_CONV_LEVEL_generic)
+#if defined(TH_HAS_LEVEL_generic)
     out.push_back({&core::level_generic(), false});
 #endif
     return out;

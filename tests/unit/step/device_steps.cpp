@@ -332,10 +332,11 @@ TYPED_TEST(BoundedProbe, ends_in_the_home_bucket_if_it_may_not_leave) {
     ASSERT_NO_FATAL_FAILURE(this->fill());
     for (std::uint32_t row = this->kSlots; row < this->kSlots + this->kStrangers; ++row) {
         auto const comparison = this->index().comparison(this->batch(), row);
-        EXPECT_EQ(
-            step::probe(this->index(), this->hash(row), comparison, step::ProbeRange::Home).found,
-            step::Found::Unknown);
-        EXPECT_FALSE(step::place(this->index(), this->hash(row), row, step::ProbeRange::Home));
+        auto const hash = this->hash(row);
+        auto const home = this->index().home(hash);
+        EXPECT_EQ(step::probe(this->index(), hash, home, comparison, step::ProbeRange::Home).found,
+                  step::Found::Unknown);
+        EXPECT_FALSE(step::place(this->index(), hash, home, row, step::ProbeRange::Home));
     }
 }
 
