@@ -13,10 +13,14 @@
 namespace tensorhash::table {
 namespace {
 
-// How many rows ahead to prefetch, and how much of each: the hardware prefetcher continues in
-// longer rows.
-constexpr std::size_t kAhead = 16;
+// How much of a row to prefetch: the hardware prefetcher continues in longer rows.
 constexpr std::size_t kPrefetchedBytes = 512;
+
+/// How many rows ahead to prefetch. Narrow rows need many: memory serves dozens of cache lines at
+/// once.
+constexpr std::size_t rows_ahead(std::size_t row_bytes) {
+    return std::clamp<std::size_t>(8192 / std::max<std::size_t>(row_bytes, 1), 16, 64);
+}
 
 void prefetch_row(unsigned char const* row, std::size_t bytes) {
     constexpr std::size_t kCacheLine = 64;
@@ -108,11 +112,11 @@ void gather(unsigned char* to, Place const& place, Source source, std::size_t ro
             std::uint32_t const* buf_indices, std::size_t rows, unsigned char const* missing,
             std::size_t missing_step) {
     auto const gather_all = [&](auto width) {
+        std::size_t const ahead = rows_ahead(width.bytes());
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
             for (std::size_t row = begin; row < end; ++row) {
-                if (row + kAhead < end && buf_indices[row + kAhead] != step::kNotFound) {
-                    prefetch_row(source.at(buf_indices[row + kAhead], width.bytes()),
-                                 width.bytes());
+                if (row + ahead < end && buf_indices[row + ahead] != step::kNotFound) {
+                    prefetch_row(source.at(buf_indices[row + ahead], width.bytes()), width.bytes());
                 }
                 std::size_t const at = place(row);
                 unsigned char* const out = to + at * width.bytes();
