@@ -145,7 +145,7 @@ def network_of(exchange: Any, chunk: int) -> Network:
         return median(clock.times["send"][1:])
 
     small, many, large = 8, 33, 1 << 25
-    message = (seconds(small, many) - seconds(small)) / (many - 1)
+    message = max(0.0, (seconds(small, many) - seconds(small)) / (many - 1))
     latency = seconds(small) - message
     flight = seconds(large) - latency - max(1, large // chunk) * message
     return Network(latency, message, large / flight, chunk)
