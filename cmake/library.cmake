@@ -119,6 +119,7 @@ set(_core_sources
     src/ranks/owner_rows.cpp
     src/ranks/rank_batch.cpp
     src/ranks/repeats.cpp
+    src/ranks/shared_memory.cpp
     src/runtime/bytes.cpp
     src/runtime/cgroup.cpp
     src/runtime/memory.cpp

@@ -213,13 +213,10 @@ def ranks(operation: str) -> Callable[[Measured], Values]:
 def model_error(data: Measured) -> Values:
     """By how much the model of harness/ranks_model.py misses the measured time, as a part of it."""
     for sample in data.samples("ranks"):
-        if "model" in sample.numbers and sample.labels["operation"] in (
-            "insert",
-            "get",
-            "accumulate",
-        ):
-            measured = median(sample.seconds)
-            yield sample.labels["operation"], abs(sample.numbers["model"] / measured - 1)
+        operation = sample.labels["operation"]
+        judged = operation in ("insert", "get", "accumulate") and sample.contender == "2 ranks"
+        if judged and "model" in sample.numbers:
+            yield operation, abs(sample.numbers["model"] / median(sample.seconds) - 1)
 
 
 def before(operation: str) -> Callable[[Measured], Values]:

@@ -12,12 +12,16 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+# Bytes per message: as python/tensorhash/distributed/messages.py sends, and for shared memory, where
+# all rows for a rank are one message.
+CHUNK, UNCUT = 1 << 21, 1 << 62
+
 
 class Network(NamedTuple):
     latency: float  # seconds from the send of a small message to its arrival
     message: float  # seconds that a rank spends per message
     bandwidth: float  # bytes per second that a rank can send while it receives as many
-    chunk: int = 1 << 21  # bytes per message, as python/tensorhash/distributed/messages.py sends
+    chunk: int = CHUNK  # bytes per message
 
 
 class Call(NamedTuple):
@@ -30,7 +34,7 @@ class Call(NamedTuple):
 def call(verb: str, key: int, value: int) -> Call:
     """Of keys of `key` bytes and values of `value` bytes, all of them found."""
     if verb == "get":
-        return Call([[key], [1], [value]], 2)
+        return Call([[key], [value]], 2)
     if verb == "find":
         return Call([[key], [4]], 2)
     return Call([[key, value], [4]], 3)

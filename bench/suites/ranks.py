@@ -19,18 +19,20 @@ import numpy as np
 from harness import machine, process
 from harness.case import Case, Sample, Scale, rows_text
 from harness.clock import Clock, median, samples
-from harness.ranks_model import Network, call, simulate
+from harness.ranks_model import CHUNK, UNCUT, Network, call, simulate
 from harness.report import beside
 
 TITLE = "One table over ranks"
 ABOUT = """
-Random int64 keys with 16 float32 per key. Two ranks under torchrun divide the threads of the one process and talk
-over loopback. `messages` is the part of the ranks' time spent in messages, packing and waiting included. The ratio is
-a multiple of the one process' time: less is faster. `model` is the time that harness/ranks_model.py predicts, as a part
-of the measured one: the same call in a group of one rank, and messages of constants that messages alone have shown.
+Random int64 keys with 16 float32 per key. Two ranks under torchrun divide the threads of the one process; each passes
+its own arrays. Ranks on one machine share memory. `gloo` is the same table without it: its messages go over loopback.
+`messages` is the part of the ranks' time spent in messages, packing and waiting included. The ratio is a multiple of
+the one process' time: less is faster. `model` is the time that harness/ranks_model.py predicts, as a part of the
+measured one: the same call in a group of one rank, and messages of constants that messages alone have shown.
 """
 ROWS, DIM, RANKS = 1_000_000, 16, 2
 ONE, TOGETHER, ALONE = "one process", f"{RANKS} ranks", "a rank alone"
+GLOO = f"{RANKS} ranks, gloo"
 MODELLED = ("insert", "find", "get", "accumulate")
 
 
@@ -82,10 +84,14 @@ class Messages:
         return timed
 
 
-def new_table(group: Any, rows: int) -> Any:
+def new_table(group: Any, rows: int, *, shares: bool = True) -> Any:
     from tensorhash.distributed import DistributedHashMap
+    from tensorhash.distributed.neighbours import Neighbours
 
-    return DistributedHashMap(group, rows, "int64", (), "float32", (DIM,))
+    table = DistributedHashMap(group, rows, "int64", (), "float32", (DIM,))
+    if not shares:
+        table._exchange._neighbours = Neighbours()  # none
+    return table
 
 
 def one_round(rank: int, own: Any, keys: Any, values: Any, clocks: dict[str, Clock]) -> None:
@@ -94,20 +100,21 @@ def one_round(rank: int, own: Any, keys: Any, values: Any, clocks: dict[str, Clo
 
     import tensorhash
 
-    table = new_table(None, len(keys))
-    meter = Messages(table)
-    for verb, work in calls(table, keys[rank::RANKS], values[rank::RANKS]).items():
-        dist.barrier()
-        before = meter.seconds
-        with clocks[TOGETHER](verb):
-            work()
-        clocks["messages"].times[verb].append(meter.seconds - before)
-        dist.barrier()
-    alone = new_table(own, len(keys) // RANKS)
-    for verb, work in calls(alone, keys[rank::RANKS], values[rank::RANKS]).items():
-        dist.barrier()
-        with clocks[ALONE](verb):
-            work()
+    mine = [np.ascontiguousarray(rows[rank::RANKS]) for rows in (keys, values)]
+
+    def together(contender: str, table: Any) -> None:
+        meter = Messages(table)
+        for verb, work in calls(table, *mine).items():
+            dist.barrier()
+            before = meter.seconds
+            with clocks[contender](verb):
+                work()
+            if contender == TOGETHER:
+                clocks["messages"].times[verb].append(meter.seconds - before)
+
+    together(TOGETHER, new_table(None, len(keys)))
+    together(GLOO, new_table(None, len(keys), shares=False))
+    together(ALONE, new_table(own, len(mine[0])))
     dist.barrier()
     if rank == 0:
         one = tensorhash.HashMap(len(keys), "int64", (), "float32", (DIM,))
@@ -120,7 +127,7 @@ def one_round(rank: int, own: Any, keys: Any, values: Any, clocks: dict[str, Clo
     dist.barrier()
 
 
-def network_of(exchange: Any) -> Network:
+def network_of(exchange: Any, chunk: int) -> Network:
     """The network's constants, from messages alone."""
     from tensorhash import _core
     from tensorhash.distributed.messages import Column
@@ -138,11 +145,10 @@ def network_of(exchange: Any) -> Network:
         return median(clock.times["send"][1:])
 
     small, many, large = 8, 33, 1 << 25
-    message = (seconds(small, many) - seconds(small)) / (many - 1)
+    message = max(0.0, (seconds(small, many) - seconds(small)) / (many - 1))
     latency = seconds(small) - message
-    chunks = large / Network(0, 0, 1).chunk
-    flight = seconds(large) - latency - chunks * message
-    return Network(latency, message, large / flight)
+    flight = seconds(large) - latency - max(1, large // chunk) * message
+    return Network(latency, message, large / flight, chunk)
 
 
 def main_of_rank(rows: int, rounds: int, out: Path) -> None:
@@ -155,13 +161,16 @@ def main_of_rank(rows: int, rounds: int, out: Path) -> None:
     rng = np.random.default_rng(0)
     keys = rng.integers(-(2**63), 2**63 - 1, rows)
     values = rng.normal(size=(rows, DIM)).astype(np.float32)
-    clocks = {contender: Clock() for contender in (ONE, TOGETHER, "messages", ALONE)}
+    clocks = {contender: Clock() for contender in (ONE, TOGETHER, GLOO, "messages", ALONE)}
     one_round(
         rank, own, keys[:10_000], values[:10_000], {contender: Clock() for contender in clocks}
     )
     for _ in range(rounds):
         one_round(rank, own, keys, values, clocks)
-    network = network_of(new_table(None, 0)._exchange)
+    networks = {
+        TOGETHER: network_of(new_table(None, 0)._exchange, UNCUT),
+        GLOO: network_of(new_table(None, 0, shares=False)._exchange, CHUNK),
+    }
     if rank == 0:
         messages, alone = (clocks.pop(contender).times for contender in ("messages", ALONE))
         made = samples({contender: clock.times for contender, clock in clocks.items()}, rows=rows)
@@ -170,11 +179,10 @@ def main_of_rank(rows: int, rounds: int, out: Path) -> None:
             if sample.contender == TOGETHER:
                 sample.numbers["messages"] = median(messages[verb])
                 sample.numbers["alone"] = median(alone[verb])
-                sample.numbers.update(network._asdict())
-            if sample.contender == TOGETHER and verb in MODELLED:
-                sent = call(verb, 8, 4 * DIM)
-                part = rows // RANKS, median(alone[verb])
-                sample.numbers["model"] = simulate(RANKS, *part, sent, network)
+                sample.numbers.update(networks[TOGETHER]._asdict())
+            if sample.contender in networks and verb in MODELLED:
+                part = rows // RANKS, median(alone[verb]), call(verb, 8, 4 * DIM)
+                sample.numbers["model"] = simulate(RANKS, *part, networks[sample.contender])
         out.write_text(json.dumps([sample.as_json() for sample in made]))
     dist.destroy_process_group()
 
@@ -184,12 +192,16 @@ def tables(measured: list[Sample]) -> list[str]:
         together = row[TOGETHER]
         return f"{together.numbers['messages'] / median(together.seconds):.0%}"
 
-    def model(_: dict, row: dict[str, Sample]) -> str:
-        together = row[TOGETHER]
-        predicted = together.numbers.get("model")
-        return f"{predicted / median(together.seconds):.0%}" if predicted else ""
+    def model(contender: str) -> Callable[[dict, dict[str, Sample]], str]:
+        def text(_: dict, row: dict[str, Sample]) -> str:
+            together = row[contender]
+            predicted = together.numbers.get("model")
+            return f"{predicted / median(together.seconds):.0%}" if predicted else ""
 
-    return beside(measured, ours=ONE, more={"messages": messages, "model": model})
+        return text
+
+    more = {"messages": messages, "model": model(TOGETHER), "model, gloo": model(GLOO)}
+    return beside(measured, ours=ONE, more=more)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 // RankBatch: a batch on its way to the processes (ranks) that own its keys, and back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tensorhash/export.hpp"
@@ -22,6 +25,14 @@ TH_API Tensor rank_of_keys(Tensor const& keys, Element const& key, std::int64_t 
 struct RankAnswers {
     Tensor places;  ///< int64 [N]: rank << 32 | index on the rank; -1 if there is none
     Tensor mask;    ///< bool [N]
+};
+
+/// Where the values of keys lie that stay on their rank.
+struct OwnRows {
+    std::int64_t rank = -1;            ///< none
+    Tensor indices = {};               ///< int32: the row of each key in `columns`, or -1
+    std::int64_t begin = 0;            ///< where the indices of the rank's keys begin
+    std::vector<Tensor> columns = {};  ///< on the CPU, contiguous; rows are not checked
 };
 
 /// The rows of a batch grouped by the rank that owns their key. Rows of one rank keep their order.
@@ -59,8 +70,10 @@ public:
     /// bool [N] from grouped bools. With `only_first`, rows that repeat a key are false.
     Tensor mask(Tensor const& grouped, bool only_first) const;
     /// One tensor per column: the rows of the keys with a set bit in `found`, which is grouped, and
-    /// defaults for the others. `received` has only the rows of found keys.
-    std::vector<Tensor> values(std::vector<Tensor> const& received, Tensor const& found) const;
+    /// defaults for the others. `received` has only the rows of found keys. Keys of rank `own.rank`
+    /// are read where they lie, and neither `received` nor `found` has rows for them.
+    std::vector<Tensor> values(std::vector<Tensor> const& received, Tensor const& found,
+                               OwnRows const& own = {}) const;
 
 private:
     struct Impl;
@@ -80,5 +93,41 @@ TH_API std::vector<std::int64_t> count_true(Tensor const& mask,
 /// CPU and contiguous; `rows` is int32. Each of its rows must exist: that is not checked.
 TH_API void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::int64_t end,
                       Tensor& to, std::int64_t at);
+/// Copies from[begin, end) to the rows of `to` from `at` on.
+TH_API void copy_rows(Tensor const& from, std::int64_t begin, std::int64_t end, Tensor& to,
+                      std::int64_t at);
+
+/// Memory of one process that others on the machine can read. Only Linux has it.
+class TH_API SharedMemory {
+public:
+    /// Four numbers for another process.
+    using Message = std::array<std::int64_t, 4>;
+    /// The bytes of a box, and the messages that it keeps: a sender must know that the one from so
+    /// many messages ago was taken.
+    static constexpr std::int64_t kBoxBytes = 320;
+    static constexpr std::uint32_t kKept = 8;
+
+    /// Memory of zeros under a name. Throws std::bad_alloc, or SystemError where there is none.
+    SharedMemory(std::int64_t bytes, std::string const& name);
+    /// The memory that `process` has open as `file`, to read. Throws SystemError unless it has this
+    /// name and this process may open it.
+    SharedMemory(std::int64_t process, std::int64_t file, std::string const& name);
+
+    /// What another process needs, beside the name, while this object lives.
+    std::int64_t file() const noexcept;
+    std::int64_t bytes() const noexcept;
+    /// Rows from byte `at` on. The tensor keeps the memory.
+    Tensor rows(std::int64_t at, std::int64_t rows, Element const& element) const;
+
+    /// Adds a message to a box. The memory is an array of boxes, each for one taker.
+    void post(std::int64_t box, Message const& message);
+    /// Waits up to `seconds` for message `number` of a box, counted from 0 modulo 2^32.
+    std::optional<Message> take(std::int64_t box, std::uint32_t number, double seconds) const;
+
+private:
+    struct Mapping;
+    unsigned char* box_at(std::int64_t box) const;
+    std::shared_ptr<Mapping> mapping_;
+};
 
 }  // namespace tensorhash

@@ -1,6 +1,8 @@
 // Binds RankBatch and the functions of owners, for tensorhash.distributed.
 #include "tensorhash/ranks.hpp"
 
+#include <nanobind/stl/array.h>
+
 #include "table_in.hpp"
 
 namespace tensorhash::bindings {
@@ -61,16 +63,59 @@ void bind_rank_batch(nb::module_& m) {
             nb::arg("grouped"), nb::arg("only_first") = false)
         .def(
             "values",
-            [](RankBatch const& self, std::vector<Tensor> const& received, Tensor const& found) {
-                return without_gil([&] { return self.values(received, found); });
+            [](RankBatch const& self, std::vector<Tensor> const& received, Tensor const& found,
+               std::int64_t rank, Tensor const& indices, std::int64_t begin,
+               std::vector<Tensor> const& columns) {
+                OwnRows const own{rank, indices, begin, columns};
+                return without_gil([&] { return self.values(received, found, own); });
             },
-            nb::arg("received"), nb::arg("found"));
+            nb::arg("received"), nb::arg("found"), nb::arg("rank"), nb::arg("indices"),
+            nb::arg("begin"), nb::arg("columns"),
+            "Rows of `rank` are those of `columns` at `indices`, from `begin` on.");
+}
+
+void bind_shared_memory(nb::module_& m) {
+    nb::class_<SharedMemory>(m, "SharedMemory", "Memory that other processes can read.")
+        .def(nb::init<std::int64_t, std::string const&>(), nb::arg("bytes"), nb::arg("name"))
+        .def_static(
+            "open",
+            [](std::int64_t process, std::int64_t file, std::string const& name) {
+                return without_gil([&] { return SharedMemory(process, file, name); });
+            },
+            nb::arg("process"), nb::arg("file"), nb::arg("name"), "To read it.")
+        .def_prop_ro("file", &SharedMemory::file)
+        .def_prop_ro("bytes", &SharedMemory::bytes)
+        .def(
+            "rows",
+            [](SharedMemory const& self, std::int64_t at, std::int64_t rows,
+               ElementSpec const& element) { return self.rows(at, rows, to_element(element)); },
+            nb::arg("at"), nb::arg("rows"), nb::arg("element"))
+        .def(
+            "post",
+            [](SharedMemory& self, std::int64_t box, SharedMemory::Message const& message) {
+                self.post(box, message);
+            },
+            nb::arg("box"), nb::arg("message"))
+        .def(
+            "take",
+            [](SharedMemory const& self, std::int64_t box, std::uint32_t number, double seconds) {
+                return without_gil([&] { return self.take(box, number, seconds); });
+            },
+            nb::arg("box"), nb::arg("number"), nb::arg("seconds"))
+        .def_ro_static("box_bytes", &SharedMemory::kBoxBytes);
+    m.def(
+        "copy_rows",
+        [](Tensor const& from, std::int64_t begin, std::int64_t end, Tensor& to, std::int64_t at) {
+            without_gil([&] { copy_rows(from, begin, end, to, at); });
+        },
+        nb::arg("from_"), nb::arg("begin"), nb::arg("end"), nb::arg("to"), nb::arg("at"));
 }
 
 }  // namespace
 
 void bind_ranks(nb::module_& m) {
     bind_rank_batch(m);
+    bind_shared_memory(m);
     m.def(
         "rank_of_keys",
         [](nb::handle keys, ElementSpec const& key, std::int64_t ranks) {

@@ -1,7 +1,7 @@
 """The C++ core of tensorhash. Use the classes of `tensorhash` instead."""
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Final, overload
 
 
 version: str
@@ -444,7 +444,34 @@ class RankBatch:
 
     def mask(self, grouped: Tensor, only_first: bool = False) -> Tensor: ...
 
-    def values(self, received: Sequence[Tensor], found: Tensor) -> list[Tensor]: ...
+    def values(self, received: Sequence[Tensor], found: Tensor, rank: int, indices: Tensor, begin: int, columns: Sequence[Tensor]) -> list[Tensor]:
+        """Rows of `rank` are those of `columns` at `indices`, from `begin` on."""
+
+class SharedMemory:
+    """Memory that other processes can read."""
+
+    def __init__(self, bytes: int, name: str) -> None: ...
+
+    @staticmethod
+    def open(process: int, file: int, name: str) -> SharedMemory:
+        """To read it."""
+
+    @property
+    def file(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    def rows(self, at: int, rows: int, element: tuple[str, Sequence[int]]) -> Tensor: ...
+
+    def post(self, box: int, message: Sequence[int]) -> None: ...
+
+    def take(self, box: int, number: int, seconds: float) -> list[int] | None: ...
+
+    box_bytes: Final[int] = ...
+    """(arg: object, /) -> int"""
+
+def copy_rows(from_: Tensor, begin: int, end: int, to: Tensor, at: int) -> None: ...
 
 def rank_of_keys(keys: object, key: tuple[str, Sequence[int]], ranks: int) -> Tensor: ...
 

@@ -4,6 +4,7 @@
 
 #include "map/arguments.hpp"
 #include "map/results.hpp"
+#include "runtime/memory.hpp"
 #include "runtime/parallel.hpp"
 #include "table/rows.hpp"
 #include "tensor/allocators.hpp"
@@ -63,6 +64,14 @@ std::size_t row_bytes(Tensor const& tensor, char const* argument) {
     return bytes;
 }
 
+[[noreturn]] void refuse_rows(std::size_t bytes, std::int64_t begin, std::int64_t end,
+                              Tensor const& to, std::int64_t at) {
+    throw ValueError("rows: expected rows of " + std::to_string(bytes) +
+                     " bytes that fit into `to`, got rows " + std::to_string(begin) + " to " +
+                     std::to_string(end) + " for row " + std::to_string(at) + " of " +
+                     to_string(to.shape()));
+}
+
 }  // namespace
 
 void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::int64_t end,
@@ -71,16 +80,26 @@ void pack_rows(Tensor const& from, Tensor const& rows, std::int64_t begin, std::
     auto const row = rows.as<std::int32_t>();
     if (row_bytes(to, "to") != bytes || at < 0 || begin < 0 || end < begin || end > rows.size() ||
         end - begin > to.shape()[0] - at) {
-        throw ValueError("rows: expected rows of " + std::to_string(bytes) +
-                         " bytes that fit into `to`, got rows " + std::to_string(begin) + " to " +
-                         std::to_string(end) + " for row " + std::to_string(at) + " of " +
-                         to_string(to.shape()));
+        refuse_rows(bytes, begin, end, to, at);
     }
     table::gather_rows(
         static_cast<unsigned char*>(to.data()) + static_cast<std::size_t>(at) * bytes,
         static_cast<unsigned char const*>(from.data()), bytes,
         reinterpret_cast<std::uint32_t const*>(row.data()) + begin,
         static_cast<std::size_t>(end - begin));
+}
+
+void copy_rows(Tensor const& from, std::int64_t begin, std::int64_t end, Tensor& to,
+               std::int64_t at) {
+    std::size_t const bytes = row_bytes(from, "from");
+    if (row_bytes(to, "to") != bytes || at < 0 || begin < 0 || end < begin ||
+        end > from.shape()[0] || end - begin > to.shape()[0] - at) {
+        refuse_rows(bytes, begin, end, to, at);
+    }
+    auto const place = [bytes](std::int64_t row) { return static_cast<std::size_t>(row) * bytes; };
+    runtime::copy_bytes(static_cast<unsigned char*>(to.data()) + place(at),
+                        static_cast<unsigned char const*>(from.data()) + place(begin),
+                        place(end - begin));
 }
 
 }  // namespace tensorhash

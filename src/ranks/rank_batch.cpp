@@ -1,6 +1,7 @@
 // RankBatch: a stable counting sort by rank, and the way back to the caller's rows.
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,13 +87,20 @@ struct RankBatch::Impl {
     void take_once(KeysAndValues batch, std::vector<Reduce> const& reduce);
     void group();
     void join(KeysAndValues const& batch, std::vector<Reduce> const& reduce);
-    /// Where values of found keys lie.
+    /// The grouped places of a rank's keys; empty for rank -1.
+    struct Places {
+        std::size_t begin, end;
+        std::size_t count() const { return end - begin; }
+    };
+    Places places_of(std::int64_t rank) const;
+    /// Where values of found keys lie: for table::gather_either(), received rows and own ones.
     struct Picks {
         Tensor rows;            // uint32 [rows] as int32: of each caller's row, or kNotFound
-        std::size_t found = 0;  // of the rows that travel
+        std::size_t found = 0;  // of the rows that other ranks answered
     };
-    Picks picks_of(Tensor const& found) const;
-    void require_values(std::vector<Tensor> const& received, std::size_t found) const;
+    Picks picks_of(Tensor const& found, OwnRows const& own, Places own_places) const;
+    void require_columns(std::vector<Tensor> const& columns, std::size_t rows,
+                         char const* argument) const;
 
     std::uint16_t const* owner_of_row() const {
         return reinterpret_cast<std::uint16_t const*>(owners.data());
@@ -182,13 +190,31 @@ void RankBatch::Impl::join(KeysAndValues const& batch, std::vector<Reduce> const
     group();
 }
 
-RankBatch::Impl::Picks RankBatch::Impl::picks_of(Tensor const& found) const {
+RankBatch::Impl::Places RankBatch::Impl::places_of(std::int64_t rank) const {
+    if (rank == -1) {
+        return {sent, sent};
+    }
+    if (rank < 0 || rank >= ranks) {
+        throw IndexError("rank: expected 0 to " + std::to_string(ranks - 1) + ", got " +
+                         std::to_string(rank));
+    }
+    auto const count = counts.begin() + rank;
+    auto const begin = static_cast<std::size_t>(std::accumulate(counts.begin(), count, 0LL));
+    return {begin, begin + static_cast<std::size_t>(*count)};
+}
+
+RankBatch::Impl::Picks RankBatch::Impl::picks_of(Tensor const& found, OwnRows const& own,
+                                                 Places own_places) const {
     auto const is_found = found.as<bool>();
     Tensor ranked = Tensor::empty(with_rows(sent, {}), Dtype::Int32);
-    auto* const rank = static_cast<std::uint32_t*>(ranked.data());
+    auto* const pick = static_cast<std::uint32_t*>(ranked.data());
     Picks made;
+    // Own places lie between those of the ranks before and after.
+    auto const place_of = [own_places](std::size_t answer) {
+        return answer < own_places.begin ? answer : answer + own_places.count();
+    };
     runtime::select(
-        runtime::cut(sent, runtime::kGrain),
+        runtime::cut(is_found.size(), runtime::kGrain),
         [&](std::size_t begin, std::size_t end) {
             auto const from = is_found.begin();
             return static_cast<std::size_t>(std::count(from + static_cast<std::ptrdiff_t>(begin),
@@ -198,16 +224,25 @@ RankBatch::Impl::Picks RankBatch::Impl::picks_of(Tensor const& found) const {
         [&](std::size_t total) { made.found = total; },
         [&](std::size_t begin, std::size_t end, std::size_t place) {
             for (std::size_t at = begin; at < end; ++at) {
-                rank[at] = is_found[at] ? static_cast<std::uint32_t>(place++) : step::kNotFound;
+                pick[place_of(at)] =
+                    is_found[at] ? static_cast<std::uint32_t>(place++) : step::kNotFound;
             }
         });
-    if (made.found == sent && !is_joined()) {
-        made.rows = places;  // of the rows that travel, which are the caller's
-        return made;
-    }
+    auto const index =
+        own.rank == -1
+            ? std::span<std::int32_t const>{}
+            : own.indices.as<std::int32_t>().subspan(static_cast<std::size_t>(own.begin));
+    runtime::for_ranges(
+        own_places.count(), runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t at = begin; at < end; ++at) {
+                pick[own_places.begin + at] =
+                    index[at] < 0 ? step::kNotFound
+                                  : static_cast<std::uint32_t>(index[at]) | table::kOther;
+            }
+        });
     made.rows = Tensor::empty(with_rows(rows, {}), Dtype::Int32);
-    auto* const pick = static_cast<std::uint32_t*>(made.rows.data());
-    for_rows([&](std::size_t row, std::size_t, std::size_t place) { pick[row] = rank[place]; });
+    auto* const picked = static_cast<std::uint32_t*>(made.rows.data());
+    for_rows([&](std::size_t row, std::size_t, std::size_t place) { picked[row] = pick[place]; });
     return made;
 }
 
@@ -308,17 +343,19 @@ Tensor RankBatch::mask(Tensor const& grouped, bool only_first) const {
     return out;
 }
 
-void RankBatch::Impl::require_values(std::vector<Tensor> const& received, std::size_t found) const {
-    if (received.size() != elements.size()) {
-        throw ValueError("received: expected " + std::to_string(elements.size()) +
-                         " columns, got " + std::to_string(received.size()));
+void RankBatch::Impl::require_columns(std::vector<Tensor> const& columns_given, std::size_t count,
+                                      char const* argument) const {
+    std::string const given = argument;
+    if (columns_given.size() != elements.size()) {
+        throw ValueError(given + ": expected " + std::to_string(elements.size()) +
+                         " columns, got " + std::to_string(columns_given.size()));
     }
-    for (std::size_t i = 0; i < received.size(); ++i) {
-        Tensor const& column = received[i];
-        Shape const wanted = with_rows(found, elements[i].shape);
+    for (std::size_t i = 0; i < columns_given.size(); ++i) {
+        Tensor const& column = columns_given[i];
+        Shape const wanted = with_rows(count, elements[i].shape);
         if (column.dtype() != elements[i].dtype || column.shape() != wanted ||
             !column.is_contiguous()) {
-            throw ValueError("received[" + std::to_string(i) + "]: expected contiguous " +
+            throw ValueError(given + "[" + std::to_string(i) + "]: expected contiguous " +
                              std::string(name(elements[i].dtype)) + " " + to_string(wanted) +
                              ", got " + std::string(name(column.dtype())) + " " +
                              to_string(column.shape()));
@@ -326,21 +363,34 @@ void RankBatch::Impl::require_values(std::vector<Tensor> const& received, std::s
     }
 }
 
-std::vector<Tensor> RankBatch::values(std::vector<Tensor> const& received,
-                                      Tensor const& found) const {
-    require_rows(found, impl_->sent, "found");
-    Impl::Picks const picks = impl_->picks_of(found);
-    impl_->require_values(received, picks.found);
+std::vector<Tensor> RankBatch::values(std::vector<Tensor> const& received, Tensor const& found,
+                                      OwnRows const& own) const {
+    Impl::Places const own_places = impl_->places_of(own.rank);
+    require_rows(found, impl_->sent - own_places.count(), "found");
+    if (own.rank != -1) {
+        auto const count = static_cast<std::int64_t>(own_places.count());
+        if (own.begin < 0 || own.indices.size() - own.begin < count) {
+            throw ValueError("own indices: expected " + std::to_string(count) + " from " +
+                             std::to_string(own.begin) + " on, got " +
+                             std::to_string(own.indices.size()) + " in all");
+        }
+        std::size_t const capacity =
+            own.columns.empty() ? 0 : static_cast<std::size_t>(own.columns[0].shape().at(0));
+        impl_->require_columns(own.columns, capacity, "own columns");
+    }
+    Impl::Picks const picks = impl_->picks_of(found, own, own_places);
+    impl_->require_columns(received, picks.found, "received");
     std::vector<Tensor> out = map::empty_rows(impl_->elements, impl_->rows);
     for (std::size_t i = 0; i < out.size(); ++i) {
         map::FillRows const* const fill = impl_->defaults ? impl_->defaults->of(i) : nullptr;
         backend::DefaultRows const missing =
             fill == nullptr ? backend::DefaultRows{} : fill->rows();
-        table::gather_rows(static_cast<unsigned char*>(out[i].data()),
-                           static_cast<unsigned char const*>(received[i].data()),
-                           impl_->elements[i].bytes(),
-                           static_cast<std::uint32_t const*>(picks.rows.data()), impl_->rows,
-                           missing.data, missing.step);
+        void const* const mine = own.rank == -1 ? nullptr : own.columns[i].data();
+        table::gather_either(static_cast<unsigned char*>(out[i].data()),
+                             static_cast<unsigned char const*>(received[i].data()),
+                             static_cast<unsigned char const*>(mine), impl_->elements[i].bytes(),
+                             static_cast<std::uint32_t const*>(picks.rows.data()), impl_->rows,
+                             missing.data, missing.step);
     }
     return out;
 }

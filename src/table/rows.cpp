@@ -13,10 +13,14 @@
 namespace tensorhash::table {
 namespace {
 
-// How many rows ahead to prefetch, and how much of each: the hardware prefetcher continues in
-// longer rows.
-constexpr std::size_t kAhead = 16;
+// How much of a row to prefetch: the hardware prefetcher continues in longer rows.
 constexpr std::size_t kPrefetchedBytes = 512;
+
+/// How many rows ahead to prefetch. Narrow rows need many: memory serves dozens of cache lines at
+/// once.
+constexpr std::size_t rows_ahead(std::size_t row_bytes) {
+    return std::clamp<std::size_t>(8192 / std::max<std::size_t>(row_bytes, 1), 16, 64);
+}
 
 void prefetch_row(unsigned char const* row, std::size_t bytes) {
     constexpr std::size_t kCacheLine = 64;
@@ -85,21 +89,39 @@ void scatter_rows(unsigned char* to, unsigned char const* from, std::size_t row_
 
 namespace {
 
+/// Rows of one buffer.
+struct OneSource {
+    unsigned char const* from;
+    unsigned char const* at(std::uint32_t index, std::size_t bytes) const {
+        return from + index * bytes;
+    }
+};
+
+/// Rows of `other` where the highest bit of the index is set.
+struct TwoSources {
+    unsigned char const* from;
+    unsigned char const* other;
+    unsigned char const* at(std::uint32_t index, std::size_t bytes) const {
+        return ((index & kOther) != 0 ? other : from) + (index & ~kOther) * bytes;
+    }
+};
+
 /// Gathers row i to place(i).
-template <class Place>
-void gather(unsigned char* to, Place const& place, unsigned char const* from, std::size_t row_bytes,
+template <class Place, class Source>
+void gather(unsigned char* to, Place const& place, Source source, std::size_t row_bytes,
             std::uint32_t const* buf_indices, std::size_t rows, unsigned char const* missing,
             std::size_t missing_step) {
     auto const gather_all = [&](auto width) {
+        std::size_t const ahead = rows_ahead(width.bytes());
         runtime::for_ranges(rows, grain(row_bytes), [&](std::size_t begin, std::size_t end) {
             for (std::size_t row = begin; row < end; ++row) {
-                if (row + kAhead < end && buf_indices[row + kAhead] != step::kNotFound) {
-                    prefetch_row(from + buf_indices[row + kAhead] * width.bytes(), width.bytes());
+                if (row + ahead < end && buf_indices[row + ahead] != step::kNotFound) {
+                    prefetch_row(source.at(buf_indices[row + ahead], width.bytes()), width.bytes());
                 }
                 std::size_t const at = place(row);
                 unsigned char* const out = to + at * width.bytes();
                 if (buf_indices[row] != step::kNotFound) {
-                    copy_row(out, from + buf_indices[row] * width.bytes(), width);
+                    copy_row(out, source.at(buf_indices[row], width.bytes()), width);
                 } else if (missing != nullptr) {
                     std::memcpy(out, missing + at * missing_step, width.bytes());
                 } else {
@@ -122,8 +144,16 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
                  std::uint32_t const* buf_indices, std::size_t rows, unsigned char const* missing,
                  std::size_t missing_step) {
     gather(
-        to, [](std::size_t row) { return row; }, from, row_bytes, buf_indices, rows, missing,
-        missing_step);
+        to, [](std::size_t row) { return row; }, OneSource{from}, row_bytes, buf_indices, rows,
+        missing, missing_step);
+}
+
+void gather_either(unsigned char* to, unsigned char const* from, unsigned char const* other,
+                   std::size_t row_bytes, std::uint32_t const* picks, std::size_t rows,
+                   unsigned char const* missing, std::size_t missing_step) {
+    gather(
+        to, [](std::size_t row) { return row; }, TwoSources{from, other}, row_bytes, picks, rows,
+        missing, missing_step);
 }
 
 void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,
@@ -133,8 +163,8 @@ void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char con
         return gather_rows(to, from, row_bytes, buf_indices, rows, missing, missing_step);
     }
     gather(
-        to, [places](std::size_t row) { return std::size_t{places[row]}; }, from, row_bytes,
-        buf_indices, rows, missing, missing_step);
+        to, [places](std::size_t row) { return std::size_t{places[row]}; }, OneSource{from},
+        row_bytes, buf_indices, rows, missing, missing_step);
 }
 
 }  // namespace tensorhash::table

@@ -53,6 +53,14 @@ void gather_rows(unsigned char* to, unsigned char const* from, std::size_t row_b
                  std::uint32_t const* buf_indices, std::size_t rows,
                  unsigned char const* missing = nullptr, std::size_t missing_step = 0);
 
+/// Marks a pick of gather_either() as a row of `other`. Buffer indices need 31 bits.
+inline constexpr std::uint32_t kOther = std::uint32_t{1} << 31;
+
+/// The same from two buffers: to[i] = from[picks[i]], or other[picks[i] without kOther].
+void gather_either(unsigned char* to, unsigned char const* from, unsigned char const* other,
+                   std::size_t row_bytes, std::uint32_t const* picks, std::size_t rows,
+                   unsigned char const* missing = nullptr, std::size_t missing_step = 0);
+
 /// to[places[i]] = from[buf_indices[i]]; places are distinct (null: place i). Where the buffer
 /// index is -1: row places[i] of `missing`, or zeros.
 void gather_to(unsigned char* to, std::uint32_t const* places, unsigned char const* from,

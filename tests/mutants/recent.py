@@ -229,6 +229,50 @@ RECENT_MUTANTS = [
         ],
     ),
     Mutant(
+        "rows of the rank itself are read from the received ones",
+        "RankBatch*",
+        [
+            Edit(
+                "src/ranks/rank_batch.cpp",
+                ": static_cast<std::uint32_t>(index[at]) | table::kOther;",
+                ": static_cast<std::uint32_t>(index[at]);",
+            )
+        ],
+    ),
+    Mutant(
+        "answers of later ranks fall on places of the rank itself",
+        "RankBatch*",
+        [
+            Edit(
+                "src/ranks/rank_batch.cpp",
+                "return answer < own_places.begin ? answer : answer + own_places.count();",
+                "return answer <= own_places.begin ? answer : answer + own_places.count();",
+            )
+        ],
+    ),
+    Mutant(
+        "shared memory is opened whatever its name",
+        "SharedMemory*",
+        [
+            Edit(
+                "src/ranks/shared_memory.cpp",
+                'if (found != "/memfd:" + name + " (deleted)")',
+                'if (found.substr(0, 7) != "/memfd:")',
+            )
+        ],
+    ),
+    Mutant(
+        "the oldest of the kept messages is taken as the newest",
+        "SharedMemory*",
+        [
+            Edit(
+                "src/ranks/shared_memory.cpp",
+                "if (static_cast<std::int32_t>(seen - number) > 0)",
+                "if (static_cast<std::int32_t>(seen - number) >= 0)",
+            )
+        ],
+    ),
+    Mutant(
         "a batch that repeats itself looks like one of distinct keys",
         "RankBatch*",
         [Edit("src/ranks/repeats.cpp", "+ step::mix(run) % (part - kRun + 1)", "")],

@@ -23,6 +23,7 @@ from oracle import Oracle, canonical, refused, same
 
 import tensorhash
 from tensorhash.distributed import DistributedHashMap
+from tensorhash.distributed.neighbours import Neighbours
 
 GROUP_SIZES = (2, 3, 4)
 
@@ -407,6 +408,33 @@ def check_the_default_device_does_not_matter(group, folder):
         torch.set_default_device(None)
 
 
+def check_ranks_on_one_machine_share_memory_and_give_it_back(group, folder):
+    table = DistributedHashMap(group, 0, "int64", (), "float64", (200,))
+    near = table._exchange._neighbours
+    pairs = {2: 1, 3: 0, 4: 1}[table.world_size]
+    assert (len(near.peers), near.are_all) == (pairs, pairs == table.world_size - 1)
+    keys = np.arange(6000) * table.world_size + table.rank
+    values = np.repeat(keys[:, None], 200, axis=1).astype(np.float64)
+    for _ in range(2):
+        table.insert_or_assign(keys, values)
+        same(table.get(keys), values)
+        tensorhash.release_memory()  # at once, while others may still read
+        assert table.size() == 6000 * table.world_size
+        assert near._block is None
+    assert tensorhash.release_memory() >= 0
+
+
+def check_some_found_keys_come_with_masks(group, folder):
+    table = DistributedHashMap(group, 0, "int64", (), "int64", ())
+    every = np.arange(4000)
+    owner = table.owner(every)
+    table.insert(every[(every % 3 == 0) & (owner != 1)], every[(every % 3 == 0) & (owner != 1)])
+    for keys in (every, every[every % 3 == 0], every[owner == 1], np.repeat(every, 5)):
+        there = (keys % 3 == 0) & (table.owner(keys) != 1)
+        same(table.get(keys, -7), np.where(there, keys, -7))
+        same(table.get(keys), np.where(there, keys, 0))
+
+
 def check_a_group_of_another_kind_is_refused(group, folder):
     refused(lambda: DistributedHashMap("gloo", 0, "int64", (), "int64", ()), "process_group")
 
@@ -425,8 +453,23 @@ CHECKS = {
 }
 
 
+def keep_some_apart():
+    """Two ranks share memory, three only send messages, and of four two and two share."""
+    meet, connect = Neighbours.meet, Neighbours._open
+
+    def meet_some(self, group, rank, ranks):
+        self.allowed = {2: {0, 1}, 3: set(), 4: {rank, rank ^ 1}}[ranks]
+        meet(self, group, rank, ranks)
+
+    def open_some(self, peer, offer):
+        return peer in self.allowed and connect(self, peer, offer)
+
+    Neighbours.meet, Neighbours._open = meet_some, open_some
+
+
 def main(folder):
     torch.set_num_threads(1)
+    keep_some_apart()
     # If a check fails on one rank, the others wait: a short time, but more than a busy machine
     # needs.
     patience = datetime.timedelta(seconds=180)

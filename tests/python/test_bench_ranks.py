@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
 
-from harness.ranks_model import Call, Network, call, main, simulate
+from harness.ranks_model import UNCUT, Call, Network, call, main, simulate
 
 NETWORK = Network(latency=1e-3, message=1e-4, bandwidth=1e9, chunk=1 << 20)
 
@@ -26,11 +26,17 @@ def test_two_ranks_are_a_sum():
     assert got == pytest.approx(0.5 + 3 * (1e-3 + 1e-4) + there + back)
 
 
+def test_shared_memory_is_not_cut_into_chunks():
+    sent = Call(rounds=[[1 << 12]], agreements=1)
+    got = simulate(2, 1024, 0.0, sent, NETWORK._replace(chunk=UNCUT))
+    assert got == pytest.approx(2 * (1e-3 + 1e-4) + (1 << 21) / 1e9)
+
+
 def test_many_ranks_are_bound_by_their_links_and_by_the_slowest():
     sent = call("get", 8, 64)
     ranks, rows = 16, 1_000_000
     network = NETWORK._replace(latency=0, message=0)
-    leaving = (8 + 1 + 64) * rows * (ranks - 1) / ranks / network.bandwidth
+    leaving = (8 + 64) * rows * (ranks - 1) / ranks / network.bandwidth
     got = simulate(ranks, rows, 0.1, sent, network)
     assert got == pytest.approx(0.1 + leaving)  # every link is busy all the time
     uneven = simulate(ranks, rows, 0.1, sent, network, spread=0.2)

@@ -13,8 +13,12 @@ import datetime, os, signal, sys, time, traceback
 import numpy as np
 import torch, torch.distributed as dist
 from tensorhash.distributed import DistributedHashMap
+from tensorhash.distributed.neighbours import Neighbours
 
 TIMEOUT = 8
+
+def only_send():
+    Neighbours._open = lambda self, peer, offer: False
 
 def table_of(rank, store):
     torch.set_num_threads(1)
@@ -99,19 +103,56 @@ def child(run, *arguments):
 
 # The messages of a call that adds keys: agree, rows to owners, agree on room, agree on results,
 # results.
-MOMENTS = (1, 2, 4, 5)
+MOMENTS = {"shared": (1, 2, 4, 5), "sent": (2, 4)}
 
 
-def test_a_dead_rank_is_an_error_on_every_other(run_program, tmp_path):
+@pytest.mark.parametrize("rows", MOMENTS)
+def test_a_dead_rank_is_an_error_on_every_other(run_program, tmp_path, rows):
     main = """
 folder = sys.argv[1]
+if sys.argv[2] == "sent":
+    only_send()
 for moment in MOMENTS:
     ranks = [child(run, rank, f"{folder}/store-{moment}", moment) for rank in range(3)]
     ends = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in ranks]
     assert ends == [0, 0, -signal.SIGKILL], (moment, ends)
 """
-    source = main.replace("MOMENTS", str(MOMENTS))
-    run_program(RANKS, source, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
+    source = main.replace("MOMENTS", str(MOMENTS[rows]))
+    run_program(RANKS, source, arguments=[tmp_path, rows], GLOO_SOCKET_IFNAME="lo")
+
+
+def test_a_rank_that_leaves_or_says_nothing_is_an_error_on_every_other(run_program, tmp_path):
+    main = """
+def leaving(rank, store):
+    table = table_of(rank, store)
+    if rank == 2:
+        table._exchange._neighbours.leave()
+        time.sleep(TIMEOUT / 2)
+        return
+    refused(table, "rank 2 has left the group")
+
+def silent(rank, store):
+    table = table_of(rank, store)
+    assert table._exchange._neighbours.are_all
+    if rank == 2:
+        time.sleep(2 * TIMEOUT)
+        return
+    refused(table, f"sent nothing for {TIMEOUT} seconds")
+
+def refused(table, words):
+    start = time.monotonic()
+    try:
+        table.size()
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert words in str(error) and "still in .local" in str(error), error
+    assert time.monotonic() - start < TIMEOUT + 10
+
+for test in (leaving, silent):
+    ranks = [child(test, rank, f"{sys.argv[1]}/{test.__name__}") for rank in range(3)]
+    assert [os.waitpid(process, 0)[1] for process in ranks] == [0, 0, 0], test
+"""
+    run_program(RANKS, main, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
 
 
 def test_a_rank_that_dies_while_saving_leaves_the_old_or_the_new_checkpoint(run_program, tmp_path):

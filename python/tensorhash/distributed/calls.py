@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import torch
 
 from tensorhash import _core
 from tensorhash.distributed.batch import Batch
@@ -36,6 +39,16 @@ class Arrived:
     def __init__(self, columns: list[_core.Tensor], counts: list[int]) -> None:
         self.keys, *self.values = columns
         self.counts = counts
+
+
+class Held(NamedTuple):
+    """What an owner has for the keys that arrived."""
+
+    found: _core.Tensor
+    counts: list[int]  # found keys of each rank
+    indices: _core.Tensor  # of every key in the buffers; -1 if missing
+    buffers: list[_core.Tensor]
+    columns: list[Column]  # the values of found keys
 
 
 def deliver(
@@ -132,29 +145,64 @@ class Calls:
 
     def fetch(self, step: str, batch: Batch, arrived: Arrived) -> list[_core.Tensor]:
         """The value columns for the rows of the batch."""
-        found, columns = self._answer(step, lambda: self._look_up(arrived.keys))
-        there = self._return(step, batch, arrived, found, _MASK)
-        # Only values of found keys are sent; both sides know their number from the mask.
-        out = _core.count_true(found, arrived.counts)
-        received = self._exchange.rows(step, columns, out, _core.count_true(there, batch.counts))
-        return batch.rows.values(received, there)
+        rank = self._exchange.rank
+        held, error = attempt(lambda: self._look_up(arrived))
+        # Only values of found keys are sent. This rank's own rows are read where they lie.
+        out = [0 if r == rank else n for r, n in enumerate(held.counts)] if held else []
+        into = self._exchange.agree(f"{step} (answers)", error, out).for_me
+        there = self._masks(step, batch, arrived, held.found, out, into)
+        starts = list(accumulate(held.counts, initial=0))
+        received = self._exchange.rows(step, held.columns, out, into, starts)
+        begin = sum(arrived.counts[:rank])
+        return batch.rows.values(received, there, rank, held.indices, begin, held.buffers)
 
-    def _look_up(self, keys: _core.Tensor) -> tuple[_core.Tensor, list[Column]]:
-        """(which keys are found, the values of those)."""
-        index, found = self._table.find(keys)
-        rows = _core.rows_where(index, True)
+    def _look_up(self, arrived: Arrived) -> Held:
+        index, found = self._table.find(arrived.keys)
         if self._table.device.startswith("cpu"):
             buffers = [self._table.value_tensor(i) for i in range(len(self._values))]
-            picks = index
-            if rows.shape != index.shape:
-                picks = _core.empty_rows(rows.shape[0], _INDEX)
-                _core.pack_rows(index, rows, 0, rows.shape[0], picks, 0)
         else:
-            buffers, picks = self._table.get(keys, []), rows
-        return found, [
+            buffers = self._table.get(arrived.keys, [])
+            number = torch.arange(len(as_bytes(found)), dtype=torch.int32, device="cpu")
+            index = _core.Tensor.wrap(number.masked_fill_(as_bytes(found) == 0, -1))
+        rows, picks = _core.rows_where(index, True), index
+        if rows.shape != index.shape:
+            picks = _core.empty_rows(rows.shape[0], _INDEX)
+            _core.pack_rows(index, rows, 0, rows.shape[0], picks, 0)
+        columns = [
             Column(element, pack=partial(_core.pack_rows, buffer, picks))
             for element, buffer in zip(self._values, buffers, strict=True)
         ]
+        return Held(found, _core.count_true(found, arrived.counts), index, buffers, columns)
+
+    def _masks(
+        self,
+        step: str,
+        batch: Batch,
+        arrived: Arrived,
+        found: _core.Tensor,
+        out: list[int],
+        into: list[int],
+    ) -> _core.Tensor:
+        """Which keys the other ranks have found. A mask is sent only if they have some of them."""
+
+        def partly(counts: list[int], some: list[int]) -> list[int]:
+            return [n if 0 < part < n else 0 for n, part in zip(counts, some, strict=True)]
+
+        theirs = partly(batch.counts, into)
+        starts = list(accumulate(arrived.counts, initial=0))
+        column, mine = Column(_MASK, rows=found), partly(arrived.counts, out)
+        got = self._exchange.rows(step, [column], mine, theirs, starts)[0]
+        there = _core.empty_rows(sum(batch.counts) - batch.counts[self._exchange.rank], _MASK)
+        at = read = 0
+        for rank, rows in enumerate(batch.counts):
+            if rank == self._exchange.rank:
+                continue
+            if theirs[rank]:
+                _core.copy_rows(got, read, read + rows, there, at)
+            else:
+                as_bytes(there)[at : at + rows] = into[rank] > 0
+            read, at = read + theirs[rank], at + rows
+        return there
 
     def _make_room(self, keys: _core.Tensor) -> None:
         size, capacity = self._table.size(), self._table.capacity()

@@ -16,7 +16,8 @@ import torch.distributed as dist
 
 from tensorhash import _core
 from tensorhash.distributed.groups import usable_group
-from tensorhash.distributed.messages import Column, Sizes, over_device, over_gloo
+from tensorhash.distributed.messages import Column, Sizes, Transfer, over_device
+from tensorhash.distributed.neighbours import known_neighbours, neighbours_of
 
 MOST_RANKS = 1 << 16  # the core routes to no more
 
@@ -38,6 +39,7 @@ class Exchange:
         given = dist.group.WORLD if process_group is None else process_group
         self._given = weakref.ref(given)  # may send from devices
         self._device: torch.device | None = None  # from which rows() sends, if not from the CPU
+        self._neighbours = known_neighbours(group)
         self.rank: int = dist.get_rank(group)
         self.ranks: int = dist.get_world_size(group)
         self._broken = ""
@@ -58,6 +60,15 @@ class Exchange:
             return ""
         self._device = torch.device(device)
         return ", over nccl"
+
+    def meet(self) -> None:
+        """From now on, ranks on the same machine share memory. Collective."""
+
+        def find(group: Any) -> None:
+            self._neighbours = neighbours_of(group, self.rank, self.ranks)
+
+        if self._device is None:
+            self._collective("neighbours", find)
 
     @property
     def group(self) -> Any:
@@ -84,19 +95,33 @@ class Exchange:
         If a rank has an error or is at another step, every rank raises: the rank itself its own
         error, the others a RuntimeError that quotes it.
         """
-        mine = torch.zeros((self.ranks, 4), dtype=torch.int64, device="cpu")
-        mine[:, 0] = zlib.crc32(step.encode())
-        mine[:, 1] = error is not None
-        if len(numbers):
-            given = torch.tensor([int(n) for n in numbers], dtype=torch.int64, device="cpu")
-            mine[:, 2] = given.sum()
-            mine[: len(given), 3] = given
-        theirs = torch.empty_like(mine)
-        self._collective(step, lambda group: dist.all_to_all_single(theirs, mine, group=group))
-        steps, failed, sums, for_me = theirs.T.tolist()
+        given = [int(n) for n in numbers]
+        given += [0] * (self.ranks - len(given))
+        mine = [
+            [zlib.crc32(step.encode()), error is not None, sum(given), for_rank]
+            for for_rank in given
+        ]
+        theirs: list[list[int]] = []
+        self._collective(step, lambda group: theirs.extend(self._swap(group, mine)))
+        self._neighbours.agreed()
+        steps, failed, sums, for_me = map(list, zip(*theirs, strict=True))
         if any(failed) or any(other != steps[0] for other in steps):
             self._explain(step, error)
         return Agreed(for_me, sums)
+
+    def _swap(self, group: Any, mine: list[list[int]]) -> list[list[int]]:
+        """Sends mine[r] to rank r, and returns what the ranks sent to this one."""
+        if not self._neighbours.are_all:
+            sent = torch.tensor(mine, dtype=torch.int64, device="cpu")
+            theirs = torch.empty_like(sent)
+            dist.all_to_all_single(theirs, sent, group=group)
+            numbers: list[list[int]] = theirs.tolist()
+            return numbers
+        peers = [rank for rank in range(self.ranks) if rank != self.rank]
+        for peer in peers:
+            self._neighbours.post(peer, mine[peer])
+        got = {peer: self._neighbours.take(peer) for peer in peers}
+        return [got.get(rank, mine[rank]) for rank in range(self.ranks)]
 
     def _explain(self, step: str, error: BaseException | None) -> None:
         """Raises the error of `agree`. Ranks exchange error messages only here."""
@@ -116,16 +141,24 @@ class Exchange:
         )
 
     def rows(
-        self, step: str, columns: Sequence[Column], out: Sequence[int], into: Sequence[int]
+        self,
+        step: str,
+        columns: Sequence[Column],
+        out: Sequence[int],
+        into: Sequence[int],
+        starts: Sequence[int] | None = None,
     ) -> list[_core.Tensor]:
-        """Sends out[r] rows of each column to rank r, and receives into[r] rows from it."""
-        sizes = Sizes(self.rank, out, into)
+        """Sends out[r] rows of each column to rank r, and receives into[r] rows from it.
+
+        The rows for rank r begin at row starts[r], or else where those of the rank before end.
+        """
+        sizes = Sizes(self.rank, out, into, starts)
         results: list[_core.Tensor] = []
 
         def transfer(group: Any) -> None:
             # Allocate inside the collective: a rank without memory counts as one that failed.
             if self._device is None:
-                results.extend(over_gloo(group, columns, sizes))
+                results.extend(Transfer(group, columns, sizes, self._neighbours).run())
             else:
                 results.extend(over_device(self._given(), self._device, columns, sizes))
 

@@ -43,12 +43,10 @@ def _gloo_beside(group: Any) -> Any:
     # Torch versions that allow unsorted groups have sort_ranks; older ones always sort.
     order = {"sort_ranks": False} if ranks != sorted(ranks) else {}
     # Local synchronization: processes outside of the group do not call this.
-    return dist.new_group(
-        ranks, _timeout_of(group), "gloo", use_local_synchronization=True, **order
-    )
+    return dist.new_group(ranks, timeout_of(group), "gloo", use_local_synchronization=True, **order)
 
 
-def _timeout_of(group: Any) -> Any:
+def timeout_of(group: Any) -> Any:
     """The group's timeout; None (torch's default) if the back end does not tell it."""
     device = dist.get_backend_config(group).partition(":")[0]
     try:

@@ -1,11 +1,13 @@
 """Sends the rows of columns to other ranks, and receives theirs, as bytes.
 
-Memory comes from the core, which keeps freed blocks: calls of similar sizes reuse it.
+Rows for ranks on the same machine go through memory that they share. Other memory comes from the
+core, which keeps freed blocks: calls of similar sizes reuse it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -14,6 +16,7 @@ import torch.distributed as dist
 
 from tensorhash import _core
 from tensorhash._types import Element
+from tensorhash.distributed.neighbours import Neighbours, Note, size_of
 from tensorhash.distributed.rows import width_of
 
 # pack(begin, end, to, at) copies the rows [begin, end) to `to`, from row `at` on.
@@ -35,63 +38,123 @@ class Column:
         self.element = element
         self.width = width_of(element)
         self.rows = rows
-        self._pack = pack
-
-    def pack(self, begin: int, end: int, to: _core.Tensor, at: int) -> None:
-        """Copies the rows [begin, end) to `to`, from row `at` on."""
-        if self._pack is not None:
-            self._pack(begin, end, to, at)
-            return
-        size, width = (end - begin) * self.width, self.width
-        rows = as_bytes(self.rows)[begin * width : end * width]
-        as_bytes(to)[at * width : at * width + size].copy_(rows)
+        if pack is None:
+            assert rows is not None
+            pack = partial(_core.copy_rows, rows)
+        #: Copies the rows [begin, end) to `to`, from row `at` on.
+        self.pack: Pack = pack
 
 
 class Sizes:
-    """The rows of a transfer: `out[r]` go to rank r and `into[r]` come from it."""
+    """The rows of a transfer: `out[r]` go to rank r, from row out_at[r] on; `into[r]` come."""
 
-    def __init__(self, rank: int, out: Sequence[int], into: Sequence[int]) -> None:
+    def __init__(
+        self, rank: int, out: Sequence[int], into: Sequence[int], starts: Sequence[int] | None
+    ) -> None:
         self.rank = rank
         self.out = out
         self.into = into
-        self.out_at = [0, *accumulate(out)]
+        self.out_at = [0, *accumulate(out)] if starts is None else starts
         self.into_at = [0, *accumulate(into)]
         ranks = len(out)
         #: The other ranks. Each rank starts with another one, so that none gets all at once.
         self.to = [(rank + step) % ranks for step in range(1, ranks)]
         self.of = [(rank - step) % ranks for step in range(1, ranks)]
 
+    def rows_for(self, peer: int) -> tuple[int, int]:
+        """Begin and end of the rows that go to a rank."""
+        return self.out_at[peer], self.out_at[peer] + self.out[peer]
 
-def over_gloo(group: Any, columns: Sequence[Column], sizes: Sizes) -> list[_core.Tensor]:
-    """Packs and sends in chunks. This rank's own rows are copied once, while messages travel."""
-    received = [_core.empty_rows(sizes.into_at[-1], column.element) for column in columns]
-    works = []
-    for peer in sizes.of:
-        for number, begin, end in _chunks(columns, sizes.into[peer]):
-            part = _part(received[number], columns[number], sizes.into_at[peer], begin, end)
-            works.append(group.recv([part], peer, _TAG + number))
-    away = sizes.out_at[-1] - sizes.out[sizes.rank]
-    staged = [
-        _core.empty_rows(away if column.rows is None else 0, column.element) for column in columns
-    ]
-    at = 0
-    for peer in sizes.to:
-        first = sizes.out_at[peer]
-        for number, begin, end in _chunks(columns, sizes.out[peer]):
-            column = columns[number]
-            rows, start = column.rows, first
-            if rows is None:
-                rows, start = staged[number], at
-                column.pack(first + begin, first + end, rows, at + begin)
-            part = _part(rows, column, start, begin, end)
-            works.append(group.send([part], peer, _TAG + number))
-        at += sizes.out[peer]
-    own = sizes.out_at[sizes.rank], sizes.out_at[sizes.rank + 1]
-    for column, to in zip(columns, received, strict=True):
-        column.pack(*own, to, sizes.into_at[sizes.rank])
-    for work in works:
-        work.wait()
-    return received
+
+class Transfer:
+    """Columns on their way: in chunks over gloo, or through the memory of neighbours."""
+
+    def __init__(
+        self, group: Any, columns: Sequence[Column], sizes: Sizes, neighbours: Neighbours
+    ) -> None:
+        self._group = group
+        self._columns = columns
+        self._sizes = sizes
+        self._neighbours = neighbours
+        self._received = [_core.empty_rows(sizes.into_at[-1], each.element) for each in columns]
+        self._works: list[Any] = []
+        self._kept: list[Any] = []  # memory that works read
+
+    def run(self) -> list[_core.Tensor]:
+        """This rank's own rows are copied once, while messages travel."""
+        self._receive_far()
+        with self._neighbours.lock:
+            self._send_far()
+            self._pack_near()
+            own = self._sizes.rows_for(self._sizes.rank)
+            for column, to in zip(self._columns, self._received, strict=True):
+                column.pack(*own, to, self._sizes.into_at[self._sizes.rank])
+            self._read_near()
+        for work in self._works:
+            work.wait()
+        return self._received
+
+    def _split(self, peers: list[int], rows: Sequence[int], *, near: bool) -> list[int]:
+        """The peers with rows that are neighbours, or those that are not."""
+        return [each for each in peers if rows[each] and (each in self._neighbours.peers) == near]
+
+    def _receive_far(self) -> None:
+        sizes = self._sizes
+        for peer in self._split(sizes.of, sizes.into, near=False):
+            for number, begin, end in _chunks(self._columns, sizes.into[peer]):
+                first, column = sizes.into_at[peer], self._columns[number]
+                part = _part(self._received[number], column, first, begin, end)
+                self._works.append(self._group.recv([part], peer, _TAG + number))
+
+    def _send_far(self) -> None:
+        sizes = self._sizes
+        peers = self._split(sizes.to, sizes.out, near=False)
+        away = sum(sizes.out[peer] for peer in peers)
+        staged = [
+            _core.empty_rows(away if column.rows is None else 0, column.element)
+            for column in self._columns
+        ]
+        self._kept += staged
+        at = 0
+        for peer in peers:
+            first = sizes.out_at[peer]
+            for number, begin, end in _chunks(self._columns, sizes.out[peer]):
+                column = self._columns[number]
+                rows, start = column.rows, first
+                if rows is None:
+                    rows, start = staged[number], at
+                    column.pack(first + begin, first + end, rows, at + begin)
+                part = _part(rows, column, start, begin, end)
+                self._works.append(self._group.send([part], peer, _TAG + number))
+            at += sizes.out[peer]
+
+    def _pack_near(self) -> None:
+        sizes = self._sizes
+        peers = self._split(sizes.to, sizes.out, near=True)
+        if not peers:
+            return
+        block, note = self._neighbours.room(sum(self._bytes(sizes.out[peer]) for peer in peers))
+        for peer in peers:
+            rows, at = sizes.out[peer], note.at
+            for column in self._columns:
+                column.pack(*sizes.rows_for(peer), block.rows(at, rows, column.element), 0)
+                at += size_of(column.width, rows)
+            self._neighbours.post(peer, (*note, rows))
+            note = note._replace(at=at)
+
+    def _bytes(self, rows: int) -> int:
+        """The bytes of rows of all columns in a block."""
+        return sum(size_of(column.width, rows) for column in self._columns)
+
+    def _read_near(self) -> None:
+        sizes = self._sizes
+        for peer in self._split(sizes.of, sizes.into, near=True):
+            note = Note(*self._neighbours.take(peer)[:3])
+            block, at = self._neighbours.peers[peer].block_at(note), note.at
+            rows, to = sizes.into[peer], sizes.into_at[peer]
+            for column, received in zip(self._columns, self._received, strict=True):
+                _core.copy_rows(block.rows(at, rows, column.element), 0, rows, received, to)
+                at += size_of(column.width, rows)
 
 
 def over_device(
@@ -101,9 +164,12 @@ def over_device(
     received = []
     for column in columns:
         rows, to = (
-            _core.empty_rows(ends[-1], column.element) for ends in (sizes.out_at, sizes.into_at)
+            _core.empty_rows(sum(counts), column.element) for counts in (sizes.out, sizes.into)
         )
-        column.pack(0, sizes.out_at[-1], rows, 0)
+        at = 0
+        for peer, count in enumerate(sizes.out):
+            column.pack(*sizes.rows_for(peer), rows, at)
+            at += count
         sent, got = as_bytes(rows).to(device), as_bytes(to).to(device)
         split = [[count * column.width for count in counts] for counts in (sizes.into, sizes.out)]
         dist.all_to_all_single(got, sent, *split, group=group)

@@ -92,6 +92,7 @@ class DistributedHashMap:
         place = "" if local is None else exchange.sends_from(local.device)
         exchange.agree(f"DistributedHashMap({elements}{place})", error)
         assert local is not None
+        exchange.meet()
         self._exchange = exchange
         self._local: HashMap = local
         self._calls = Calls(exchange, local)

@@ -2,6 +2,7 @@
 // rule is computed here from its definition, byte by byte.
 #include "tensorhash/ranks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -16,6 +17,7 @@ namespace th_test {
 namespace {
 
 using tensorhash::RankBatch;
+using tensorhash::ValueError;
 using Counts = std::vector<std::int64_t>;
 
 /// "murmur64-v1" of a key's bytes, padded with zeros to whole words.
@@ -226,7 +228,7 @@ TEST(RankBatch, a_second_batch_replaces_the_first) {
     std::vector<std::int64_t> const few = random_keys(1000, 20), many = random_keys(500, 1 << 30);
     RankBatch batch(kInt64, {kInt64}, 3), fresh(kInt64, {kInt64}, 3);
     batch.take_joined(Tensor::from(few), {Tensor::from(few)}, {tensorhash::Reduce::Sum});
-    EXPECT_THROW(batch.take(Tensor::from(many), {}), tensorhash::ValueError);
+    EXPECT_THROW(batch.take(Tensor::from(many), {}), ValueError);
     EXPECT_EQ(batch.places().size(), 1000);  // an error changes nothing
     batch.take(Tensor::from(many), {Tensor::from(many)});
     fresh.take(Tensor::from(many), {Tensor::from(many)});
@@ -250,7 +252,6 @@ TEST(RankBatch, an_empty_batch_has_empty_answers) {
 }
 
 TEST(RankBatch, rows_that_do_not_fit_are_refused) {
-    using tensorhash::ValueError;
     Tensor const keys = Tensor::from<std::int64_t>({1, 2, 3});
     Tensor found = Tensor::zeros({3}, Dtype::Bool);
     found.as_mutable<bool>()[1] = true;
@@ -278,6 +279,53 @@ TEST(RankBatch, rows_that_do_not_fit_are_refused) {
     EXPECT_THROW(bare.take_joined(keys, {}, {Reduce::Sum, Reduce::Sum}), ValueError);
 }
 
+/// The values of keys that are found unless `lost` divides them. Those of rank `own` lie in a
+/// buffer, in reverse order; the others are received.
+std::vector<std::int64_t> with_own_rows(RankBatch const& batch, Tensor const& order,
+                                        std::int64_t lost, std::int64_t own) {
+    constexpr std::int64_t kBefore = 3;  // indices of other keys
+    std::vector<std::int64_t> received, buffer;
+    std::vector<std::int32_t> indices(kBefore, 1);
+    std::vector<bool> found;
+    for (std::int64_t const key : order.as<std::int64_t>()) {
+        if (rank_of(key, 4) != own) {
+            found.push_back(key % lost != 0);
+            if (key % lost != 0) received.push_back(key * 2);
+        } else if (key % lost != 0) {
+            indices.push_back(static_cast<std::int32_t>(buffer.size()));
+            buffer.push_back(key * 2);
+        } else {
+            indices.push_back(-1);
+        }
+    }
+    std::reverse(buffer.begin(), buffer.end());
+    for (std::size_t at = kBefore; at < indices.size(); ++at)
+        if (indices[at] >= 0)
+            indices[at] = static_cast<std::int32_t>(buffer.size()) - 1 - indices[at];
+    Tensor mask = Tensor::empty({static_cast<std::int64_t>(found.size())}, Dtype::Bool);
+    std::copy(found.begin(), found.end(), mask.as_mutable<bool>().begin());
+    tensorhash::OwnRows const rows{own, Tensor::from(indices), kBefore, {Tensor::from(buffer)}};
+    return to_vector<std::int64_t>(batch.values({Tensor::from(received)}, mask, rows)[0]);
+}
+
+TEST(RankBatch, own_rows_that_do_not_fit_are_refused) {
+    RankBatch batch(kInt64, {kInt64}, 1);
+    Tensor const keys = Tensor::from<std::int64_t>({1, 2, 3});
+    batch.take_question(keys, {});
+    Tensor const none = Tensor::empty({0}, Dtype::Int64), mask = Tensor::empty({0}, Dtype::Bool);
+    auto const values = [&](tensorhash::OwnRows const& own) {
+        return to_vector<std::int64_t>(batch.values({none}, mask, own)[0]);
+    };
+    Tensor const indices = Tensor::from<std::int32_t>({0, 0, -1, 2});
+    EXPECT_EQ(values({0, indices, 1, {keys}}), (std::vector<std::int64_t>{1, 0, 3}));
+    EXPECT_THROW(values({1, indices, 1, {keys}}), tensorhash::IndexError);
+    EXPECT_THROW(values({0, indices, 2, {keys}}), ValueError);
+    EXPECT_THROW(values({0, indices, -1, {keys}}), ValueError);
+    EXPECT_THROW(values({0, indices, 1, {}}), ValueError);
+    EXPECT_THROW(values({0, keys, 0, {keys}}), tensorhash::TypeError);
+    EXPECT_THROW(values({}), ValueError);  // then all three rows need a mask
+}
+
 TEST(RankBatch, values_of_found_keys_and_defaults_of_the_others) {
     for (std::int64_t const most : {std::int64_t{1} << 30, std::int64_t{400}}) {
         for (std::int64_t const lost : {3, 1 << 30}) {  // the second loses no key
@@ -301,9 +349,12 @@ TEST(RankBatch, values_of_found_keys_and_defaults_of_the_others) {
                     if (key % lost != 0) received.push_back(key * 2);
                 }
                 Tensor const values = batch.values({Tensor::from(received)}, found)[0];
-                for (std::size_t row = 0; row < rows; ++row)
-                    ASSERT_EQ(values.as<std::int64_t>()[row],
-                              keys[row] % lost == 0 ? -5 : keys[row] * 2);
+                std::vector<std::int64_t> wanted;
+                for (std::int64_t const key : keys)
+                    wanted.push_back(key % lost == 0 ? -5 : key * 2);
+                EXPECT_EQ(to_vector<std::int64_t>(values), wanted);
+                for (std::int64_t const own : {0, 2, 3})
+                    EXPECT_EQ(with_own_rows(batch, order, lost, own), wanted);
                 EXPECT_EQ(tensorhash::count_true(found, {0, static_cast<std::int64_t>(sent)}),
                           (Counts{0, static_cast<std::int64_t>(received.size())}));
             });
@@ -326,10 +377,10 @@ TEST(RankBatch, owners_select_and_copy_rows) {
     Tensor to = Tensor::zeros({4}, Dtype::Int32);
     tensorhash::pack_rows(index, Tensor::from<std::int32_t>({4, 2, 0}), 1, 3, to, 2);
     EXPECT_EQ(to_vector<std::int32_t>(to), (std::vector<std::int32_t>{0, 0, 0, 4}));
-    EXPECT_THROW(tensorhash::pack_rows(index, places, 0, 3, to, 2), tensorhash::ValueError);
-    EXPECT_THROW(tensorhash::count_true(mask, {2, 2}), tensorhash::ValueError);
-    EXPECT_THROW(RankBatch(kInt64, {}, 0), tensorhash::ValueError);
-    EXPECT_THROW(RankBatch(kInt64, {}, tensorhash::kMaxRanks + 1), tensorhash::ValueError);
+    EXPECT_THROW(tensorhash::pack_rows(index, places, 0, 3, to, 2), ValueError);
+    EXPECT_THROW(tensorhash::count_true(mask, {2, 2}), ValueError);
+    EXPECT_THROW(RankBatch(kInt64, {}, 0), ValueError);
+    EXPECT_THROW(RankBatch(kInt64, {}, tensorhash::kMaxRanks + 1), ValueError);
 }
 
 TEST(RankRouting, keys_of_every_width_have_the_rank_of_their_bytes) {
