@@ -65,6 +65,7 @@ set(_core_sources
     src/coords/voxels/voxel_means.cpp
     src/coords/voxels/voxel_pick.cpp
     src/coords/voxels/voxel_reduce.cpp
+    src/cpu/direct_words.cpp
     src/cpu/dispatch.cpp
     src/cpu/group_dispatch.cpp
     src/cpu/tree_dispatch.cpp
@@ -74,6 +75,7 @@ set(_core_sources
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
     src/data/columns.cpp
+    src/data/few_groups.cpp
     src/data/folds.cpp
     src/data/group_by.cpp
     src/data/group_stream.cpp

@@ -123,6 +123,22 @@ void look_up(WordTable const& table, std::uint64_t const* words, std::size_t cou
     }
 }
 
+std::size_t recall(DirectTable const& table, std::uint64_t const* words, std::size_t count,
+                   std::uint32_t* numbers) {
+    std::uint64_t const* const slots = table.slots;
+    std::uint32_t const* const shifts = table.shifts;
+    std::uint64_t const mask = table.mask;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t const word = words[i];
+        std::uint64_t const number =
+            slots[(word + shifts[word >> (64 - kShiftBits)]) & mask] ^ word;
+        if (number >= mask) [[unlikely]]
+            return i;
+        numbers[i] = static_cast<std::uint32_t>(number);
+    }
+    return count;
+}
+
 void refill(WordTable& table) {
     for (std::uint32_t i = 0; i < table.count; ++i) {
         if (table.listed[i] == 0) continue;
@@ -261,8 +277,8 @@ template <std::size_t Carried>
 constexpr GroupLoops::Scatter kScatter{ScatterRows<Carried>::begin, ScatterRows<Carried>::add,
                                        ScatterRows<Carried>::end};
 
-GroupLoops const kTable{
-    mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>, kScatter<3>}};
+GroupLoops const kTable{mix,    number, look_up,
+                        recall, refill, {kScatter<0>, kScatter<1>, kScatter<2>, kScatter<3>}};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE
