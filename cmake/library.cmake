@@ -269,6 +269,16 @@ endforeach()
 set_source_files_properties(src/conv/dispatch.cpp PROPERTIES
     COMPILE_DEFINITIONS "${TENSORHASH_CONV_LEVEL_DEFINITIONS}" SKIP_PRECOMPILE_HEADERS ON)
 
+# So do the loops of group-by and joins: AVX-512 hashes eight keys at once.
+if("v4" IN_LIST _conv_levels)
+    _tensorhash_add_objects(tensorhash_group_v4 src/cpu/group_engine.cpp)
+    target_compile_definitions(tensorhash_group_v4 PRIVATE TH_ISA=v4)
+    target_compile_options(tensorhash_group_v4 PRIVATE -march=x86-64-v4)
+    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_group_v4>)
+    set_source_files_properties(src/cpu/group_dispatch.cpp PROPERTIES
+        COMPILE_DEFINITIONS TH_HAS_GROUP_LEVEL_v4 SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable
 # decides.
 set(TENSORHASH_IS_SHARED OFF)
