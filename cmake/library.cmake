@@ -65,6 +65,7 @@ set(_core_sources
     src/coords/voxels/voxel_means.cpp
     src/coords/voxels/voxel_pick.cpp
     src/coords/voxels/voxel_reduce.cpp
+    src/cpu/direct_words.cpp
     src/cpu/dispatch.cpp
     src/cpu/group_dispatch.cpp
     src/cpu/tree_dispatch.cpp
@@ -74,6 +75,7 @@ set(_core_sources
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
     src/data/columns.cpp
+    src/data/few_groups.cpp
     src/data/folds.cpp
     src/data/group_by.cpp
     src/data/group_stream.cpp
@@ -256,6 +258,16 @@ foreach(_level IN LISTS _isa_levels)
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
+
+# So do the loops of group-by and joins: AVX-512 hashes eight keys at once.
+if("v4" IN_LIST _conv_levels)
+    _tensorhash_add_objects(tensorhash_group_v4 src/cpu/group_engine.cpp)
+    target_compile_definitions(tensorhash_group_v4 PRIVATE TH_ISA=v4)
+    target_compile_options(tensorhash_group_v4 PRIVATE -march=x86-64-v4)
+    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_group_v4>)
+    set_source_files_properties(src/cpu/group_dispatch.cpp PROPERTIES
+        COMPILE_DEFINITIONS TH_HAS_GROUP_LEVEL_v4 SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable
 # decides.

@@ -84,31 +84,65 @@ TH_STEP std::uint32_t list_word(WordTable& table, std::uint64_t word, std::uint3
     return table.count++;
 }
 
+/// Rows that are looked up before new words among them are added.
+constexpr std::size_t kLookedUp = 256;
+
+/// Numbers the words that are in their home bucket. Lists the other rows, without a branch: whether
+/// a word is new cannot be predicted.
+TH_STEP std::uint32_t number_known(WordTable const& table, std::uint64_t const* words,
+                                   std::size_t count, std::uint32_t* numbers,
+                                   std::uint32_t* others) {
+    std::uint32_t listed = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t const bucket = home(table, words[i]);
+        std::uint32_t const found = matches(table.words + 4 * bucket, words[i]);
+        numbers[i] = table.numbers[4 * bucket + step::lowest_bit(found | 8)];
+        others[listed] = static_cast<std::uint32_t>(i);
+        listed += static_cast<std::uint32_t>((found == 0) | (words[i] == 0));
+    }
+    return listed;
+}
+
+/// Numbers any word. False if it is new and the table at its limit.
+TH_STEP bool number_one(WordTable& table, std::uint64_t word, std::uint32_t row,
+                        std::uint32_t& number) {
+    if (word == 0) [[unlikely]] {
+        if (table.zero == kNoWord) {
+            if (table.count == table.limit) return false;
+            table.zero = list_word(table, 0, row);
+        }
+        number = table.zero;
+        return true;
+    }
+    Slot const slot = slot_of(table, word);
+    if (!slot.is_found) {
+        if (table.count == table.limit) return false;
+        table.words[slot.at] = word;
+        table.numbers[slot.at] = list_word(table, word, row);
+    }
+    number = table.numbers[slot.at];
+    return true;
+}
+
 std::size_t number(WordTable& shared, std::uint64_t const* words, std::uint32_t const* rows,
                    std::uint32_t first_row, std::size_t count, std::uint32_t* numbers) {
     WordTable table = shared;  // in registers: the stores below cannot change it
-    std::size_t i = 0;
-    for (; i < count; ++i) {
-        std::uint64_t const word = words[i];
-        if (word == 0) [[unlikely]] {
-            if (table.zero == kNoWord) {
-                if (table.count == table.limit) break;
-                table.zero = list_word(table, 0, rows ? rows[i] : first_row + std::uint32_t(i));
+    std::uint32_t others[kLookedUp];
+    for (std::size_t begin = 0; begin < count; begin += kLookedUp) {
+        std::size_t const block = count - begin < kLookedUp ? count - begin : kLookedUp;
+        std::uint32_t const listed =
+            number_known(table, words + begin, block, numbers + begin, others);
+        for (std::uint32_t i = 0; i < listed; ++i) {
+            std::size_t const at = begin + others[i];
+            std::uint32_t const row = rows ? rows[at] : first_row + static_cast<std::uint32_t>(at);
+            if (!number_one(table, words[at], row, numbers[at])) {
+                shared = table;
+                return at;
             }
-            numbers[i] = table.zero;
-            continue;
         }
-        Slot const slot = slot_of(table, word);
-        if (!slot.is_found) {
-            if (table.count == table.limit) break;
-            table.words[slot.at] = word;
-            table.numbers[slot.at] =
-                list_word(table, word, rows ? rows[i] : first_row + std::uint32_t(i));
-        }
-        numbers[i] = table.numbers[slot.at];
     }
     shared = table;
-    return i;
+    return count;
 }
 
 void look_up(WordTable const& table, std::uint64_t const* words, std::size_t count,
@@ -121,6 +155,22 @@ void look_up(WordTable const& table, std::uint64_t const* words, std::size_t cou
         Slot const slot = slot_of(table, words[i]);
         numbers[i] = slot.is_found ? table.numbers[slot.at] : kNoWord;
     }
+}
+
+std::size_t recall(DirectTable const& table, std::uint64_t const* words, std::size_t count,
+                   std::uint32_t* numbers) {
+    std::uint64_t const* const slots = table.slots;
+    std::uint32_t const* const shifts = table.shifts;
+    std::uint64_t const mask = table.mask;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t const word = words[i];
+        std::uint64_t const number =
+            slots[(word + shifts[word >> (64 - kShiftBits)]) & mask] ^ word;
+        if (number >= mask) [[unlikely]]
+            return i;
+        numbers[i] = static_cast<std::uint32_t>(number);
+    }
+    return count;
 }
 
 void refill(WordTable& table) {
@@ -261,8 +311,8 @@ template <std::size_t Carried>
 constexpr GroupLoops::Scatter kScatter{ScatterRows<Carried>::begin, ScatterRows<Carried>::add,
                                        ScatterRows<Carried>::end};
 
-GroupLoops const kTable{
-    mix, number, look_up, refill, {kScatter<0>, kScatter<1>, kScatter<2>, kScatter<3>}};
+GroupLoops const kTable{mix,    number, look_up,
+                        recall, refill, {kScatter<0>, kScatter<1>, kScatter<2>, kScatter<3>}};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

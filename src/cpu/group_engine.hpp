@@ -32,6 +32,32 @@ struct WordTable {
     std::uint32_t zero;         // the number of word 0, or kNoWord
 };
 
+/// Words of a DirectTable are shifted together with those that have the same top bits.
+inline constexpr std::size_t kShiftBits = 10;
+inline constexpr std::size_t kShifts = std::size_t{1} << kShiftBits;
+/// The words whose top bits are 0 stay where they are: empty slots look like words of theirs.
+inline constexpr std::size_t kUnshifted = 0;
+
+/// Numbers of words, without two words for one slot. A slot holds the high bits of its word. The
+/// low bits follow from the shift and the place; instead of them the slot has low bits xor number.
+/// So a slot xor its word is the number. Slot xor word is at least `mask` for a word that is not
+/// here.
+struct DirectTable {
+    std::uint64_t* slots;   // mask + 1
+    std::uint32_t* shifts;  // kShifts
+    std::uint64_t mask;
+
+    static std::size_t group_of(std::uint64_t word) noexcept { return word >> (64 - kShiftBits); }
+    std::uint64_t slot_of(std::uint64_t word) const noexcept {
+        return (word + shifts[group_of(word)]) & mask;
+    }
+    /// Numbers are below the mask.
+    std::uint64_t entry(std::uint64_t word, std::uint32_t number) const noexcept {
+        return (word & ~mask) | ((word & mask) ^ number);
+    }
+    std::uint64_t empty(std::uint64_t slot) const noexcept { return slot ^ mask; }
+};
+
 /// Rows of a part lie in blocks of this many, by columns: words, values, rows.
 inline constexpr std::size_t kBlockRows = 256;
 inline constexpr std::size_t kPartBits = 7;
@@ -67,6 +93,9 @@ struct GroupLoops {
     /// numbers[i] = the number of words[i], or kNoWord. Never writes to the table.
     void (*look_up)(WordTable const&, std::uint64_t const* words, std::size_t count,
                     std::uint32_t* numbers);
+    /// Fills in the numbers before the first word that is not in the table. Returns their count.
+    std::size_t (*recall)(DirectTable const&, std::uint64_t const* words, std::size_t count,
+                          std::uint32_t* numbers);
     /// Puts the listed words into an empty, larger table.
     void (*refill)(WordTable&);
     /// Appends `count` rows, by the number of value columns carried.

@@ -49,7 +49,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kWindow = std::size_t{1} << 16;
+    static constexpr std::size_t kWindow = std::size_t{1} << 17;
 
     std::size_t begin(std::size_t window, std::size_t part) const {
         return starts_[window * kParts + part];

@@ -72,8 +72,7 @@ PartBlock Partition::block_of(Piece const& piece, std::uint32_t block,
 }
 
 void Partition::prefetch_block(Piece const& piece, std::uint32_t block) const noexcept {
-    unsigned char const* const at = piece.arena.data() + block * block_bytes(carried_);
-    for (std::size_t byte = 0; byte < block_bytes(carried_); byte += 64) step::prefetch(at + byte);
+    prefetch_bytes(piece.arena.data() + block * block_bytes(carried_), block_bytes(carried_));
 }
 
 }  // namespace tensorhash::cpu

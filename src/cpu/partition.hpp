@@ -18,6 +18,12 @@ namespace tensorhash::cpu {
 /// Rows that are read together.
 inline constexpr std::size_t kReadRows = 1024;
 
+/// Prefetches memory that will be read in order. The processor does so by itself, but not at the
+/// start of a block, after work on other memory.
+inline void prefetch_bytes(unsigned char const* at, std::size_t bytes) {
+    for (std::size_t byte = 0; byte < bytes; byte += 64) step::prefetch(at + byte);
+}
+
 /// Where words and values come from. One instance is read by several threads.
 class PartitionSource {
 public:

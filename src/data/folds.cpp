@@ -242,17 +242,19 @@ void add_runs(std::uint64_t* states, FoldRows const& rows) {
     }
 }
 
-/// Do most rows have the group of the row before?
+/// Do most of the first rows have the group of the row before?
 bool has_runs(FoldRows const& rows) {
+    std::size_t const count = std::min<std::size_t>(rows.count, 128);
     std::size_t equal = 0;
-    for (std::size_t i = 1; i < rows.count; ++i) {
+    for (std::size_t i = 1; i < count; ++i) {
         equal += rows.groups[i] == rows.groups[i - 1] ? 1 : 0;
     }
-    return equal > rows.count - rows.count / 8;
+    return equal > count - count / 8;
 }
 
 template <class Fold>
-void add_all(std::uint64_t* states, FoldRows const& rows) {
+void add_all(std::uint64_t* states, FoldRows const& given) {
+    FoldRows const rows = given;  // in registers: the stores below cannot change it
     if (has_runs(rows)) return add_runs<Fold>(states, rows);
     for (std::size_t i = 0; i < rows.count; ++i) {
         add_row<Fold>(states + rows.groups[i] * Fold::kWords, rows, i);

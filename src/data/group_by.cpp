@@ -1,8 +1,10 @@
 // group_by(): checks arguments, picks a way to group, and assembles the result.
 #include "tensorhash/data/group_by.hpp"
 
+#include <optional>
 #include <string>
 
+#include "data/few_groups.hpp"
 #include "data/nunique.hpp"
 #include "data/reduce.hpp"
 #include "data/values.hpp"
@@ -50,19 +52,19 @@ Request make_request(std::vector<Aggregation> const& aggregations, std::size_t r
     return {std::move(arrays), Plan(elements, wanted)};
 }
 
-/// Whether to partition the rows with their values, and for how many groups.
-struct Way {
-    bool by_parts = false;
-    double groups = 0;
-};
-
-Way way_for(Plan const& plan, KeyRows const& keys, step::HashSecret const& secret) {
-    if (!keys.is_narrow() || keys.rows < 2 * kSmallBatch || plan.has_nunique() ||
-        plan.columns() > kMostCarried) {
-        return {};
+/// Reduces narrow keys together with their values, which needs no number per row. None if that does
+/// not suit the batch.
+std::optional<Reduced> reduce_at_once(Plan const& plan, std::vector<Column> const& columns,
+                                      KeyRows const& keys, step::HashSecret const& secret) {
+    if (!keys.is_narrow() || keys.rows < 2 * kSmallBatch || plan.has_nunique()) return {};
+    double groups = estimate_groups(keys, secret);
+    if (groups <= static_cast<double>(kFewGroups)) {
+        auto few = reduce_few(plan, columns, keys, secret, groups, kMostFewGroups);
+        if (few) return few;
+        groups = static_cast<double>(2 * kMostFewGroups);  // the estimate was too low
     }
-    double const groups = estimate_groups(keys, secret);
-    return {groups > static_cast<double>(kFewGroups), groups};
+    if (plan.columns() > kMostCarried) return {};
+    return reduce_by_parts(plan, columns, keys, secret, groups);
 }
 
 }  // namespace
@@ -74,17 +76,14 @@ Groups group_by(Tensor const& keys, std::vector<Aggregation> const& aggregations
     std::vector<Column> const columns = columns_of_all(request.arrays);
     step::HashSecret const secret = step::secret_of(runtime::new_seed());
 
-    Reduced reduced;
     std::optional<Numbering> numbering;
-    Way const way = way_for(plan, rows, secret);
-    if (way.by_parts) {
-        reduced = reduce_by_parts(plan, columns, rows, secret, way.groups);
-    } else {
+    std::optional<Reduced> at_once = reduce_at_once(plan, columns, rows, secret);
+    if (!at_once) {
         numbering = number_rows(rows, secret);
-        reduced.first_rows = numbering->first_rows;
-        reduced.states = new_states(plan, reduced.groups());
-        add_numbered(plan, columns, *numbering, rows.rows, reduced.states);
+        at_once = {numbering->first_rows, new_states(plan, numbering->groups())};
+        add_numbered(plan, columns, numbering->of_rows(), rows.rows, 0, at_once->states);
     }
+    Reduced const& reduced = *at_once;
 
     Groups out{gather_rows(rows, reduced.first_rows), reduced.first_rows, {}};
     for (Output const& output : plan.outputs()) {

@@ -146,8 +146,7 @@ Placement GroupBy::Impl::place(KeyRows const& batch) const {
         is_found.size(), [&](std::size_t row) { return !is_found[row]; });
     auto const missing_rows = missing.as<std::int64_t>();
     KeyRows const absent{gather_rows(batch, missing), batch.element, missing_rows.size()};
-    Numbering added = number_rows(absent, step::secret_of(runtime::new_seed()));
-    added.translate();
+    Numbering const added = number_rows(absent, step::secret_of(runtime::new_seed()));
 
     auto const group_of = found.indices.as_mutable<std::int32_t>();
     for (std::size_t i = 0; i < missing_rows.size(); ++i) {

@@ -1,22 +1,19 @@
-// Numbers rows by key. With few keys each thread numbers its own rows; the lists of the threads,
-// joined in thread order, are in order of first occurrence.
+// Numbers rows by key.
 #include "data/numbering.hpp"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "cpu/partition.hpp"
 #include "cpu/word_numbers.hpp"
+#include "data/few_groups.hpp"
 #include "map/arguments.hpp"
 #include "runtime/parallel.hpp"
 #include "table/table.hpp"
 #include "tensor/shapes.hpp"
 #include "tensorhash/error.hpp"
-#include "tensorhash/threads.hpp"
 #include "tensorhash/unique.hpp"
 
 namespace tensorhash::data {
@@ -27,57 +24,29 @@ using runtime::Block;
 
 std::uint32_t* numbers_in(Block& block) { return reinterpret_cast<std::uint32_t*>(block.data()); }
 
-/// The rows of one thread, their local numbers and the table that gave them.
-struct Piece {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+/// A small batch, by one thread.
+Numbering number_small(KeyRows const& keys, step::HashSecret const& secret) {
+    Numbering out{Block(keys.rows * sizeof(std::uint32_t)), {}};
     cpu::WordNumbers table;
-};
-
-/// False if the piece has more than `most` distinct keys.
-bool number_piece(Piece& piece, KeyRows const& keys, step::HashSecret const& secret,
-                  std::size_t most, std::uint32_t* numbers, std::atomic<bool>& gave_up) {
-    cpu::NarrowKeys const narrow = keys.narrow();
+    table.reset(std::min<std::size_t>(keys.rows, 1024));
     std::array<std::uint64_t, kReadRows> words;
-    piece.table.reset(std::min<std::size_t>(piece.end - piece.begin, 1024));
-    for (std::size_t row = piece.begin; row < piece.end; row += kReadRows) {
-        // A hint: the result is dropped in any case.
-        if (gave_up.load(std::memory_order_relaxed)) return false;
-        std::size_t const count = std::min(kReadRows, piece.end - row);
-        cpu::group_loops().mix(narrow, secret, row, count, words.data());
-        if (piece.table.number(words.data(), nullptr, static_cast<std::uint32_t>(row), count,
-                               numbers + row, most) < count) {
-            return false;
-        }
+    for (std::size_t row = 0; row < keys.rows; row += kReadRows) {
+        std::size_t const count = std::min(kReadRows, keys.rows - row);
+        cpu::group_loops().mix(keys.narrow(), secret, row, count, words.data());
+        table.number(words.data(), nullptr, static_cast<std::uint32_t>(row), count,
+                     numbers_in(out.numbers) + row);
     }
-    return true;
-}
-
-/// Numbers the words of the later pieces in the first one's table.
-std::vector<OwnNumbers> join_pieces(std::vector<Piece>& pieces) {
-    cpu::WordNumbers& all = pieces[0].table;
-    std::vector<OwnNumbers> own;
-    for (std::size_t i = 1; i < pieces.size(); ++i) {
-        cpu::WordNumbers const& table = pieces[i].table;
-        own.push_back({pieces[i].begin, pieces[i].end, {}});
-        own.back().map.resize(table.count());
-        all.number(table.words().data(), table.rows().data(), 0, table.count(),
-                   own.back().map.data());
-    }
-    return own;
+    out.first_rows = first_rows_of(table);
+    return out;
 }
 
 }  // namespace
 
-void Numbering::translate(OwnNumbers const& one) {
-    std::uint32_t* const rows = numbers_in(numbers);
-    std::uint32_t const* const map = one.map.data();
-    for (std::size_t row = one.begin; row < one.end; ++row) rows[row] = map[rows[row]];
-}
-
-void Numbering::translate() {
-    runtime::run_tasks(own.size(), [&](std::size_t i) { translate(own[i]); });
-    own.clear();
+Tensor first_rows_of(cpu::WordNumbers const& table) {
+    std::span<std::uint32_t const> const rows = table.rows();
+    Tensor out = Tensor::empty(with_rows(rows.size(), {}), Dtype::Int64);
+    std::copy(rows.begin(), rows.end(), out.as_mutable<std::int64_t>().begin());
+    return out;
 }
 
 cpu::NarrowKeys KeyRows::narrow() const {
@@ -153,30 +122,6 @@ double estimate_groups(KeyRows const& keys, step::HashSecret const& secret) {
     return std::min(distinct + missed, static_cast<double>(keys.rows));
 }
 
-std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const& secret,
-                                    std::size_t most) {
-    Numbering out;
-    out.numbers = Block(keys.rows * sizeof(std::uint32_t));
-    std::uint32_t* const numbers = numbers_in(out.numbers);
-    auto const threads = static_cast<std::size_t>(num_threads());
-    std::size_t const count = std::clamp<std::size_t>(keys.rows / kSmallBatch, 1, threads);
-    std::vector<Piece> pieces(count);
-    std::atomic<bool> gave_up{false};
-    runtime::run_tasks(count, [&](std::size_t i) {
-        pieces[i].begin = keys.rows * i / count;
-        pieces[i].end = keys.rows * (i + 1) / count;
-        if (!number_piece(pieces[i], keys, secret, most, numbers, gave_up)) {
-            gave_up.store(true, std::memory_order_relaxed);  // read after the tasks join
-        }
-    });
-    if (gave_up.load(std::memory_order_relaxed)) return std::nullopt;
-    out.own = join_pieces(pieces);
-    std::span<std::uint32_t const> const rows = pieces[0].table.rows();
-    out.first_rows = Tensor::empty(with_rows(rows.size(), {}), Dtype::Int64);
-    std::copy(rows.begin(), rows.end(), out.first_rows.as_mutable<std::int64_t>().begin());
-    return out;
-}
-
 Numbering number_all(KeyRows const& keys) {
     Unique const found = unique(keys.tensor, {.index = true, .inverse = true, .counts = false});
     Numbering out;
@@ -194,11 +139,10 @@ Numbering number_all(KeyRows const& keys) {
 
 Numbering number_rows(KeyRows const& keys, step::HashSecret const& secret) {
     if (!keys.is_narrow()) return number_all(keys);
-    if (keys.rows < 2 * kSmallBatch) return *number_few(keys, secret, keys.rows);
-    if (estimate_groups(keys, secret) <= static_cast<double>(kFewGroups)) {
-        if (std::optional<Numbering> few = number_few(keys, secret, kMostFewGroups)) {
-            return *std::move(few);
-        }
+    if (keys.rows < 2 * kSmallBatch) return number_small(keys, secret);
+    double const groups = estimate_groups(keys, secret);
+    if (groups <= static_cast<double>(kFewGroups)) {
+        if (auto few = number_few(keys, secret, groups, kMostFewGroups)) return *std::move(few);
     }
     return number_all(keys);
 }

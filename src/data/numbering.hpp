@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-#include <vector>
 
 #include "cpu/group_engine.hpp"
+#include "cpu/word_numbers.hpp"
 #include "runtime/memory.hpp"
 #include "tensorhash/dtype.hpp"
 #include "tensorhash/tensor.hpp"
@@ -33,43 +32,27 @@ KeyRows check_keys(Tensor const& keys, Element const& element, std::string_view 
 /// The rows of [G], copied.
 Tensor gather_rows(KeyRows const& keys, Tensor const& rows);
 
-/// Consecutive rows that still have the numbers of the thread that read them: row i has the number
-/// map[numbers[i]].
-struct OwnNumbers {
-    std::size_t begin;
-    std::size_t end;
-    std::vector<std::uint32_t> map;
-};
-
 /// The number of each row, and the row that each number first occurs in.
 struct Numbering {
-    runtime::Block numbers;         // uint32 [rows]
-    Tensor first_rows;              // int64 [groups]
-    std::vector<OwnNumbers> own{};  // the last rows, in row order, until translate()
+    runtime::Block numbers;  // uint32 [rows]
+    Tensor first_rows;       // int64 [groups]
 
-    /// For rows before `own`, or after translate().
     std::uint32_t const* of_rows() const {
         return reinterpret_cast<std::uint32_t const*>(numbers.data());
     }
     std::size_t groups() const { return static_cast<std::size_t>(first_rows.size()); }
-
-    /// Gives the rows of `one` their numbers.
-    void translate(OwnNumbers const& one);
-    /// Gives all rows their numbers.
-    void translate();
 };
+
+/// int64: the row of each number.
+Tensor first_rows_of(cpu::WordNumbers const& table);
 
 /// Roughly how many distinct keys there are. Reads a few thousand narrow keys.
 double estimate_groups(KeyRows const& keys, step::HashSecret const& secret);
 
-/// Each thread numbers its rows in a table of its own, in cache. The rows of all threads but the
-/// first are left to translate. None if a thread meets more than `most` keys.
-std::optional<Numbering> number_few(KeyRows const& keys, step::HashSecret const& secret,
-                                    std::size_t most);
 /// All rows through one index, for wide keys and for many keys.
 Numbering number_all(KeyRows const& keys);
 
-/// Numbers the rows in the way that suits them. The caller translates what is left.
+/// Numbers the rows in the way that suits them.
 Numbering number_rows(KeyRows const& keys, step::HashSecret const& secret);
 
 /// Up to here every thread's table stays in its cache.

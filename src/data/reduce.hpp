@@ -14,13 +14,23 @@ namespace tensorhash::data {
 /// States of `groups` groups without a row.
 States new_states(Plan const& plan, std::size_t groups);
 
-/// Adds rows that are already numbered. One thread per fold.
+/// Rows [begin, end) of the columns. numbers[i] is the group of row begin + i, and row r has the
+/// number first_row + r.
+struct NumberedRows {
+    std::size_t begin;
+    std::size_t end;
+    std::uint32_t const* numbers;
+    std::int64_t first_row;
+};
+
+/// Adds rows to the states of one fold.
+void add_rows(Fold const& fold, std::vector<Column> const& columns, NumberedRows const& rows,
+              std::uint64_t* states);
+
+/// Adds all rows of a batch. One thread per fold.
 void add_numbered(Plan const& plan, std::vector<Column> const& columns,
                   std::uint32_t const* numbers, std::size_t rows, std::int64_t first_row,
                   States& states);
-/// The same for a batch that was just numbered: translates the numbers while it adds.
-void add_numbered(Plan const& plan, std::vector<Column> const& columns, Numbering& numbering,
-                  std::size_t rows, States& states);
 
 /// The groups of a batch and their states.
 struct Reduced {

@@ -3,13 +3,17 @@
 // first rows of the groups then give the order of the result.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <span>
 #include <utility>
 
 #include "cpu/part_order.hpp"
 #include "cpu/partition.hpp"
 #include "cpu/word_numbers.hpp"
 #include "data/reduce.hpp"
+#include "runtime/arena.hpp"
 #include "tensor/shapes.hpp"
+#include "tensorhash/threads.hpp"
 
 namespace tensorhash::data {
 namespace {
@@ -72,18 +76,25 @@ private:
     cpu::GroupLoops const* loops_ = &cpu::group_loops();
 };
 
-/// The groups of one part: first rows ascend.
+/// The groups of one part: first rows ascend. The memory is that of an arena.
 struct PartGroups {
-    std::vector<std::uint32_t> first_rows;
-    std::vector<std::vector<std::uint64_t>> states;  // one per fold of the round
+    std::span<std::uint32_t const> first_rows;
+    std::vector<std::uint64_t const*> states;  // one per fold of the round
 };
+
+template <class T>
+T const* copy_to(runtime::Arena& arena, T const* from, std::size_t count) {
+    T* const to = arena.take<T>(count);
+    std::copy_n(from, count, to);
+    return to;
+}
 
 /// Folds the rows of parts. One per thread: its tables are reused from part to part.
 class PartReducer {
 public:
     PartReducer(Plan const& plan, Round const& round, cpu::Partition const& partition,
-                double groups)
-        : round_(round), partition_(partition), groups_per_part_(groups / kParts) {
+                double groups, runtime::Arena& arena)
+        : round_(round), partition_(partition), groups_per_part_(groups / kParts), arena_(&arena) {
         for (std::size_t const which : round.folds) ops_.push_back(&plan.folds()[which].ops());
         states_.resize(ops_.size());
     }
@@ -93,8 +104,12 @@ public:
         table_.reset(static_cast<std::size_t>(std::min(rows, groups_per_part_ * 1.15 + 64)));
         for (std::vector<std::uint64_t>& states : states_) states.clear();
         partition_.for_blocks(part, [&](cpu::PartBlock const& block) { add(block); });
-        std::span<std::uint32_t const> const first_rows = table_.rows();
-        return {{first_rows.begin(), first_rows.end()}, states_};
+        PartGroups out{{copy_to(*arena_, table_.rows().data(), table_.count()), table_.count()},
+                       {}};
+        for (std::vector<std::uint64_t> const& states : states_) {
+            out.states.push_back(copy_to(*arena_, states.data(), states.size()));
+        }
+        return out;
     }
 
 private:
@@ -119,28 +134,36 @@ private:
     std::vector<FoldOps const*> ops_;
     std::vector<std::vector<std::uint64_t>> states_;
     cpu::WordNumbers table_;
+    runtime::Arena* arena_;
 };
 
-using AllParts = std::array<PartGroups, kParts>;
+/// All parts, and the memory of each thread's.
+struct AllParts {
+    std::array<PartGroups, kParts> parts;
+    std::vector<runtime::Arena> arenas;
+};
 
 cpu::FirstRows first_rows_of(AllParts const& parts) {
     cpu::FirstRows out;
-    std::transform(parts.begin(), parts.end(), out.begin(),
-                   [](PartGroups const& part) { return std::span(part.first_rows); });
+    std::transform(parts.parts.begin(), parts.parts.end(), out.begin(),
+                   [](PartGroups const& part) { return part.first_rows; });
     return out;
 }
 
 AllParts reduce_all(Plan const& plan, Round const& round, cpu::Partition const& partition,
                     double groups) {
-    AllParts parts;
+    AllParts all{{}, std::vector<runtime::Arena>(static_cast<std::size_t>(num_threads()))};
+    std::atomic<std::size_t> threads{0};
     partition.for_parts([&] {
-        return [&, reducer = PartReducer(plan, round, partition, groups)](
-                   std::size_t part) mutable { parts[part] = reducer.reduce(part); };
+        // Relaxed: the number only picks an arena.
+        runtime::Arena& arena = all.arenas[threads.fetch_add(1, std::memory_order_relaxed)];
+        return [&, reducer = PartReducer(plan, round, partition, groups, arena)](
+                   std::size_t part) mutable { all.parts[part] = reducer.reduce(part); };
     });
-    return parts;
+    return all;
 }
 
-void write_round(Round const& round, Plan const& plan, AllParts const& parts,
+void write_round(Round const& round, Plan const& plan, AllParts const& all,
                  cpu::PartOrder const& order, Reduced& out) {
     auto* const first_rows = static_cast<std::int64_t*>(out.first_rows.data());
     struct Target {
@@ -154,10 +177,13 @@ void write_round(Round const& round, Plan const& plan, AllParts const& parts,
         targets.push_back({words, static_cast<std::uint64_t*>(out.states[which].data())});
     }
     order.for_groups([&](std::size_t part, std::size_t group, std::size_t rank) {
-        first_rows[rank] = parts[part].first_rows[group];
+        PartGroups const& from = all.parts[part];
+        first_rows[rank] = from.first_rows[group];
         for (std::size_t i = 0; i < targets.size(); ++i) {
             auto const [words, states] = targets[i];
-            std::copy_n(parts[part].states[i].data() + group * words, words, states + rank * words);
+            for (std::size_t word = 0; word < words; ++word) {
+                states[rank * words + word] = from.states[i][group * words + word];
+            }
         }
     });
 }

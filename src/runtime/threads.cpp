@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "runtime/parallel.hpp"
+#include "runtime/pause.hpp"
 #include "tensorhash/error.hpp"
 
 namespace tensorhash {
@@ -32,14 +33,6 @@ constexpr int kMaxThreads = 1024;
 // x86-64, or 20 if there are more threads than processors, because spinning slows the others down.
 constexpr int kSpins = 2500;
 constexpr int kCrowdedSpins = 500;
-
-void pause_processor() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    std::this_thread::yield();
-#endif
-}
 
 bool is_crowded() noexcept;
 

@@ -371,6 +371,39 @@ RECENT_MUTANTS = [
         ],
     ),
     Mutant(
+        "a thread adds its rows before it is its turn",
+        "*FewGroups*",
+        [
+            Edit(
+                "src/data/few_groups.cpp",
+                "            fold_turns_[which].await(chunk);\n",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "rows keep the number that new words have before they are numbered",
+        "*FewGroups*",
+        [
+            Edit(
+                "src/data/few_groups.cpp",
+                "if (fits && has_new) fits = number(words, begin, end, numbers);",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "words that look like empty slots are shifted",
+        "DirectWords*",
+        [
+            Edit(
+                "src/cpu/direct_words.cpp",
+                "if (group == kUnshifted || ",
+                "if (",
+            )
+        ],
+    ),
+    Mutant(
         "groups of a later window get the ranks of the first",
         "*DataOverThreads*:*VoxelMeans*",
         [
