@@ -231,9 +231,10 @@ else()
     set(_isa_levels generic)
 endif()
 # The loops that gain from AVX-512 have a level v4, the others stay at v3 then.
-set(_sources_of_all_levels src/cpu/engine.cpp src/cpu/shard_engine.cpp src/conv/level.cpp)
-set(_sources_up_to_v3 src/cpu/flat_engine.cpp src/cpu/group_engine.cpp src/cpu/tree_engine.cpp
-    src/cpu/vector_engine.cpp src/strings/string_loops.cpp)
+set(_sources_of_all_levels src/cpu/engine.cpp src/cpu/group_engine.cpp src/cpu/shard_engine.cpp
+    src/conv/level.cpp)
+set(_sources_up_to_v3 src/cpu/flat_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp
+    src/strings/string_loops.cpp)
 # Tells the dispatchers and their tests which levels were compiled.
 set(TENSORHASH_LEVEL_DEFINITIONS "")
 foreach(_level IN LISTS _isa_levels)
@@ -258,16 +259,6 @@ foreach(_level IN LISTS _isa_levels)
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
-
-# So do the loops of group-by and joins: AVX-512 hashes eight keys at once.
-if("v4" IN_LIST _conv_levels)
-    _tensorhash_add_objects(tensorhash_group_v4 src/cpu/group_engine.cpp)
-    target_compile_definitions(tensorhash_group_v4 PRIVATE TH_ISA=v4)
-    target_compile_options(tensorhash_group_v4 PRIVATE -march=x86-64-v4)
-    list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:tensorhash_group_v4>)
-    set_source_files_properties(src/cpu/group_dispatch.cpp PROPERTIES
-        COMPILE_DEFINITIONS TH_HAS_GROUP_LEVEL_v4 SKIP_PRECOMPILE_HEADERS ON)
-endif()
 
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable
 # decides.

@@ -28,3 +28,19 @@
     Loops const& prefix##_generic();   \
     Loops const& prefix() { return prefix##_generic(); }
 #endif
+
+/// The same for loops that have a level v4. A build with that level has all of them.
+#if defined(TH_HAS_LEVEL_v4)
+#define TH_CHOOSE_LEVEL_UP_TO_V4(Loops, prefix)                  \
+    Loops const& prefix##_v2();                                  \
+    Loops const& prefix##_v3();                                  \
+    Loops const& prefix##_v4();                                  \
+    Loops const& prefix() {                                      \
+        static std::string_view const level = instruction_set(); \
+        return level == "x86-64-v4"   ? prefix##_v4()            \
+               : level == "x86-64-v3" ? prefix##_v3()            \
+                                      : prefix##_v2();           \
+    }
+#else
+#define TH_CHOOSE_LEVEL_UP_TO_V4(Loops, prefix) TH_CHOOSE_LEVEL(Loops, prefix)
+#endif
