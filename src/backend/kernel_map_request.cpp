@@ -88,6 +88,12 @@ void check_skip_symmetric(KernelMapRequest const& request) {
     }
 }
 
+void fail_changed(char const* argument) {
+    throw ValueError(std::string(argument) +
+                     ": expected rows that do not change, but some were written to during this "
+                     "call; pass a copy");
+}
+
 void fail_repeated(std::size_t row, std::size_t first) {
     throw ValueError("in_coords: row " + std::to_string(row) + " repeats row " +
                      std::to_string(first) + "; drop repeated rows, or set duplicates to first");

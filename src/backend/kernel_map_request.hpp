@@ -32,7 +32,8 @@ struct KernelMapRequest {
     bool odd = false;                // every axis of the kernel is odd; true for a list of offsets
     bool centered = false;           // offset[all - 1 - k] == -offset[k]
     bool equal = false;  // in and out are the same rows in the same order; set by the back end
-    bool table = false;  // also the pair table, if it is made on the way
+    bool out_by_slabs = false;  // `out` is the caller's array: copy no more than a slab of it
+    bool table = false;         // also the pair table, if it is made on the way
 
     std::int32_t const* offset(std::size_t k) const noexcept { return offsets.data() + k * axes; }
     /// Group all - 1 - k is group k with in and out exchanged, if no coordinate is repeated.
@@ -68,6 +69,8 @@ void check_blocks_take(KernelMapRequest const& request);
 /// Throws ValueError unless half of the groups mirror the other half. Needs `equal`.
 TH_API void check_skip_symmetric(KernelMapRequest const& request);
 
+/// Throws ValueError: the caller wrote to an array during the call.
+[[noreturn]] TH_API void fail_changed(char const* argument);
 /// Throws ValueError: `row` of in_coords repeats row `first`.
 [[noreturn]] TH_API void fail_repeated(std::size_t row, std::size_t first);
 

@@ -189,7 +189,7 @@ class _Layer:
     def _expand(self, rows: Any, back: Sequence[int]) -> tuple[Any, Any]:
         how = self.size, self.dilation, None, self._num_batches
         reached, offsets = expand_coords(rows, *how, device=self._place.device)
-        return _moved(reached, 1, back), offsets
+        return _moved(reached, 1, back, in_place=True), offsets
 
 
 def own_padding(size: Sequence[int], dilation: Sequence[int]) -> list[int]:
@@ -377,16 +377,32 @@ def require_distinct(rows: Any, argument: str) -> None:
     raise _Repeated(argument, row, int(first[which[row]]))
 
 
-def _moved(rows: Any, factors: Any, back: Any) -> Any:
-    """The axes times `factors`, minus `back`; ValueError beyond int32, the range of kernel maps."""
-    moved = rows.astype(np.int64)
-    moved[:, 1:] = moved[:, 1:] * np.asarray(factors) - np.asarray(back)
-    limits = np.iinfo(np.int32)
-    if len(moved) and not (limits.min <= moved.min() and moved.max() <= limits.max):
-        raise ValueError(
-            f"coords: expected output coordinates within int32, got {moved.min()} to {moved.max()}"
-        )
-    return moved.astype(rows.dtype)
+def _moved(rows: Any, factors: Any, back: Any, *, in_place: bool = False) -> Any:
+    """The axes times `factors`, minus `back`; ValueError beyond int32, the range of kernel maps.
+
+    Makes at most one array of the size of `rows`: none if nothing moves, or `in_place`.
+    """
+    axes = rows.shape[1] - 1
+    scale = [1, *np.broadcast_to(factors, axes).tolist()]
+    shift = [0, *np.broadcast_to(back, axes).tolist()]
+    if len(rows):
+        ends = [
+            int(end(column)) * times - less
+            for column, times, less in zip(rows.T, scale, shift, strict=True)
+            for end in (np.min, np.max)
+        ]
+        limits = np.iinfo(np.int32)
+        if not (limits.min <= min(ends) and max(ends) <= limits.max):
+            raise ValueError(
+                f"coords: expected output coordinates within int32, got {min(ends)} to {max(ends)}"
+            )
+    if all(times == 1 for times in scale) and not any(shift):
+        return rows
+    moved = rows if in_place else rows.copy()
+    # The results fit. What overflows on the way there wraps around twice.
+    moved *= np.array(scale).astype(rows.dtype)
+    moved -= np.array(shift).astype(rows.dtype)
+    return moved
 
 
 def _offsets_of(rows: Any, num_batches: int | None) -> Any:

@@ -2,6 +2,8 @@
 // offsets of a row. Queries run block by block, so that the blocks around them stay in cache. A
 // first pass counts the pairs, a second writes them to their final places.
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -23,10 +25,11 @@ constexpr std::uint64_t kMinWords = 4096;
 /// All queries, cut into tasks that count, then write.
 class BlockSweeps {
 public:
-    BlockSweeps(WindowPlan const& plan, std::size_t groups)
+    /// `writes`: write() follows count().
+    BlockSweeps(WindowPlan const& plan, std::size_t groups, bool writes = true)
         : plan_(plan), chunks_(runtime::cut(plan.queries.size, kTaskRows)),
           places_(chunks_.count, groups) {
-        if (plan.tiles.size() <= kMaxSaved) {
+        if (writes && plan.tiles.size() <= kMaxSaved) {
             std::size_t const batches = plan.queries.size / kRowsAtOnce + 1;
             saved_ = runtime::Block(batches * plan.tiles.size() * sizeof(Words));
         }
@@ -40,13 +43,13 @@ public:
         return places_.totals();
     }
 
-    /// Writes the pairs of each group in the order of the queries.
-    void write(KernelMapPairs& pairs) {
-        auto const offsets = pairs.offsets.as<std::int64_t>();
+    /// Writes the pairs of each group in the order of the queries, from begins[group] on.
+    void write(KernelMapPairs& pairs, std::span<std::int64_t const> begins) {
         runtime::for_chunks(chunks_, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-            write_chunk(begin, end, places_.places(chunk, offsets), pairs);
+            write_chunk(begin, end, places_.places(chunk, begins), pairs);
         });
     }
+    void write(KernelMapPairs& pairs) { write(pairs, pairs.offsets.as<std::int64_t>()); }
     std::span<std::uint32_t const> rows() const {
         return {plan_.queries.rows(), plan_.queries.size};
     }
@@ -125,42 +128,63 @@ bool queries_own_rows(KernelMapRequest const& request) {
     return near;
 }
 
-/// The key of the cell where the kernel of an out row begins; nullopt if the kernel misses the
-/// bounding box of the in rows.
-std::optional<std::uint64_t> corner_key(KernelMapRequest const& request, BlockFrame const& frame,
-                                        std::size_t i) {
-    std::int32_t const* const row = row_of(request.out, i);
-    bool near = row[0] >= frame.batch.least && row[0] <= frame.batch.most;
-    std::array<std::int64_t, 3> at{};
-    for (std::size_t axis = 0; axis < request.axes; ++axis) {
-        std::size_t const a = axis + 3 - request.axes;
-        at[a] = row[axis + 1] * request.stride[axis] + request.offset(0)[axis];
-        near =
-            near && at[a] + request.size[axis] > frame.axis[a].least && at[a] <= frame.axis[a].most;
-    }
-    return near ? std::optional(frame.key(row[0], at)) : std::nullopt;
-}
+/// Where the kernels of out rows begin, as keys of a frame.
+class CornerKeys {
+public:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-RowsByBlock out_rows_by_block(KernelMapRequest const& request, BlockFrame const& frame) {
-    RowsByBlock list(0);
-    runtime::select(
-        runtime::cut(request.out.rows, runtime::kGrain),
-        [&](std::size_t begin, std::size_t end) {
-            std::size_t kept = 0;
-            for (std::size_t i = begin; i < end; ++i) {
-                kept += corner_key(request, frame, i).has_value();
-            }
-            return kept;
-        },
-        [&](std::size_t total) { list = RowsByBlock(total); },
-        [&](std::size_t begin, std::size_t end, std::size_t next) {
-            for (std::size_t i = begin; i < end; ++i) {
-                if (auto const key = corner_key(request, frame, i)) {
-                    list.keys()[next] = *key;
-                    list.rows()[next++] = static_cast<std::uint32_t>(i);
-                }
-            }
-        });
+    CornerKeys(KernelMapRequest const& request, BlockFrame const& frame)
+        : rows_(request.out), frame_(frame), first_(3 - request.axes) {
+        for (std::size_t axis = 0; axis < request.axes; ++axis) {
+            stride_[first_ + axis] = request.stride[axis];
+            offset_[first_ + axis] = request.offset(0)[axis];
+            size_[first_ + axis] = request.size[axis];
+        }
+    }
+    /// The key of row i, or kNone if its kernel misses the bounding box of the in rows.
+    std::uint64_t operator()(std::size_t i) const noexcept {
+        std::int32_t const* const row = row_of(rows_, i);
+        bool near = row[0] >= frame_.batch.least && row[0] <= frame_.batch.most;
+        std::array<std::int64_t, 3> at{};
+        for (std::size_t a = first_; a < 3; ++a) {
+            at[a] = row[a - first_ + 1] * stride_[a] + offset_[a];
+            near &= at[a] + size_[a] > frame_.axis[a].least && at[a] <= frame_.axis[a].most;
+        }
+        return near ? frame_.key(row[0], at) : kNone;
+    }
+
+private:
+    CoordRows const& rows_;
+    BlockFrame const& frame_;
+    std::size_t first_;  // the first axis that the coordinates have
+    std::array<std::int64_t, 3> stride_{}, offset_{}, size_{};
+};
+
+/// The first of the out rows has the number `first`.
+RowsByBlock out_rows_by_block(KernelMapRequest const& request, BlockFrame const& frame,
+                              std::size_t first = 0) {
+    RowsByBlock list(request.out.rows);
+    CornerKeys const keys(request, frame);
+    std::atomic<bool> misses{false};
+    runtime::for_ranges(list.size, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
+        bool any = false;
+        for (std::size_t i = begin; i < end; ++i) {
+            std::uint64_t const key = keys(i);
+            list.keys()[i] = key;
+            list.rows()[i] = static_cast<std::uint32_t>(first + i);
+            any |= key == CornerKeys::kNone;
+        }
+        if (any) misses.store(true, std::memory_order_relaxed);
+    });
+    if (misses.load(std::memory_order_relaxed)) {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < list.size; ++i) {
+            list.keys()[kept] = list.keys()[i];
+            list.rows()[kept] = list.rows()[i];
+            kept += list.keys()[i] != CornerKeys::kNone;
+        }
+        list.size = kept;
+    }
     list.sort(frame);
     return list;
 }
@@ -202,6 +226,66 @@ KernelMapPairs sweep_pairs(Sweeps&& sweeps, KernelMapRequest const& request, Swe
     return pairs;
 }
 
+/// Many out rows, slab by slab: counts every slab, then comes back to write it. So no more memory
+/// than that of a slab is needed beside the pairs.
+class SlabSweeps {
+public:
+    SlabSweeps(KernelMapRequest const& request, BlockFrame const& frame, VoxelBlocks const& blocks)
+        : request_(request), frame_(frame), blocks_(blocks) {
+        std::size_t const slabs = (request.out.rows + kSlabRows - 1) / kSlabRows;
+        rows_ = (request.out.rows + slabs - 1) / slabs;
+    }
+
+    std::vector<std::int64_t> count() {
+        std::vector<std::int64_t> all(request_.groups);
+        for (std::size_t first = 0; first < request_.out.rows; first += rows_) {
+            sweep(first, false, [&](BlockSweeps& sweeps, std::size_t) {
+                counts_.push_back(sweeps.count());
+                std::transform(all.begin(), all.end(), counts_.back().begin(), all.begin(),
+                               std::plus<>());
+            });
+        }
+        return all;
+    }
+
+    /// Writes the pairs of each group, sorted by row.
+    void write(KernelMapPairs& pairs) {
+        auto const offsets = pairs.offsets.as<std::int64_t>();
+        std::vector<std::int64_t> begins(offsets.begin(), offsets.end());
+        auto expected = counts_.begin();
+        for (std::size_t first = 0; first < request_.out.rows; first += rows_, ++expected) {
+            sweep(first, true, [&](BlockSweeps& sweeps, std::size_t rows) {
+                if (sweeps.count() != *expected) backend::fail_changed(request_.out_name);
+                sweeps.write(pairs, begins);
+                auto const order = sweeps.rows();
+                if (!std::is_sorted(order.begin(), order.end())) {
+                    sort_slab(pairs, {begins, *expected, first, rows});
+                }
+            });
+            std::transform(expected->begin(), expected->end(), begins.begin(), begins.begin(),
+                           std::plus<>());
+        }
+    }
+
+private:
+    template <class Body>
+    void sweep(std::size_t first, bool writes, Body const& body) {
+        KernelMapRequest slab = request_;
+        slab.out = copy_slab(request_.out, first, std::min(rows_, request_.out.rows - first),
+                             request_.out_name);
+        RowsByBlock const rows = out_rows_by_block(slab, frame_, first);
+        WindowPlan const plan(slab, frame_, blocks_, rows, false, request_.groups);
+        BlockSweeps sweeps(plan, request_.groups, writes);
+        body(sweeps, slab.out.rows);
+    }
+
+    KernelMapRequest const& request_;
+    BlockFrame const& frame_;
+    VoxelBlocks const& blocks_;
+    std::size_t rows_;                                 // of a slab
+    std::vector<std::vector<std::int64_t>> counts_{};  // [slab, group]
+};
+
 KernelMapPairs find_in_blocks(KernelMapRequest const& request, BlockFrame const& frame) {
     std::optional<RowsByBlock> in = in_rows_by_block(request.in, frame);
     VoxelBlocks const blocks(*in, frame);
@@ -212,6 +296,14 @@ KernelMapPairs find_in_blocks(KernelMapRequest const& request, BlockFrame const&
     if (PlaneSweeps::take(request, swept, blocks.repeated())) {
         in.reset();
         return sweep_pairs(PlaneSweeps(request, frame, blocks), request, swept);
+    }
+    if (request.out_by_slabs) {
+        in.reset();
+        SlabSweeps sweeps(request, frame, blocks);
+        KernelMapPairs pairs = allocate_pairs(request, swept, sweeps.count());
+        sweeps.write(pairs);
+        pairs.repeated = blocks.repeated();
+        return pairs;
     }
     bool const own = queries_own_rows(request);
     if (!own) in = out_rows_by_block(request, frame);

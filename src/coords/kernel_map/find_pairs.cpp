@@ -35,7 +35,12 @@ KernelMapPairs probe_index(KernelMapRequest const& request) {
 }
 
 KernelMapPairs merge(KernelMapRequest const& request) {
-    KernelMapPairs pairs = merge_kernel_map(request);
+    KernelMapRequest own = request;
+    if (request.out_by_slabs) {
+        own.out = narrowed_copy(request.out, request.out_name);
+        own.out_by_slabs = false;
+    }
+    KernelMapPairs pairs = merge_kernel_map(own);
     pairs.strategy = Strategy::Merge;
     return pairs;
 }
@@ -95,7 +100,25 @@ RowsInside copy_rows_inside(CoordRows const& queries) {
     return inside;
 }
 
+/// Out rows that are the in rows need no slabs: they are found without a list of their own.
+bool takes_slabs(KernelMapRequest const& request) {
+    bool const blocks =
+        request.strategy == Strategy::Blocks || request.strategy == Strategy::Fastest;
+    return blocks && backend::blocks_take(request) && request.out.rows > kSlabRows &&
+           request.out.rows != request.in.rows;
+}
+
 }  // namespace
+
+CoordRows copy_slab(CoordRows const& rows, std::size_t first, std::size_t count,
+                    std::string_view argument) {
+    std::size_t const row_bytes = rows.columns * byte_size(rows.tensor.dtype());
+    void const* const data =
+        static_cast<unsigned char const*>(rows.tensor.data()) + first * row_bytes;
+    Tensor const view =
+        Tensor::borrow(data, {static_cast<std::int64_t>(count), rows.columns}, rows.tensor.dtype());
+    return narrowed_copy({view, count, rows.columns}, argument);
+}
 
 KernelMapRequest own_rows_of(KernelMapRequest const& request) {
     KernelMapRequest own = request;
@@ -104,8 +127,13 @@ KernelMapRequest own_rows_of(KernelMapRequest const& request) {
     own.in = narrowed_copy(in, "in_coords");
     bool const one_array =
         in.tensor.data() == out.tensor.data() && in.rows == out.rows && in.wide() == out.wide();
-    own.out = one_array ? own.in : narrowed_copy(out, request.out_name);
-    own.equal = same_rows(own.in, own.out);
+    own.out_by_slabs = takes_slabs(request);
+    if (own.out_by_slabs) {
+        if (!all_in_range(out, RowRange::Int32)) narrowed(out, request.out_name);  // throws
+    } else {
+        own.out = one_array ? own.in : narrowed_copy(out, request.out_name);
+        own.equal = same_rows(own.in, own.out);
+    }
     if (own.groups < own.all) {
         backend::check_skip_symmetric(own);
     }

@@ -97,6 +97,23 @@ KernelMapPairs allocate_pairs(KernelMapRequest const& request, Swept swept,
     return pairs;
 }
 
+void sort_slab(KernelMapPairs& pairs, PairSlab const& slab) {
+    auto* const in = pairs.in_maps.as_mutable<std::int32_t>().data();
+    auto* const out = pairs.out_maps.as_mutable<std::int32_t>().data();
+    std::size_t const groups = slab.counts.size();
+    std::size_t const tasks = std::min(groups, static_cast<std::size_t>(num_threads()) * 4);
+    runtime::run_tasks(tasks, [&](std::size_t task) {
+        PairSorter order(slab.rows, slab.first_row);
+        for (std::size_t k = task; k < groups; k += tasks) {
+            std::int64_t const begin = slab.begins[k];
+            for (std::int64_t at = begin; at < begin + slab.counts[k]; ++at) {
+                order.add(out[at], in[at]);
+            }
+            order.flush(out + begin, in + begin);
+        }
+    });
+}
+
 void finish_groups(KernelMapPairs& pairs, std::size_t out_rows, Swept swept, bool in_order) {
     GroupFinisher(pairs, out_rows, in_order).run(swept);
 }

@@ -33,6 +33,17 @@ struct Swept {
 KernelMapPairs allocate_pairs(KernelMapRequest const& request, Swept swept,
                               std::vector<std::int64_t> const& totals);
 
+/// Pairs of all groups whose out rows are [first_row, first_row + rows): those of group k begin at
+/// begins[k].
+struct PairSlab {
+    std::span<std::int64_t const> begins;
+    std::span<std::int64_t const> counts;
+    std::size_t first_row;
+    std::size_t rows;
+};
+/// Sorts the pairs of a slab by row, group by group.
+void sort_slab(KernelMapPairs& pairs, PairSlab const& slab);
+
 /// Sorts the swept groups by row, unless `in_order`, and fills their mirrors.
 void finish_groups(KernelMapPairs& pairs, std::size_t out_rows, Swept swept, bool in_order);
 

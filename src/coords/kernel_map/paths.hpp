@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "backend/kernel_map_request.hpp"
 #include "coords/rows/rows.hpp"
@@ -14,8 +15,15 @@ namespace tensorhash::coords {
 using backend::KernelMapPairs;
 using backend::KernelMapRequest;
 
-/// Copies the rows as int32 and sets `equal`. Throws ValueError if a number does not fit, or if the
-/// request skips a mirrored half that does not exist.
+/// More out rows than this are taken slab by slab where blocks apply.
+inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;
+
+/// Rows [first, first + count) as int32, in new memory.
+CoordRows copy_slab(CoordRows const& rows, std::size_t first, std::size_t count,
+                    std::string_view argument);
+
+/// Copies the rows as int32, except out rows for slabs, and sets `equal`. Throws ValueError if a
+/// number does not fit, or if the request skips a mirrored half that does not exist.
 KernelMapRequest own_rows_of(KernelMapRequest const& request);
 
 /// The lookup of an out row under offset k.

@@ -64,7 +64,12 @@ std::optional<std::size_t> check_batches(Tensor const& coords,
 BatchedRows copy_batched_rows(backend::CoordRows const& coords,
                               std::optional<std::int64_t> batches) {
     // Copy first: the caller's array could change between this check and by_batch().
-    BatchedRows rows{coords.tensor.clone(), coords.rows, coords.columns, 0};
+    std::size_t const bytes = coords.tensor.bytes();
+    auto block = runtime::make_shared_block(bytes, runtime::Fill::None);
+    runtime::copy_bytes(block->data(), coords.tensor.data(), bytes);
+    void* const data = block->data();
+    BatchedRows rows{Tensor::borrow(data, coords.tensor.shape(), coords.tensor.dtype(), block),
+                     coords.rows, coords.columns, 0, block};
     rows.batches = coords.wide() ? check_batches<std::int64_t>(rows.tensor, batches)
                                  : check_batches<std::int32_t>(rows.tensor, batches);
     return rows;

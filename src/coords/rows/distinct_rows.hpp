@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "backend/coord_rows.hpp"
+#include "runtime/memory.hpp"
 #include "table/table.hpp"
 #include "tensorhash/coords/types.hpp"
 
@@ -15,10 +17,11 @@ namespace tensorhash::coords {
 /// A private copy of rows [N, 1 + D], and the number of batches, counted from 0. If it is nullopt,
 /// batches are any integers, and only those that occur are listed.
 struct BatchedRows {
-    Tensor tensor;
+    Tensor tensor;  // in `block`
     std::size_t rows = 0;
     std::size_t columns = 0;
     std::optional<std::size_t> batches{};
+    std::shared_ptr<runtime::Block> block{};
 };
 /// Throws ValueError if `batches` is given and a row's batch is not in [0, batches).
 BatchedRows copy_batched_rows(backend::CoordRows const& coords,

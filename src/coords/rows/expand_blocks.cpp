@@ -104,6 +104,9 @@ public:
         return blocks_.total();
     }
 
+    /// The rows have moved.
+    void set_rows(std::span<Int const> values) noexcept { values_ = values; }
+
     /// Writes the distinct rows and sums of rows [begin, end), which are all of one batch. Returns
     /// their number. Batches go in order: so do their home blocks.
     std::size_t write(std::size_t begin, std::size_t end, Int* out) {
@@ -112,7 +115,7 @@ public:
         for (std::size_t home = first_home; home < last_home_; ++home) {
             blocks_.clear(home, home_bits_[home]);
         }
-        std::copy(row(begin), row(end), out);
+        if (out != row(begin)) std::copy(row(begin), row(end), out);
         is_new_.resize((end - begin + 63) / 64);
         std::size_t written = end - begin;
         for (std::size_t offset = 0; offset < offsets_.size() / frame_.axes; ++offset) {
@@ -297,21 +300,36 @@ Tensor sorted_by_batch(Tensor const& rows) {
     return sorted;
 }
 
+/// Memory for `count` rows. `begins_with_rows`: the memory of `rows` grows if it can, so that no
+/// second copy of them is alive.
 template <class Int>
-std::optional<BatchedCoords> expand(BatchedRows const& rows,
-                                    std::span<std::int64_t const> offsets) {
+Tensor make_result(BatchedRows& rows, std::size_t count, bool begins_with_rows) {
+    Shape const shape{static_cast<std::int64_t>(count), static_cast<std::int64_t>(rows.columns)};
+    std::size_t const bytes = count * rows.columns * sizeof(Int);
+    if (!begins_with_rows || !rows.block->grow(bytes, runtime::Fill::Committed)) {
+        return Tensor::empty(shape, rows.tensor.dtype());
+    }
+    void* const data = rows.block->data();
+    return Tensor::borrow(data, shape, rows.tensor.dtype(), rows.block);
+}
+
+template <class Int>
+std::optional<BatchedCoords> expand(BatchedRows& rows, std::span<std::int64_t const> offsets) {
     auto const frame = CellFrame::of(rows.tensor.as<Int>(), rows.columns, offsets);
     if (!frame) return {};
     auto const steps = CellSteps::of(*frame, offsets);
     if (!steps) return {};
     Tensor const sorted = sorted_by_batch<Int>(rows.tensor);
-    auto const values = sorted.as<Int>();
+    std::span<Int const> values = sorted.as<Int>();
     BlockExpansion<Int> expansion(values, rows.columns, *frame, *steps, offsets);
     if (!expansion.mark_rows()) return {};
-    Tensor coords = Tensor::empty(
-        {static_cast<std::int64_t>(expansion.mark_sums()), static_cast<std::int64_t>(rows.columns)},
-        sorted.dtype());
+    bool const one_batch = values.front() == values[values.size() - rows.columns];
+    Tensor coords = make_result<Int>(rows, expansion.mark_sums(), one_batch);
     auto* const out = static_cast<Int*>(coords.data());
+    if (coords.data() == rows.block->data()) {  // the rows may have moved with it
+        values = {out, values.size()};
+        expansion.set_rows(values);
+    }
     std::vector<std::int64_t> begins(rows.batches ? *rows.batches : 0);  // of the batches
     std::size_t written = 0;
     for (std::size_t begin = 0; begin < rows.rows;) {
@@ -332,7 +350,7 @@ std::optional<BatchedCoords> expand(BatchedRows const& rows,
 
 }  // namespace
 
-std::optional<BatchedCoords> expand_by_blocks(BatchedRows const& rows,
+std::optional<BatchedCoords> expand_by_blocks(BatchedRows& rows,
                                               std::span<std::int64_t const> offsets) {
     if (rows.rows == 0 || offsets.empty()) return {};
     return rows.tensor.dtype() == Dtype::Int64 ? expand<std::int64_t>(rows, offsets)

@@ -63,8 +63,7 @@ void sum_rows(BatchedRows const& rows, std::span<std::int64_t const> offsets, st
 }
 
 template <class Int>
-BatchedCoords expand(BatchedRows const& rows, std::span<std::int64_t const> offsets,
-                     std::size_t chunk) {
+BatchedCoords expand(BatchedRows& rows, std::span<std::int64_t const> offsets, std::size_t chunk) {
     check_range<Int>(rows, offsets);
     std::size_t const count = rows.rows * (offsets.size() / (rows.columns - 1));
     if (count >= kFewSums) {
@@ -108,7 +107,7 @@ BatchedCoords divide(BatchedRows const& rows, std::span<std::int64_t const> stri
 
 BatchedCoords expand_rows(backend::CoordRows const& coords, std::span<std::int64_t const> offsets,
                           std::size_t chunk_rows, std::optional<std::int64_t> batches) {
-    BatchedRows const rows = copy_batched_rows(coords, batches);
+    BatchedRows rows = copy_batched_rows(coords, batches);
     return coords.wide() ? expand<std::int64_t>(rows, offsets, chunk_rows)
                          : expand<std::int32_t>(rows, offsets, chunk_rows);
 }

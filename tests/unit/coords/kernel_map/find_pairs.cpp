@@ -179,6 +179,67 @@ TEST_P(KernelMaps, many_rows_are_divided_among_the_threads) {
     check(rows, Voxels(rows.rbegin(), rows.rend()), {1, 1, 1}, {{1, 1, 3}});
 }
 
+/// More rows than a slab, some of them equal and some far from every in row.
+template <class Int>
+Tensor many_out_rows() {
+    constexpr std::int64_t count = 1'200'001;
+    std::mt19937 random(15);
+    std::vector<Int> cells;
+    for (std::int64_t row = 0; row < count; ++row) {
+        cells.push_back(static_cast<Int>(random() % 3));
+        for (int axis = 0; axis < 3; ++axis) {
+            cells.push_back(static_cast<Int>(static_cast<Int>(random() % 70) - 35));
+        }
+        if (row % 9 == 0) cells.back() = -2'000'000'000;
+    }
+    return Tensor::from(cells, {count, 4});
+}
+
+TEST_P(KernelMaps, many_out_rows_are_taken_slab_by_slab) {
+    Voxels const in = random_rows(900, {30, 30, 30}, 16);
+    for (Tensor const& rows : {many_out_rows<std::int64_t>(), many_out_rows<std::int32_t>()}) {
+        for (Shape const& stride : {Shape{1, 1, 1}, Shape{2, 1, 3}}) {
+            for (Kernel const& kernel : {Kernel{{3, 3, 3}}, Kernel{{10, 4, 9}}}) {
+                auto const map_by = [&](Strategy strategy) {
+                    KernelMapOptions options;
+                    options.strategy = strategy;
+                    return tensorhash::coords::generate_kernel_map(tensor_of(in, 4), rows, stride,
+                                                                   kernel, options);
+                };
+                KernelMap const map = map_by(Strategy::Fastest);
+                KernelMap const want = map_by(Strategy::Merge);
+                EXPECT_EQ(map.strategy, Strategy::Blocks);
+                EXPECT_GT(map.in_maps.size(), 1000);
+                EXPECT_TRUE(same_bytes(map.offsets, want.offsets));
+                EXPECT_TRUE(same_bytes(map.in_maps, want.in_maps));
+                EXPECT_TRUE(same_bytes(map.out_maps, want.out_maps));
+            }
+        }
+    }
+}
+
+TEST_P(KernelMaps, many_out_rows_with_a_number_beyond_int32_name_its_row) {
+    Tensor out = many_out_rows<std::int64_t>();
+    out.as_mutable<std::int64_t>()[4 * 1'100'000 + 2] = std::int64_t{1} << 40;
+    EXPECT_NE(message_of<ValueError>([&] {
+                  tensorhash::coords::generate_kernel_map(
+                      tensor_of(random_rows(300, {6, 6, 6}, 17), 4), out, {1, 1, 1}, {{3, 3, 3}});
+              }).find("out_coords: row 1100000, column 2"),
+              std::string::npos);
+}
+
+TEST_P(KernelMaps, many_out_rows_and_no_or_scattered_in_rows) {
+    Tensor const out = many_out_rows<std::int32_t>();
+    Tensor const none = Tensor::empty({0, 4}, tensorhash::Dtype::Int32);
+    EXPECT_EQ(
+        tensorhash::coords::generate_kernel_map(none, out, {1, 1, 1}, {{3, 3, 3}}).in_maps.size(),
+        0);
+    KernelMap const scattered = tensorhash::coords::generate_kernel_map(
+        tensor_of({{0, 2'000'000'000, 3, 3}, {0, 1, 1, 1}}, 4), out, {1, 1, 1}, {{3, 3, 3}});
+    EXPECT_EQ(scattered.strategy, Strategy::Merge);
+    EXPECT_GT(scattered.in_maps.size(), 0);
+}
+
 TEST_P(KernelMaps, repeated_rows_are_refused_or_the_first_counts) {
     Voxels const rows = random_rows(300, {3, 3}, 4);
     Voxels twice = rows;

@@ -187,7 +187,7 @@ void expect_expansion(Case const& one, Coords const& expected,
     for (Coord const& offset : one.offsets) flat.insert(flat.end(), offset.begin(), offset.end());
     Tensor const offsets = Tensor::from(flat, {static_cast<std::int64_t>(one.offsets.size()),
                                                static_cast<std::int64_t>(columns - 1)});
-    coords::BatchedRows const batched = coords::copy_batched_rows(
+    coords::BatchedRows batched = coords::copy_batched_rows(
         {rows.to({}), one.rows.size(), static_cast<std::uint32_t>(columns)}, batches);
     // As copy_batched_rows() says: without `batches`, ordinary ones are counted from 0, too.
     std::optional<std::int64_t> counted = batches;
@@ -222,6 +222,18 @@ TEST_P(ExpandBlocksOverThreads, rows_and_order_are_those_of_a_loop) {
         expect_expansion<std::int64_t>(one, expected);
         expect_expansion<std::int32_t>(one, expected);
     }
+}
+
+TEST_P(ExpandBlocksOverThreads, rows_of_one_batch_grow_into_the_result) {
+    Case one{"a bar", {}, cube(3, 0, 1)};
+    for (std::int64_t x = 0; x < 4000; ++x) {
+        for (std::int64_t y = 0; y < 5; ++y) one.rows.push_back({3, x * 7 % 4000, 2 * y, -x});
+    }
+    Coords const expected = expansion_of(one);
+    // More than 256 KiB: below that, memory does not grow where it is.
+    ASSERT_GT(one.rows.size() * 4 * sizeof(std::int32_t), std::size_t{256} << 10);
+    expect_expansion<std::int64_t>(one, expected);
+    expect_expansion<std::int32_t>(one, expected);
 }
 
 TEST(ExpandBlocks, of_no_rows_are_none_and_of_no_offsets_the_rows) {
