@@ -15,8 +15,9 @@ namespace tensorhash::coords {
 using backend::KernelMapPairs;
 using backend::KernelMapRequest;
 
-/// More out rows than this are taken slab by slab where blocks apply.
-inline constexpr std::size_t kSlabRows = std::size_t{1} << 20;
+/// More out rows than this are taken slab by slab where blocks apply. That needs less memory, but
+/// visits each slab twice.
+inline constexpr std::size_t kSlabRows = std::size_t{1} << 21;
 
 /// Rows [first, first + count) as int32, in new memory.
 CoordRows copy_slab(CoordRows const& rows, std::size_t first, std::size_t count,
