@@ -71,6 +71,7 @@ set(_core_sources
     src/cpu/partition.cpp
     src/cpu/part_order.cpp
     src/cpu/rank_hash.cpp
+    src/cpu/settle.cpp
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
     src/data/columns.cpp

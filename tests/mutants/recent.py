@@ -401,4 +401,31 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "a row that was overtaken still wins its key",
+        "EngineLevels*:OverflowBits*",
+        [Edit("src/cpu/settle.cpp", "batch.mask[overtaken] = 0;", "")],
+    ),
+    Mutant(
+        "a row keeps the row that it overtook as its position",
+        "EngineLevels*:OverflowBits*",
+        [
+            Edit(
+                "src/cpu/settle.cpp",
+                "batch.positions[row] = batch.positions[overtaken];",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "a row loses to a candidate that comes after it",
+        "OverflowBits*",
+        [
+            Edit(
+                "include/tensorhash/step/insert.hpp",
+                "& (slot_ticket(slot) > to_ticket(mine))",
+                "",
+            )
+        ],
+    ),
 ]
