@@ -5,19 +5,10 @@
 #include <string_view>
 
 #include "conv/loops.hpp"
+#include "cpu/engine.hpp"
 #include "tensorhash/version.hpp"
 
 namespace tensorhash::conv {
-
-bool has_v4() noexcept {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-#else
-    return false;
-#endif
-}
 
 namespace {
 
@@ -27,7 +18,7 @@ std::atomic<Level const*> forced_level{nullptr};
 bool uses_v4() noexcept {
     char const* const wanted = std::getenv("TENSORHASH_ISA");
     bool const refused = wanted != nullptr && std::string_view(wanted) == "x86-64-v3";
-    return has_v4() && !refused && std::string_view(instruction_set()) != "x86-64-v2";
+    return cpu::has_v4() && !refused && std::string_view(instruction_set()) != "x86-64-v2";
 }
 #endif
 

@@ -104,9 +104,6 @@ Level const& level_v3();
 Level const& level_v4();
 Level const& level_generic();
 
-/// Does the machine have what x86-64-v4 adds to v3, AVX-512?
-bool has_v4() noexcept;
-
 /// The best level that the machine and TENSORHASH_ISA allow.
 Level const& level() noexcept;
 /// For tests: level() is `forced` from now on, or the best again if it is null.

@@ -55,6 +55,16 @@ bool has_v3() noexcept {
 #endif
 }
 
+bool has_v4() noexcept {
+#if defined(__x86_64__)
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
 namespace {
 
 struct Level {

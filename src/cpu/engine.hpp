@@ -106,8 +106,9 @@ constexpr BucketRule bucket_rule(std::uint32_t key_bytes) noexcept {
                                 : BucketRule{8, 400, 550, 650, 165, 1 << 16};
 }
 
-/// Can this machine run the loops of level x86-64-v3?
+/// Can this machine run the loops of level x86-64-v3? And those of x86-64-v4, which adds AVX-512?
 bool has_v3() noexcept;
+bool has_v4() noexcept;
 
 /// The loops for this key format, at the best level that the machine and TENSORHASH_ISA allow.
 IndexLoops const& index_loops(std::uint32_t key_bytes, std::uint32_t float_bytes);

@@ -31,7 +31,7 @@ std::vector<NamedLevel> levels() {
     if (tensorhash::cpu::has_v3()) out.push_back({&core::level_v3(), true});
 #endif
 #if defined(TH_HAS_CONV_LEVEL_v4)
-    if (core::has_v4()) out.push_back({&core::level_v4(), true});
+    if (tensorhash::cpu::has_v4()) out.push_back({&core::level_v4(), true});
 #endif
 #if defined(TH_HAS_CONV_LEVEL_generic)
     out.push_back({&core::level_generic(), false});
