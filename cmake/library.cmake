@@ -71,6 +71,7 @@ set(_core_sources
     src/cpu/partition.cpp
     src/cpu/part_order.cpp
     src/cpu/rank_hash.cpp
+    src/cpu/route_dispatch.cpp
     src/cpu/settle.cpp
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
@@ -253,19 +254,20 @@ foreach(_level IN LISTS _isa_levels)
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_engine}>)
 endforeach()
-# The loops of the convolution have one level more. It comes last, for the same reason.
+# The loops of the convolution and of routing have one level more. It comes last, for the same
+# reason.
 set(TENSORHASH_CONV_LEVEL_DEFINITIONS "")
 foreach(_level IN LISTS _conv_levels)
     list(APPEND TENSORHASH_CONV_LEVEL_DEFINITIONS TH_HAS_CONV_LEVEL_${_level})
     set(_conv_loops tensorhash_conv_${_level})
-    _tensorhash_add_objects(${_conv_loops} src/conv/level.cpp)
+    _tensorhash_add_objects(${_conv_loops} src/conv/level.cpp src/cpu/route_engine.cpp)
     target_compile_definitions(${_conv_loops} PRIVATE TH_ISA=${_level})
     if(NOT _level STREQUAL "generic")
         target_compile_options(${_conv_loops} PRIVATE -march=x86-64-${_level})
     endif()
     list(APPEND TENSORHASH_OBJECT_FILES $<TARGET_OBJECTS:${_conv_loops}>)
 endforeach()
-set_source_files_properties(src/conv/dispatch.cpp PROPERTIES
+set_source_files_properties(src/conv/dispatch.cpp src/cpu/route_dispatch.cpp PROPERTIES
     COMPILE_DEFINITIONS "${TENSORHASH_CONV_LEVEL_DEFINITIONS}" SKIP_PRECOMPILE_HEADERS ON)
 
 # A top-level build is shared unless BUILD_SHARED_LIBS is OFF. In a subproject only that variable

@@ -428,4 +428,26 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "vectors forget the rows of a shard in the upper half",
+        "RouteLevels*",
+        [
+            Edit(
+                "src/cpu/route_engine.cpp",
+                "press_eight(to + (place + lower) * 8, high, static_cast<__mmask16>(lanes >> 8));",
+                "press_eight(to + place * 8, high, static_cast<__mmask16>(lanes >> 8));",
+            )
+        ],
+    ),
+    Mutant(
+        "vectors give absent keys an index",
+        "RouteLevels*",
+        [
+            Edit(
+                "src/cpu/route_engine.cpp",
+                "_mm512_mask_or_epi64(wide, is_found, wide, high)",
+                "_mm512_or_epi64(wide, high)",
+            )
+        ],
+    ),
 ]
