@@ -72,6 +72,8 @@ set(_core_sources
     src/cpu/partition.cpp
     src/cpu/part_order.cpp
     src/cpu/rank_hash.cpp
+    src/cpu/route_dispatch.cpp
+    src/cpu/settle.cpp
     src/cpu/shard_hash.cpp
     src/cpu/word_numbers.cpp
     src/data/columns.cpp
@@ -231,8 +233,8 @@ else()
     set(_isa_levels generic)
 endif()
 # The loops that gain from AVX-512 have a level v4, the others stay at v3 then.
-set(_sources_of_all_levels src/cpu/engine.cpp src/cpu/group_engine.cpp src/cpu/shard_engine.cpp
-    src/conv/level.cpp)
+set(_sources_of_all_levels src/cpu/engine.cpp src/cpu/group_engine.cpp src/cpu/route_engine.cpp
+    src/cpu/shard_engine.cpp src/conv/level.cpp)
 set(_sources_up_to_v3 src/cpu/flat_engine.cpp src/cpu/tree_engine.cpp src/cpu/vector_engine.cpp
     src/strings/string_loops.cpp)
 # Tells the dispatchers and their tests which levels were compiled.

@@ -41,7 +41,7 @@ public:
     /// Writes the caller's row of each grouped row.
     virtual void list_rows(std::uint32_t* to) const = 0;
     /// Brings the shards' results back to the caller's rows: `indices` become shard << 32 | index;
-    /// -1 stays. Either result may be null if it is not wanted.
+    /// -1 stays. `indices` may be null if they are not wanted; with one shard also `mask`.
     virtual void ungroup(Answers const& grouped, std::int64_t* indices,
                          unsigned char* mask) const noexcept = 0;
 

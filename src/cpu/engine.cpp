@@ -7,6 +7,7 @@
 #include "cpu/level_name.hpp"
 #include "cpu/pipeline.hpp"
 #include "cpu/readers.hpp"
+#include "cpu/settle.hpp"
 #include "runtime/wanted_rows.hpp"
 #include "tensorhash/step/find.hpp"
 #include "tensorhash/step/insert.hpp"
@@ -63,6 +64,13 @@ void answer_as_claimed(BatchView const batch, std::size_t begin, std::size_t end
     }
 }
 
+/// See settle().
+inline TH_INLINED void note_overtaken(BatchView const& batch, std::size_t row,
+                                      std::uint32_t overtaken) {
+    batch.positions[row] = overtaken - batch.base;
+    batch.mask[row] = kOvertook;
+}
+
 // After a hit, assume that the next 256 rows also hit.
 constexpr std::size_t kExpectHits = 256;
 
@@ -74,9 +82,17 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     ClaimCount count;
     answer_as_claimed(rows, begin, end);
     std::uint64_t others = 0;
-    std::size_t expect_hits_below = begin;  // rows below this are expected to be in the table
-    auto const work = [&](std::size_t row, std::uint64_t hash, std::uint64_t home,
-                          ProbeRange range) TH_INLINED {
+    // Rows below this are expected to be in the table. It never falls, also when a late row is
+    // finished: a row that has a candidate must remain below it.
+    std::size_t expect_hits_below = begin;
+    auto const lost = [&](std::size_t row) TH_INLINED {
+        batch.mask[row] = 0;
+        ++others;
+        std::size_t const until = row + kExpectHits;
+        expect_hits_below = until > expect_hits_below ? until : expect_hits_below;
+    };
+    auto const work = [&, lost](std::size_t row, std::uint64_t hash, std::uint64_t home,
+                                ProbeRange range) TH_INLINED {
         Claim const c = claim(index, hash, home, batch, row, range);
         if (c.claimed == Claimed::Beyond) {
             return false;
@@ -84,28 +100,52 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
         batch.positions[row] = c.position;
         if (c.claimed == Claimed::Nothing || c.claimed == Claimed::Undecided) {
             batch.buf_indices[row] = c.buf_index;
-            batch.mask[row] = 0;
-            ++others;
-            count.undecided += c.claimed == Claimed::Undecided ? 1 : 0;
-            expect_hits_below = row + kExpectHits;
+            lost(row);
+            if (c.claimed == Claimed::Undecided) [[unlikely]] {
+                batch.mask[row] = kUndecidedRow;
+                ++count.undecided;
+            }
+            if (c.overtaken != kNotFound) [[unlikely]] {
+                note_overtaken(batch, row, c.overtaken);
+                ++count.overtook;
+            }
         }
         count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
         return true;
     };
     BatchRows const hash_rows(index, batch.keys);
-    // Takes references, because most rows never read them.
+    // Takes references, because most rows never read them. The row's result holds the candidate
+    // until it is confirmed.
     auto const half_way = [&](std::size_t row, std::uint64_t const& hash,
                               std::uint32_t const& home) TH_INLINED {
         if constexpr (!Reader::kNarrow) {
             if (row < expect_hits_below) {
-                index.prefetch_candidate(hash, home, index.comparison(batch, row));
+                Match const at = earlier_candidate(index, hash, home, batch, row);
+                batch.buf_indices[row] = at.buf_index;
+                batch.positions[row] = at.position;
             }
         }
     };
-    // Captures `work` by copy: by reference, GCC would keep all its captures in memory in loops
-    // with a CAS.
-    auto const step = [work](std::size_t row, std::uint64_t hash, std::uint64_t home)
-                          TH_INLINED { return work(row, hash, home, ProbeRange::Home); };
+    // True if the row has a candidate and lost to it. Rows without one have their own index, as
+    // answer_as_claimed() wrote it.
+    auto const lost_to_candidate = [&, lost](std::size_t row) TH_INLINED {
+        if constexpr (!Reader::kNarrow) {
+            std::uint32_t const mine = batch.base + static_cast<std::uint32_t>(row);
+            if (row < expect_hits_below && batch.buf_indices[row] != mine) {
+                if (is_candidate(index, batch.buf_indices[row], batch, row)) {
+                    lost(row);
+                    return true;
+                }
+                batch.buf_indices[row] = mine;
+            }
+        }
+        return false;
+    };
+    // Captures by copy: by reference, GCC would keep all captures in memory in loops with a CAS.
+    auto const step = [work, lost_to_candidate](std::size_t row, std::uint64_t hash,
+                                                std::uint64_t home) TH_INLINED {
+        return lost_to_candidate(row) || work(row, hash, home, ProbeRange::Home);
+    };
     auto const finish = [work, &index](std::size_t row, std::uint64_t hash)
                             TH_INLINED { work(row, hash, index.home(hash), ProbeRange::All); };
     pipeline<true>(index, begin, end, RowWork{hash_rows, half_way, step, finish});
@@ -114,12 +154,26 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
 }
 
 template <class Reader>
-void join_late_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
-                    std::size_t end) {
+std::uint64_t join_late_rows(IndexView const& view, BatchView const& batch, std::size_t begin,
+                             std::size_t end) {
     typename IndexOf<Reader, Shared>::type const index(view);
+    std::uint64_t overtook = 0;
     for (std::size_t row = begin; row < end; ++row) {
-        join_late(index, batch, row);
+        if (end - row >= 8 && !is_any_marked(batch.mask + row)) {
+            row += 7;
+            continue;
+        }
+        if (batch.mask[row] != kUndecidedRow) {
+            continue;
+        }
+        batch.mask[row] = 0;
+        std::uint32_t const overtaken = join_late(index, batch, row);
+        if (overtaken != kNotFound) {
+            note_overtaken(batch, row, overtaken);
+            ++overtook;
+        }
     }
+    return overtook;
 }
 
 /// Undoes claims.
@@ -184,26 +238,6 @@ void place_live(IndexView const& view, LiveRange const& range) {
 }
 
 template <class Reader>
-std::uint64_t settle_rows(IndexView const& view, BatchView const& rows, std::size_t begin,
-                          std::size_t end) {
-    // Claims are over and no thread publishes yet: all threads only read the index.
-    typename IndexOf<Reader, Exclusive>::type const index(view);
-    BatchView const batch = rows;
-    std::uint64_t winners = 0;
-    // A row that met an earlier one has lost for certain: its slot need not be read.
-    auto const may_win = [=](std::size_t row) TH_INLINED {
-        bool const may = batch.buf_indices[row] == batch.base + static_cast<std::uint32_t>(row);
-        batch.mask[row] = may ? 1 : 0;
-        return may;
-    };
-    runtime::for_wanted_rows<kNear>(
-        begin, end, may_win,
-        [&](std::size_t row) TH_INLINED { index.prefetch_ticket(batch.positions[row]); },
-        [&](std::size_t row) TH_INLINED { winners += settle(index, batch, row) ? 1 : 0; });
-    return winners;
-}
-
-template <class Reader>
 void follow_rows(IndexView const& view, BatchView const& rows, std::size_t begin, std::size_t end) {
     typename IndexOf<Reader, Exclusive>::type const index(view);
     BatchView const batch = rows;
@@ -211,11 +245,13 @@ void follow_rows(IndexView const& view, BatchView const& rows, std::size_t begin
         return (batch.mask[row] == 0) & (batch.buf_indices[row] >= batch.base);
     };
     runtime::for_wanted_rows(begin, end, has_lost, [&](std::size_t row) TH_INLINED {
-        std::uint32_t const met = batch.buf_indices[row] - batch.base;
-        // That row may have lost too, to one that claimed later.
-        batch.buf_indices[row] = batch.mask[met] != 0
-                                     ? batch.buf_indices[met]
-                                     : to_buf_index(index.ticket(batch.positions[row]));
+        std::uint32_t const met = batch.buf_indices[row];
+        std::uint32_t answer = Shared::load(&batch.buf_indices[met - batch.base]);
+        // A row that was overtaken has its own number until it follows, perhaps on another thread.
+        if (answer == met && batch.mask[met - batch.base] == 0) {
+            answer = to_buf_index(index.ticket(batch.positions[row]));
+        }
+        Shared::store(&batch.buf_indices[row], answer);
     });
 }
 
@@ -278,10 +314,9 @@ constexpr auto find_loop() noexcept {
 template <class Reader>
 IndexLoops const kTable{
     find_loop<Reader>(),          writers<Reader, Exclusive>(), writers<Reader, Shared>(),
-    join_late_rows<Reader>,       settle_rows<Reader>,          follow_rows<Reader>,
-    publish_rows<Reader>,         hash_listed<Reader>,          put_back_listed<Reader>,
-    find_put_back_listed<Reader>, mark_listed<Reader>,          release_marked<Reader>,
-    probe_buckets<Reader>};
+    join_late_rows<Reader>,       follow_rows<Reader>,          publish_rows<Reader>,
+    hash_listed<Reader>,          put_back_listed<Reader>,      find_put_back_listed<Reader>,
+    mark_listed<Reader>,          release_marked<Reader>,       probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

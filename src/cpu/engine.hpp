@@ -14,6 +14,7 @@ struct ClaimCount {
     std::uint64_t claimed = 0;      // new keys: rows that took a slot, empty or erased
     std::uint64_t from_erased = 0;  // of these, rows that took an erased slot
     std::uint64_t undecided = 0;    // rows that met a slot without its first ticket
+    std::uint64_t overtook = 0;     // rows with the mask kOvertook: call settle()
 };
 
 /// What a range of releases did.
@@ -60,12 +61,10 @@ struct IndexLoops {
     Writers exclusive;
     Writers shared;
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
-    /// at once.
-    void (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all claims: returns how many rows of the range won their slot. The mask says which.
-    std::uint64_t (*settle)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all rows are settled, and again after they are published: rows that lost get the
-    /// winner's answer.
+    /// at once. Returns how many rows overtook another one.
+    std::uint64_t (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
+    /// After all claims, and again after the winners are published: rows that lost get the winner's
+    /// answer.
     void (*follow)(View const&, Batch const&, std::size_t begin, std::size_t end);
     /// Gives buffer indices to the winners of the range; the first has rank `rank`. Ranks below
     /// `reusable` pop `free_top[-1 - rank]`.

@@ -21,6 +21,7 @@ decltype(auto) with_reader(std::uint32_t key_bytes, std::uint32_t float_bytes, P
     }
     return raw && key_bytes == 12      ? pick(std::type_identity<step::Wide12>())
            : raw && key_bytes == 16    ? pick(std::type_identity<step::Wide16>())
+           : raw && key_bytes == 64    ? pick(std::type_identity<step::Wide64>())
            : raw && key_bytes % 8 == 0 ? pick(std::type_identity<step::WideWords>())
                                        : pick(std::type_identity<step::WideAny>());
 }

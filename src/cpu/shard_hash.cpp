@@ -1,6 +1,7 @@
 // The hash of hash_policy(), with compile-time widths for the most common keys.
 #include "cpu/shard_hash.hpp"
 
+#include "cpu/route_engine.hpp"
 #include "tensorhash/step/shard.hpp"
 
 namespace tensorhash::cpu {
@@ -45,13 +46,17 @@ std::int32_t shard_of_key(void const* key, std::size_t bytes, std::size_t float_
 void hash_shards(unsigned char const* keys, Element const& element, int shards, std::size_t begin,
                  std::size_t end, std::int32_t* shard) noexcept {
     auto const count = static_cast<std::uint32_t>(shards);
-    with_reader(element.bytes(), float_bytes_of(element.dtype),
-                [&](auto const& reader, std::uint32_t width) {
-                    for (std::size_t row = begin; row < end; ++row) {
-                        std::uint64_t const hash = step::shard_hash(reader, width, keys, row);
-                        shard[row] = static_cast<std::int32_t>(step::shard_of_hash(hash, count));
-                    }
-                });
+    std::size_t const float_bytes = float_bytes_of(element.dtype);
+    if (element.bytes() == 8 && float_bytes == 0) {
+        route_loops().hash_words(keys, count, begin, end, shard);
+        return;
+    }
+    with_reader(element.bytes(), float_bytes, [&](auto const& reader, std::uint32_t width) {
+        for (std::size_t row = begin; row < end; ++row) {
+            std::uint64_t const hash = step::shard_hash(reader, width, keys, row);
+            shard[row] = static_cast<std::int32_t>(step::shard_of_hash(hash, count));
+        }
+    });
 }
 
 }  // namespace tensorhash::cpu

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "cpu/settle.hpp"
 #include "runtime/scan.hpp"
 
 namespace tensorhash::index {
@@ -33,6 +34,16 @@ Count sum_chunks(Chunks const& chunks, std::initializer_list<std::uint64_t Count
         }
     });
     return sum;
+}
+
+/// Counts the rows in the mask that come before each chunk.
+void rank_winners(step::BatchView const& batch, Chunks const& chunks, Ranks& ranks) noexcept {
+    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
+        ranks[chunk] =
+            static_cast<std::uint64_t>(std::count(batch.mask + begin, batch.mask + end, 1));
+    });
+    ranks[chunks.count] = 0;
+    runtime::scan(std::span(ranks).first(chunks.count + 1));
 }
 
 }  // namespace
@@ -108,16 +119,22 @@ cpu::ClaimCount BucketIndex::claim(unsigned char const* key_buffer, step::BatchV
     auto const index = view(key_buffer);
     Chunks const chunks = cut(end - begin, kGrain);
     auto* const claim_rows = writers(chunks.shared()).claim;
-    auto const count = sum_chunks<cpu::ClaimCount>(
-        chunks,
-        {&cpu::ClaimCount::claimed, &cpu::ClaimCount::from_erased, &cpu::ClaimCount::undecided},
+    using Count = cpu::ClaimCount;
+    auto count = sum_chunks<Count>(
+        chunks, {&Count::claimed, &Count::from_erased, &Count::undecided, &Count::overtook},
         [&](std::size_t from, std::size_t to) {
             return claim_rows(index, batch, begin + from, begin + to);
         });
     if (count.undecided != 0) {
-        for_chunks(chunks, [&](std::size_t, std::size_t from, std::size_t to) {
-            loops_->join_late(index, batch, begin + from, begin + to);
-        });
+        count.overtook +=
+            sum_chunks<Count>(chunks, {&Count::overtook}, [&](std::size_t from, std::size_t to) {
+                Count late;
+                late.overtook = loops_->join_late(index, batch, begin + from, begin + to);
+                return late;
+            }).overtook;
+    }
+    if (count.overtook != 0) {
+        cpu::settle(batch, begin, end);
     }
     entries_ += count.claimed;
     erased_ -= count.from_erased;
@@ -138,18 +155,8 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
 
 void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const& batch,
                          Chunks const& chunks, Ranks& ranks) const noexcept {
-    rank_winners(key_buffer, batch, chunks, ranks);
+    rank_winners(batch, chunks, ranks);
     follow(key_buffer, batch, chunks);
-}
-
-void BucketIndex::rank_winners(unsigned char const* key_buffer, step::BatchView const& batch,
-                               Chunks const& chunks, Ranks& ranks) const noexcept {
-    auto const index = view(key_buffer);
-    for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
-        ranks[chunk] = loops_->settle(index, batch, begin, end);
-    });
-    ranks[chunks.count] = 0;
-    runtime::scan(std::span(ranks).first(chunks.count + 1));
 }
 
 void BucketIndex::follow(unsigned char const* key_buffer, step::BatchView const& batch,
@@ -166,7 +173,7 @@ void BucketIndex::publish(unsigned char const* key_buffer, step::BatchView const
     auto const index = view(key_buffer);
     Chunks const chunks = cut(rows, kGrain);
     Ranks ranks;
-    rank_winners(key_buffer, batch, chunks, ranks);
+    rank_winners(batch, chunks, ranks);
     for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
         loops_->publish(index, batch, begin, end, ranks[chunk], free_top, reusable);
     });

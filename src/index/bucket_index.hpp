@@ -54,12 +54,14 @@ public:
 
     void find(unsigned char const* key_buffer, step::BatchView const& batch,
               std::size_t rows) const;
+    /// The mask says which rows took a slot and kept it, so far.
     cpu::ClaimCount claim(unsigned char const* key_buffer, step::BatchView const& batch,
                           std::size_t begin, std::size_t end);
     /// Undoes the claims of rows [0, rows).
     void release_claims(unsigned char const* key_buffer, step::BatchView const& batch,
                         std::size_t rows) noexcept;
-    /// After all claims: mask says which rows won their key, buf_indices gets base + winning row.
+    /// After all claims: the ranks of the winners, which are in the mask. buf_indices gets base +
+    /// winning row.
     void settle(unsigned char const* key_buffer, step::BatchView const& batch,
                 runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
     /// Gives buffer indices to the winners: first `reusable` ones from the stack that ends at
@@ -111,8 +113,6 @@ public:
 
 private:
     void set_buckets(std::uint64_t buckets) noexcept;
-    void rank_winners(unsigned char const* key_buffer, step::BatchView const& batch,
-                      runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
     void follow(unsigned char const* key_buffer, step::BatchView const& batch,
                 runtime::Chunks const& chunks) const noexcept;
     void subtract(std::uint64_t released, std::uint64_t to_erased) noexcept;

@@ -8,10 +8,18 @@
 #include <vector>
 
 #include "backend/routed.hpp"
+#include "cpu/route_engine.hpp"
 #include "runtime/parallel.hpp"
 #include "tensorhash/tensor.hpp"
 
 namespace tensorhash::table {
+
+/// A number for each shard.
+using Places = std::array<std::uint32_t, runtime::kMaxDevices>;
+
+/// Copies the chunk's rows to their places.
+void group_rows(cpu::ShardedChunk const& chunk, backend::Bytes from, std::size_t row_bytes,
+                unsigned char* to);
 
 class CpuRouted final : public backend::Routed {
 public:
@@ -31,17 +39,16 @@ public:
                       unsigned char* to) const override;
 
 private:
-    using Places = std::array<std::uint32_t, runtime::kMaxDevices>;
-
-    /// Calls body(row, shard, place) for the caller's rows, in parallel: row `row` is at `place`
-    /// among the grouped rows. A thread takes neighbouring rows, so that threads rarely write to
-    /// the same cache line.
+    /// Calls body(chunk) for chunks of the caller's rows, in parallel. Only with several shards. A
+    /// thread takes neighbouring rows, so that threads rarely write to the same cache line.
     template <class Body>
-    void for_rows(Body&& body) const;
+    void for_sorted(Body&& body) const;
     /// Counts each chunk's rows by shard, then turns the counts into places. First calls
     /// fill_shards(begin, end), which writes the shards of these rows.
     template <class FillShards>
     void count(FillShards&& fill_shards);
+    void ungroup_one(backend::Answers const& grouped, std::int64_t* indices,
+                     unsigned char* mask) const noexcept;
 
     runtime::Chunks chunks_;
     Tensor shard_;  // int32 [rows]; undefined with one shard

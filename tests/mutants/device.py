@@ -164,8 +164,8 @@ DEVICE_MUTANTS = [
         "a later row takes a wide slot",
         "*TableLives*",
         INSERT,
-        "while (slot_ticket(seen) < mine) {",
-        "while (slot_ticket(seen) > mine) {",
+        "while (slot_ticket(seen) < mine && !Access::cas(at, seen, to_slot(seen, mine))) {",
+        "while (slot_ticket(seen) > mine && !Access::cas(at, seen, to_slot(seen, mine))) {",
     ),
     body(
         "an erased slot is taken at once",

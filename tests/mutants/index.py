@@ -93,8 +93,8 @@ INDEX_MUTANTS = [
         [
             Edit(
                 ENGINE,
-                "batch.buf_indices[row] = batch.mask[met] != 0",
-                "batch.buf_indices[row] = met < batch.base + end",
+                "if (answer == met && batch.mask[met - batch.base] == 0) {",
+                "if (answer == kNotFound) {",
             )
         ],
     ),

@@ -478,4 +478,53 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "a row that was overtaken still wins its key",
+        "EngineLevels*:OverflowBits*",
+        [Edit("src/cpu/settle.cpp", "batch.mask[overtaken] = 0;", "")],
+    ),
+    Mutant(
+        "a row keeps the row that it overtook as its position",
+        "EngineLevels*:OverflowBits*",
+        [
+            Edit(
+                "src/cpu/settle.cpp",
+                "batch.positions[row] = batch.positions[overtaken];",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "a row loses to a candidate that comes after it",
+        "OverflowBits*",
+        [
+            Edit(
+                "include/tensorhash/step/insert.hpp",
+                "& (slot_ticket(slot) > to_ticket(mine))",
+                "",
+            )
+        ],
+    ),
+    Mutant(
+        "vectors forget the rows of a shard in the upper half",
+        "RouteLevels*",
+        [
+            Edit(
+                "src/cpu/route_engine.cpp",
+                "press_eight(to + (place + lower) * 8, high, static_cast<__mmask16>(lanes >> 8));",
+                "press_eight(to + place * 8, high, static_cast<__mmask16>(lanes >> 8));",
+            )
+        ],
+    ),
+    Mutant(
+        "vectors give absent keys an index",
+        "RouteLevels*",
+        [
+            Edit(
+                "src/cpu/route_engine.cpp",
+                "_mm512_mask_or_epi64(wide, is_found, wide, high)",
+                "_mm512_or_epi64(wide, high)",
+            )
+        ],
+    ),
 ]

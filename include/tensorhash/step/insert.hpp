@@ -6,7 +6,7 @@
 // Otherwise the back end ranks the winners with a scan between `settle` and `publish`.
 #pragma once
 
-#include "tensorhash/step/probe.hpp"
+#include "tensorhash/step/find.hpp"
 
 namespace tensorhash::step {
 inline namespace TH_STEP_NAMESPACE {
@@ -23,15 +23,16 @@ struct Claim {
     Position position;
     std::uint32_t buf_index;  // of the slot now: an entry's, or base + the earliest row so far
     Claimed claimed;
+    std::uint32_t overtaken = kNotFound;  // base + the later row that had the slot until now
 };
 
-/// Raises a ticket to `mine`, unless an earlier row or an entry holds it. Returns the ticket that
-/// stays.
-template <class Access>
-TH_STEP Ticket join(Ticket* at, Ticket mine, bool& was_free) {
-    Ticket const seen = Access::raise(at, mine);
-    was_free = seen == kNoTicket;
-    return seen < mine ? mine : seen;
+/// The claim of a row that met the ticket `seen` on its key's slot. The larger ticket stays.
+TH_STEP Claim joined(Position position, Ticket seen, Ticket mine) {
+    bool const is_mine = seen < mine;
+    static_assert(to_buf_index(kNoTicket) == kNotFound);
+    return {position, to_buf_index(is_mine ? mine : seen),
+            seen == kNoTicket ? Claimed::Empty : Claimed::Nothing,
+            is_mine ? to_buf_index(seen) : kNotFound};
 }
 
 template <class Reader, class Access>
@@ -42,9 +43,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     if (Index::is_side(hash)) {
         Position const side = Index::side_position(hash);
-        bool was_free = false;
-        Ticket const stays = join<Access>(index.ticket_at(side), mine, was_free);
-        return {side, to_buf_index(stays), was_free ? Claimed::Empty : Claimed::Nothing};
+        return joined(side, Access::raise(index.ticket_at(side), mine), mine);
     }
     for (;;) {
         Slot const slot = probe(index, hash, home, {}, range);
@@ -72,9 +71,7 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
             // The row that claimed the slot has not stored its ticket yet. Do not wait for it.
             return {slot.position(), to_buf_index(mine), Claimed::Undecided};
         }
-        bool was_free = false;
-        Ticket const stays = join<Access>(ticket, mine, was_free);
-        return {slot.position(), to_buf_index(stays), Claimed::Nothing};
+        return joined(slot.position(), Access::raise(ticket, mine), mine);
     }
 }
 
@@ -103,12 +100,9 @@ TH_STEP Claim claim(WideIndex<Reader, Access> const& index, std::uint64_t hash, 
             continue;  // taken meanwhile, perhaps by the same key: probe again
         }
         std::uint64_t seen = Access::load(at);
-        while (slot_ticket(seen) < mine) {
-            if (Access::cas(at, seen, to_slot(seen, mine))) {
-                seen = to_slot(seen, mine);
-            }
+        while (slot_ticket(seen) < mine && !Access::cas(at, seen, to_slot(seen, mine))) {
         }
-        return {slot.position(), to_buf_index(slot_ticket(seen)), Claimed::Nothing};
+        return joined(slot.position(), slot_ticket(seen), mine);
     }
 }
 
@@ -120,20 +114,49 @@ TH_STEP Claim claim(Index const& index, std::uint64_t hash, BatchView const& bat
 }
 
 /// For undecided rows, when all claims are over: every slot has its first ticket now. Rows that
-/// have already joined also pass the test; joining again changes nothing.
+/// have already joined also pass the test; joining again changes nothing. Returns what
+/// `Claim::overtaken` is.
 template <class Reader>
-TH_STEP void join_late(NarrowIndex<Reader, Shared> const& index, BatchView const& batch,
-                       std::size_t row) {
-    if (batch.mask[row] == 0 && batch.buf_indices[row] >= batch.base) {
-        Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
-        bool was_free = false;
-        join<Shared>(index.ticket_at(batch.positions[row]), mine, was_free);
+TH_STEP std::uint32_t join_late(NarrowIndex<Reader, Shared> const& index, BatchView const& batch,
+                                std::size_t row) {
+    if (batch.mask[row] != 0 || batch.buf_indices[row] < batch.base) {
+        return kNotFound;
     }
+    Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
+    Position const position = batch.positions[row];
+    return joined(position, Shared::raise(index.ticket_at(position), mine), mine).overtaken;
 }
 
 /// A wide slot and its ticket are claimed with one CAS, so no row is ever undecided.
 template <class Reader>
-TH_STEP void join_late(WideIndex<Reader, Shared> const&, BatchView const&, std::size_t) {}
+TH_STEP std::uint32_t join_late(WideIndex<Reader, Shared> const&, BatchView const&, std::size_t) {
+    return kNotFound;
+}
+
+/// For wide keys that are probably in the table: the candidate of a key's home bucket, or
+/// base + `row` if there is none, or if it is not earlier than the row. Prefetches the candidate's
+/// key. The bucket itself must already be in the cache. No branch: it would be unpredictable.
+template <class Reader, class Access>
+TH_STEP Match earlier_candidate(WideIndex<Reader, Access> const& index, std::uint64_t hash,
+                                std::uint64_t bucket, BatchView const& batch, std::size_t row) {
+    std::uint32_t const candidates = index.read(bucket).with_fingerprint(hash);
+    std::uint32_t const lane = lowest_bit(candidates | 1u << (WideBucket::kLanes - 1));
+    std::uint64_t const slot = Access::load(&index.buckets[bucket].slots[lane]);
+    std::uint32_t const mine = batch.base + static_cast<std::uint32_t>(row);
+    bool const is_one = (candidates != 0) & holds_key(slot) & (slot_ticket(slot) > to_ticket(mine));
+    std::uint32_t const buf_index = unpredictable(is_one ? to_buf_index(slot_ticket(slot)) : mine);
+    index.prefetch_key(index.key_of(to_ticket(buf_index), index.comparison(batch, row)));
+    return {buf_index, to_position(bucket, lane)};
+}
+
+/// Does the candidate hold the row's key? A ticket only ever gets larger, so the row has then lost
+/// to the candidate or to an earlier row.
+template <class Reader, class Access>
+TH_STEP bool is_candidate(WideIndex<Reader, Access> const& index, std::uint32_t buf_index,
+                          BatchView const& batch, std::size_t row) {
+    auto const comparison = index.comparison(batch, row);
+    return index.reader.equal(index.key_of(to_ticket(buf_index), comparison), comparison.wanted);
+}
 
 /// After all claims: did this row win its key's slot? A row that lost gets the winner's base + row.
 template <class Index>

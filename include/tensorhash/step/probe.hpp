@@ -155,19 +155,6 @@ struct WideIndex {
             prefetch(key + reader.bytes() - 1);
         }
     }
-    /// Prefetches the key of the home bucket's first candidate. The bucket itself must already be
-    /// in the cache.
-    TH_STEP void prefetch_candidate(std::uint64_t hash, std::uint64_t bucket,
-                                    Comparison const& c) const {
-        std::uint32_t const candidates = read(bucket).with_fingerprint(hash);
-        if (candidates == 0) {
-            return;
-        }
-        std::uint64_t const slot = Access::load(&buckets[bucket].slots[lowest_bit(candidates)]);
-        if (holds_key(slot)) {
-            prefetch_key(key_of(slot_ticket(slot), c));
-        }
-    }
 
     TH_STEP std::uint64_t* slot_at(Position position) const {
         return &buckets[position >> 3].slots[position & 7];

@@ -30,9 +30,10 @@ TH_STEP std::uint64_t shard_hash(Reader const& reader, std::uint32_t bytes,
     }
 }
 
+inline constexpr std::uint64_t kShardSeed = 0xa0761d6478bd642full;  // any odd constant would do
+
 TH_STEP std::uint32_t shard_of_hash(std::uint64_t hash, std::uint32_t shards) {
-    constexpr std::uint64_t kSeed = 0xa0761d6478bd642full;  // any odd constant would do
-    return static_cast<std::uint32_t>((mix(hash ^ kSeed) >> 32) * shards >> 32);
+    return static_cast<std::uint32_t>((mix(hash ^ kShardSeed) >> 32) * shards >> 32);
 }
 
 /// Key mod shards, never negative. `word` is the key, zero-extended from `bytes` bytes.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpu/engine.hpp"
+#include "cpu/settle.hpp"
 #include "cpu/shard_engine.hpp"
 #include "runtime/memory.hpp"
 #include "support/batches.hpp"
@@ -94,7 +95,9 @@ struct Bench {
                               out.mask.data()};
         cpu::ClaimCount count =
             (shared ? run.shared : run.exclusive).claim(view(), batch, 0, rows.count);
-        EXPECT_EQ(run.settle(view(), batch, 0, rows.count), count.claimed);
+        cpu::settle(batch, 0, rows.count);
+        EXPECT_EQ(std::count(out.mask.begin(), out.mask.end(), 1),
+                  static_cast<std::ptrdiff_t>(count.claimed));
         run.publish(view(), batch, 0, rows.count, 0, nullptr, 0);
         std::uint32_t const base = top;
         for (std::size_t row = 0; row < rows.count; ++row) {
@@ -183,14 +186,15 @@ TEST(EngineLevels, rows_that_meet_a_slot_without_a_ticket_join_after_all_claims)
         EXPECT_EQ(bucket.tickets[0], step::kNoTicket);
 
         bucket.tickets[0] = step::to_ticket(102);  // the other thread had row 2
-        run.join_late(bench.view(), batch, 2, 4);  // any order of ranges
-        run.join_late(bench.view(), batch, 0, 2);
+        mask[2] = 1;
+        EXPECT_EQ(run.join_late(bench.view(), batch, 2, 4), 0u);  // any order of ranges
+        EXPECT_EQ(run.join_late(bench.view(), batch, 0, 2), 1u);
         EXPECT_EQ(bucket.tickets[0], step::to_ticket(100));
-        EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 2u);
-        EXPECT_EQ(mask[0], 1);
-        EXPECT_EQ(mask[1], 1);
-        EXPECT_EQ(buf_indices[2], 100u);
-        EXPECT_EQ(buf_indices[3], 100u);
+        cpu::settle(batch, 0, 4);
+        run.follow(bench.view(), batch, 0, 4);
+        EXPECT_EQ(std::vector(mask, mask + 4), (std::vector<unsigned char>{1, 1, 0, 0}));
+        EXPECT_EQ(std::vector(buf_indices, buf_indices + 4),
+                  (std::vector<std::uint32_t>{100, 101, 100, 100}));
     }
 }
 
@@ -210,7 +214,7 @@ TEST(EngineLevels, rows_that_met_a_row_that_lost_get_the_index_of_the_winner) {
                                     buf_indices, mask};
         run.shared.claim(bench.view(), batch, 2, 4);
         run.shared.claim(bench.view(), batch, 0, 2);
-        EXPECT_EQ(run.settle(bench.view(), batch, 0, 4), 1u);
+        cpu::settle(batch, 0, 4);
         std::uint32_t const freed = 42;
         run.publish(bench.view(), batch, 0, 4, 0, &freed + 1, 1);
         run.follow(bench.view(), batch, 3, 4);
@@ -218,6 +222,53 @@ TEST(EngineLevels, rows_that_met_a_row_that_lost_get_the_index_of_the_winner) {
         EXPECT_EQ(std::vector(buf_indices, buf_indices + 4), std::vector<std::uint32_t>(4, 42));
         EXPECT_EQ(std::vector(mask, mask + 4), (std::vector<unsigned char>{1, 0, 0, 0}));
     }
+}
+
+/// A key of 16 bytes with this home bucket of 64 and this fingerprint; others have another
+/// `number`.
+void append_key(std::string& keys, std::uint64_t home, std::uint64_t fingerprint,
+                std::uint64_t number) {
+    step::HashSecret const secret;
+    std::uint64_t const hash = (fingerprint << 32 | home << 26) << 1;
+    std::uint64_t const last =
+        step::unavalanche(hash, secret) ^ step::fold_in(secret.start, number, secret);
+    keys.append(reinterpret_cast<char const*>(&number), 8);
+    keys.append(reinterpret_cast<char const*>(&last), 8);
+}
+
+// Rows that probably meet an earlier one take a candidate half way. A row that was late for long
+// must not keep the rows with a candidate from asking whether it is right.
+TEST(EngineLevels, a_candidate_is_never_taken_for_the_rows_own_index) {
+    for (Level const& level : levels())
+        for (bool const shared : {false, true}) {
+            SCOPED_TRACE(level.name + (shared ? " shared" : " exclusive"));
+            KeyKind const kind{"u8x16", {Dtype::UInt8, {16}}};
+            Bench bench(kind);
+            cpu::IndexLoops const& run = level.index_loops(16, 0);
+            std::string there;
+            for (std::uint64_t i = 0; i < 9; ++i) append_key(there, 5, 100 + i, i);  // 5 is full
+            append_key(there, 20, 300, 20);
+            append_key(there, 30, 400, 30);
+            bench.insert(run, shared, Rows{16, 11, there});
+
+            std::string keys;
+            append_key(keys, 5, 108, 8);  // late
+            for (int i = 0; i < 400; ++i) append_key(keys, 20, 300, 20);
+            for (std::uint64_t i = 0; i < 31; ++i) append_key(keys, 5, 500 + i, 50 + i);  // late
+            append_key(keys, 30, 400, 31);  // its candidate has another key
+            std::size_t const last = 432;
+            std::vector<std::uint32_t> positions(last + 1), buf_indices(last + 1);
+            std::vector<unsigned char> mask(last + 1);
+            step::BatchView const batch{reinterpret_cast<unsigned char const*>(keys.data()),
+                                        bench.top, positions.data(), buf_indices.data(),
+                                        mask.data()};
+            auto const claim = (shared ? run.shared : run.exclusive).claim;
+            ASSERT_EQ(claim(bench.view(), batch, 0, last + 1).claimed, 32u);
+            EXPECT_EQ(mask[last], 1);
+            EXPECT_EQ(buf_indices[last], bench.top + last);
+            EXPECT_EQ(buf_indices[0], 8u);
+            EXPECT_EQ(buf_indices[200], 9u);
+        }
 }
 
 TEST(EngineLevels, every_level_agrees_with_the_oracle_and_with_every_other) {

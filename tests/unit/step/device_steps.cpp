@@ -188,24 +188,26 @@ TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
     EXPECT_EQ(at, largest);
 }
 
-TEST(DeviceSteps, join_returns_the_winning_ticket_and_whether_it_was_first) {
+TEST(DeviceSteps, a_row_that_joins_knows_the_winning_ticket_and_the_one_that_it_overtook) {
     for (step::Ticket const there : {step::kNoTicket, 5u, 7u, 9u}) {
         step::Ticket at = there;
-        bool was_free = there != step::kNoTicket;
-        EXPECT_EQ(step::join<Shared>(&at, 7, was_free), std::max(there, 7u));
+        step::Claim const claim = step::joined(16, Shared::raise(&at, 7), 7);
         EXPECT_EQ(at, std::max(there, 7u));
-        EXPECT_EQ(was_free, there == step::kNoTicket);
+        EXPECT_EQ(claim.position, 16u);
+        EXPECT_EQ(claim.buf_index, step::to_buf_index(at));
+        EXPECT_EQ(claim.claimed == step::Claimed::Empty, there == step::kNoTicket);
+        EXPECT_EQ(claim.overtaken, there == 5 ? step::to_buf_index(5) : step::kNotFound);
     }
 }
 
-TEST(DeviceSteps, join_sees_a_concurrent_ticket) {
+TEST(DeviceSteps, a_row_that_joins_sees_a_concurrent_ticket) {
     step::Ticket at = step::kNoTicket;
     Switches const another([&](int before) {
         if (before == 1) at = 6;
     });
-    bool was_free = true;
-    EXPECT_EQ(step::join<Shared>(&at, 7, was_free), 7u);
-    EXPECT_FALSE(was_free);
+    step::Claim const claim = step::joined(16, Shared::raise(&at, 7), 7);
+    EXPECT_EQ(claim.claimed, step::Claimed::Nothing);
+    EXPECT_EQ(claim.overtaken, step::to_buf_index(6));
     EXPECT_EQ(at, 7u);
 }
 
