@@ -91,6 +91,15 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
         std::size_t const until = row + kExpectHits;
         expect_hits_below = until > expect_hits_below ? until : expect_hits_below;
     };
+    auto const note_rare = [&](std::size_t row, Claim const& c) TH_INLINED {
+        if (c.claimed == Claimed::Undecided) {
+            batch.mask[row] = kUndecidedRow;
+            ++count.undecided;
+        } else {
+            note_overtaken(batch, row, c.overtaken);
+            ++count.overtook;
+        }
+    };
     auto const work = [&, lost](std::size_t row, std::uint64_t hash, std::uint64_t home,
                                 ProbeRange range) TH_INLINED {
         Claim const c = claim(index, hash, home, batch, row, range);
@@ -98,16 +107,11 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
             return false;
         }
         batch.positions[row] = c.position;
-        if (c.claimed == Claimed::Nothing || c.claimed == Claimed::Undecided) {
+        if (c.claimed != Claimed::Empty && c.claimed != Claimed::Erased) {
             batch.buf_indices[row] = c.buf_index;
             lost(row);
-            if (c.claimed == Claimed::Undecided) [[unlikely]] {
-                batch.mask[row] = kUndecidedRow;
-                ++count.undecided;
-            }
-            if (c.overtaken != kNotFound) [[unlikely]] {
-                note_overtaken(batch, row, c.overtaken);
-                ++count.overtook;
+            if (c.claimed != Claimed::Nothing) [[unlikely]] {
+                note_rare(row, c);
             }
         }
         count.from_erased += c.claimed == Claimed::Erased ? 1 : 0;
@@ -313,10 +317,10 @@ constexpr auto find_loop() noexcept {
 
 template <class Reader>
 IndexLoops const kTable{
-    find_loop<Reader>(),          writers<Reader, Exclusive>(), writers<Reader, Shared>(),
-    join_late_rows<Reader>,       follow_rows<Reader>,          publish_rows<Reader>,
-    hash_listed<Reader>,          put_back_listed<Reader>,      find_put_back_listed<Reader>,
-    mark_listed<Reader>,          release_marked<Reader>,       probe_buckets<Reader>};
+    find_loop<Reader>(),    writers<Reader, Exclusive>(), writers<Reader, Shared>(),
+    join_late_rows<Reader>, follow_rows<Reader>,          publish_rows<Reader>,
+    hash_listed<Reader>,    put_back_listed<Reader>,      find_put_back_listed<Reader>,
+    mark_listed<Reader>,    release_marked<Reader>,       probe_buckets<Reader>};
 
 }  // namespace
 }  // namespace TH_STEP_NAMESPACE

@@ -13,6 +13,7 @@ inline namespace TH_STEP_NAMESPACE {
 
 enum class Claimed : unsigned char {
     Nothing,    // the key already has a slot
+    Overtook,   // the same, and a later row of the batch had it until now
     Empty,      // took an empty slot
     Erased,     // took an erased slot
     Undecided,  // the key's slot has no ticket yet: call `join_late` when all claims are over
@@ -23,7 +24,7 @@ struct Claim {
     Position position;
     std::uint32_t buf_index;  // of the slot now: an entry's, or base + the earliest row so far
     Claimed claimed;
-    std::uint32_t overtaken = kNotFound;  // base + the later row that had the slot until now
+    std::uint32_t overtaken = kNotFound;  // if Overtook: base + that row
 };
 
 /// The claim of a row that met the ticket `seen` on its key's slot. The larger ticket stays.
@@ -31,7 +32,9 @@ TH_STEP Claim joined(Position position, Ticket seen, Ticket mine) {
     bool const is_mine = seen < mine;
     static_assert(to_buf_index(kNoTicket) == kNotFound);
     return {position, to_buf_index(is_mine ? mine : seen),
-            seen == kNoTicket ? Claimed::Empty : Claimed::Nothing,
+            seen == kNoTicket ? Claimed::Empty
+            : is_mine         ? Claimed::Overtook
+                              : Claimed::Nothing,
             is_mine ? to_buf_index(seen) : kNotFound};
 }
 

@@ -195,7 +195,9 @@ TEST(DeviceSteps, a_row_that_joins_knows_the_winning_ticket_and_the_one_that_it_
         EXPECT_EQ(at, std::max(there, 7u));
         EXPECT_EQ(claim.position, 16u);
         EXPECT_EQ(claim.buf_index, step::to_buf_index(at));
-        EXPECT_EQ(claim.claimed == step::Claimed::Empty, there == step::kNoTicket);
+        EXPECT_EQ(claim.claimed, there == step::kNoTicket ? step::Claimed::Empty
+                                 : there < 7              ? step::Claimed::Overtook
+                                                          : step::Claimed::Nothing);
         EXPECT_EQ(claim.overtaken, there == 5 ? step::to_buf_index(5) : step::kNotFound);
     }
 }
@@ -206,7 +208,7 @@ TEST(DeviceSteps, a_row_that_joins_sees_a_concurrent_ticket) {
         if (before == 1) at = 6;
     });
     step::Claim const claim = step::joined(16, Shared::raise(&at, 7), 7);
-    EXPECT_EQ(claim.claimed, step::Claimed::Nothing);
+    EXPECT_EQ(claim.claimed, step::Claimed::Overtook);
     EXPECT_EQ(claim.overtaken, step::to_buf_index(6));
     EXPECT_EQ(at, 7u);
 }
