@@ -88,8 +88,10 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
     auto const lost = [&](std::size_t row) TH_INLINED {
         batch.mask[row] = 0;
         ++others;
-        std::size_t const until = row + kExpectHits;
-        expect_hits_below = until > expect_hits_below ? until : expect_hits_below;
+        if constexpr (!Reader::kNarrow) {
+            std::size_t const until = row + kExpectHits;
+            expect_hits_below = until > expect_hits_below ? until : expect_hits_below;
+        }
     };
     auto const note_rare = [&](std::size_t row, Claim const& c) TH_INLINED {
         if (c.claimed == Claimed::Undecided) {
@@ -118,10 +120,10 @@ ClaimCount claim_rows(IndexView const& view, BatchView const& rows, std::size_t 
         return true;
     };
     BatchRows const hash_rows(index, batch.keys);
-    // Takes references, because most rows never read them. The row's result holds the candidate
-    // until it is confirmed.
+    // Takes the hash by reference, because most rows never read it. The row's result holds the
+    // candidate until it is confirmed.
     auto const half_way = [&](std::size_t row, std::uint64_t const& hash,
-                              std::uint32_t const& home) TH_INLINED {
+                              std::uint64_t home) TH_INLINED {
         if constexpr (!Reader::kNarrow) {
             if (row < expect_hits_below) {
                 Match const at = earlier_candidate(index, hash, home, batch, row);
@@ -210,10 +212,9 @@ void place_live(IndexView const& view, LiveRange const& range) {
     constexpr std::size_t kBatch = 4096;
     std::uint32_t buf_indices[kBatch];
     std::size_t count = 0;
-    auto const index_at = [&](std::size_t) TH_INLINED -> auto const& { return index; };
     auto const hash_of = [&](std::size_t i)
                              TH_INLINED { return index.hash(view.key_buffer, buf_indices[i]); };
-    RowByRow const hash_rows{index_at, hash_of};
+    RowByRow const hash_rows{hash_of};
     auto const half_way = [](std::size_t, std::uint64_t, std::uint64_t) {};
     auto const step = [&](std::size_t i, std::uint64_t hash, std::uint64_t home) TH_INLINED {
         return place(index, hash, home, buf_indices[i], ProbeRange::Home);
@@ -305,7 +306,7 @@ constexpr IndexLoops::Writers writers() noexcept {
 template <class Reader>
 constexpr auto find_loop() noexcept {
 #if defined(TH_SIMD_AVX512)
-    if constexpr (Reader::kNarrow) {
+    if constexpr (Reader::kNarrow && kHasEightRows<Reader>) {
         return find_together<Reader>;
     } else {
         return find_rows<Reader>;

@@ -11,6 +11,9 @@ namespace tensorhash::cpu {
 inline namespace TH_STEP_NAMESPACE {
 
 inline constexpr std::size_t kDecided = 16;
+// A power of two with room for a block that is not decided, the rows in flight and two more blocks.
+inline constexpr std::size_t kRing = 2 * kAhead;
+static_assert(kAhead + 3 * kDecided <= kRing);
 
 /// What sixteen rows saw in their home buckets. A row without its key has the spare ticket.
 struct Seen16 {
@@ -81,6 +84,7 @@ void find_together(step::IndexView const& view, step::BatchView const& rows, std
     step::BatchView const batch = rows;
     BatchRows const hash_rows(index, batch.keys);
     constexpr std::size_t kTogether = BatchRows<Index>::kRows;
+    static_assert(kTogether > 1 && kDecided % kTogether == 0);
     // A row's place in the rings depends on `begin`, so that blocks of rows are aligned.
     alignas(64) std::uint64_t hashes[kRing];
     alignas(64) std::uint32_t homes[kRing];

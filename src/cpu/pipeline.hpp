@@ -18,8 +18,6 @@ inline namespace TH_STEP_NAMESPACE {
 inline constexpr std::size_t kAhead = 128;
 // Half way to its turn, a row's bucket has arrived, and what it points at can be prefetched.
 inline constexpr std::size_t kHalfWay = kAhead / 2;
-// A power of two with room for the rows in flight and for those that are hashed before them.
-inline constexpr std::size_t kRing = 2 * kAhead;
 
 /// Rows that must leave their home bucket.
 class LateRows {
@@ -66,7 +64,10 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
                                    Work const& work) {
     // Rows that are hashed together get adjacent elements, also at the end of the ring.
     constexpr std::size_t kTogether = decltype(work.hash_rows)::kRows;
-    static_assert(kAhead % kTogether == 0 && kAhead + 2 * kTogether <= kRing);
+    // Rows in flight and those that are hashed before them. One by one, a row takes the place of
+    // the row at its turn.
+    constexpr std::size_t kRing = kTogether == 1 ? kAhead : 2 * kAhead;
+    static_assert(kAhead % kTogether == 0 && 2 * kTogether <= kAhead);
     alignas(64) std::uint64_t hashes[kRing + kTogether];
     alignas(64) std::uint32_t homes[kRing + kTogether];
     LateRows late;
@@ -74,31 +75,39 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
         void const* const address = &index.buckets[bucket];
         ForWrite ? step::prefetch_for_write(address) : step::prefetch(address);
     };
+    // A home is cheap to compute again, but not from a vector of hashes.
+    auto const home_of = [&](std::size_t row, std::uint64_t hash) TH_INLINED -> std::uint64_t {
+        return kTogether == 1 ? index_at(row).home(hash) : homes[row % kRing];
+    };
     auto const hash_from = [&](std::size_t row) TH_INLINED {
-        if (row < end) {
-            work.hash_rows(row, end, HashedRows{&hashes[row % kRing], &homes[row % kRing]});
+        if constexpr (kTogether > 1) {
+            if (row < end) {
+                work.hash_rows(row, end, HashedRows{&hashes[row % kRing], &homes[row % kRing]});
+            }
         }
     };
     // Rows that are hashed together start one by one, much later: prefetches in bursts are slow.
     auto const start = [&](std::size_t row) TH_INLINED {
         if constexpr (kTogether == 1) {
-            hash_from(row);
+            hashes[row % kRing] = work.hash_rows.hash(row);
         } else if (row % kTogether == 0) {
             hash_from(row + kTogether);
         }
-        prefetch_bucket(index_at(row), homes[row % kRing]);
+        prefetch_bucket(index_at(row), home_of(row, hashes[row % kRing]));
     };
     auto const half_way = [&](std::size_t row) TH_INLINED {
-        work.half_way(row, hashes[row % kRing], homes[row % kRing]);
+        std::uint64_t const& hash = hashes[row % kRing];
+        work.half_way(row, hash, home_of(row, hash));
     };
     // True if the late rows must be finished before the next row.
-    auto const is_late = [&](std::size_t row) TH_INLINED {
+    auto const is_late = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
         auto const& index = index_at(row);
-        prefetch_bucket(index, step::next_bucket(index, homes[row % kRing]));
-        return late.add(row, hashes[row % kRing]);
+        prefetch_bucket(index, step::next_bucket(index, home_of(row, hash)));
+        return late.add(row, hash);
     };
-    auto const step = [&](std::size_t row) TH_INLINED {
-        return work.step(row, hashes[row % kRing], homes[row % kRing]);
+    // True if the row is done, or late without filling the list.
+    auto const step = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
+        return work.step(row, hash, home_of(row, hash)) || !is_late(row, hash);
     };
 
     // Each row below `starting` starts the row kAhead later. Each row below `halving` calls
@@ -120,9 +129,10 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
         // Nearly all rows run here, with no check but the end of the loop.
         while (row < starting) {
             std::size_t const now = row++;
+            std::uint64_t const hash = hashes[now % kRing];
             start(now + kAhead);
             half_way(now + kHalfWay);
-            if (!step(now) && is_late(now)) {
+            if (!step(now, hash)) {
                 goto finish_late;
             }
         }
@@ -131,7 +141,7 @@ inline TH_INLINED void pipeline_of(IndexAt const& index_at, std::size_t begin, s
             if (now < halving) {
                 half_way(now + kHalfWay);
             }
-            if (!step(now) && is_late(now)) {
+            if (!step(now, hashes[now % kRing])) {
                 break;
             }
         }

@@ -14,23 +14,19 @@
 namespace tensorhash::cpu {
 inline namespace TH_STEP_NAMESPACE {
 
-/// Where the results of rows that start together go: to adjacent elements.
+/// Rows in any order or of several indices, hashed one by one. `hash_of(row)` says how.
+template <class HashOf>
+struct RowByRow {
+    static constexpr std::size_t kRows = 1;
+    HashOf const& hash_of;
+
+    TH_INLINED std::uint64_t hash(std::size_t row) const { return hash_of(row); }
+};
+
+/// Where the results of rows that are hashed together go: to adjacent elements.
 struct HashedRows {
     std::uint64_t* hashes;
     std::uint32_t* homes;
-};
-
-/// Rows in any order or of several indices: `index_at(row)` and `hash_of(row)` say what a row is.
-template <class IndexAt, class HashOf>
-struct RowByRow {
-    static constexpr std::size_t kRows = 1;
-    IndexAt const& index_at;
-    HashOf const& hash_of;
-
-    TH_INLINED void operator()(std::size_t row, std::size_t, HashedRows const& out) const {
-        *out.hashes = hash_of(row);
-        *out.homes = static_cast<std::uint32_t>(index_at(row).home(*out.hashes));
-    }
 };
 
 #if defined(TH_SIMD_AVX512)
@@ -102,25 +98,10 @@ public:
 
     TH_INLINED BatchRows(Index const& index, unsigned char const* keys)
         : index_(index), keys_(keys) {}
+    TH_INLINED std::uint64_t hash(std::size_t row) const { return index_.hash(keys_, row); }
+#if defined(TH_SIMD_AVX512)
     /// Writes kRows elements, of which those from row `end` on mean nothing.
     TH_INLINED void operator()(std::size_t row, std::size_t end, HashedRows const& out) const {
-        if constexpr (kRows == 1) {
-            *out.hashes = index_.hash(keys_, row);
-            *out.homes = static_cast<std::uint32_t>(index_.home(*out.hashes));
-        } else {
-            eight(row, end, out);
-        }
-    }
-
-private:
-    static constexpr std::size_t key_bytes() {
-        return std::is_same_v<Reader, step::Narrow8>   ? 8
-               : std::is_same_v<Reader, step::Narrow4> ? 4
-               : std::is_same_v<Reader, step::Wide12>  ? 12
-                                                       : 16;
-    }
-    TH_INLINED void eight(std::size_t row, std::size_t end, HashedRows const& out) const {
-#if defined(TH_SIMD_AVX512)
         unsigned char const* keys = keys_ + row * key_bytes();
         // Among prefetches of buckets, the hardware prefetcher often loses the sequence of keys.
         for (std::size_t line = 0; line < 8 * key_bytes(); line += 64) {
@@ -141,11 +122,18 @@ private:
         Halves8 const homes = __builtin_convertvector(bits * index_.bucket_count >> 32, Halves8);
         std::memcpy(out.hashes, &hash, sizeof(hash));
         std::memcpy(out.homes, &homes, sizeof(homes));
-#else
-        static_cast<void>(row), static_cast<void>(end), static_cast<void>(out);
-#endif
     }
 
+private:
+    static constexpr std::size_t key_bytes() {
+        return std::is_same_v<Reader, step::Narrow8>   ? 8
+               : std::is_same_v<Reader, step::Narrow4> ? 4
+               : std::is_same_v<Reader, step::Wide12>  ? 12
+                                                       : 16;
+    }
+#endif
+
+private:
     Index const& index_;
     unsigned char const* const keys_;
 };

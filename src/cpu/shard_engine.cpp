@@ -30,7 +30,7 @@ void find_rows(ShardedRows const& given, std::size_t begin, std::size_t end) {
     };
     auto const hash_of = [&](std::size_t row)
                              TH_INLINED { return index_at(row).hash(batch.keys, row); };
-    RowByRow const hash_rows{index_at, hash_of};
+    RowByRow const hash_rows{hash_of};
     auto const finish = [&](std::size_t row, std::uint64_t hash) TH_INLINED {
         answer(row, find(index_at(row), hash, batch, row).buf_index);
     };

@@ -30,11 +30,8 @@ struct Claim {
 /// The claim of a row that met the ticket `seen` on its key's slot. The larger ticket stays.
 TH_STEP Claim joined(Position position, Ticket seen, Ticket mine) {
     bool const is_mine = seen < mine;
-    static_assert(to_buf_index(kNoTicket) == kNotFound);
     return {position, to_buf_index(is_mine ? mine : seen),
-            seen == kNoTicket ? Claimed::Empty
-            : is_mine         ? Claimed::Overtook
-                              : Claimed::Nothing,
+            is_mine ? Claimed::Overtook : Claimed::Nothing,
             is_mine ? to_buf_index(seen) : kNotFound};
 }
 
@@ -46,7 +43,9 @@ TH_STEP Claim claim(NarrowIndex<Reader, Access> const& index, std::uint64_t hash
     Ticket const mine = to_ticket(batch.base + static_cast<std::uint32_t>(row));
     if (Index::is_side(hash)) {
         Position const side = Index::side_position(hash);
-        return joined(side, Access::raise(index.ticket_at(side), mine), mine);
+        Ticket const seen = Access::raise(index.ticket_at(side), mine);
+        return seen == kNoTicket ? Claim{side, to_buf_index(mine), Claimed::Empty}
+                                 : joined(side, seen, mine);
     }
     for (;;) {
         Slot const slot = probe(index, hash, home, {}, range);

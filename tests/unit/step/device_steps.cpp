@@ -189,15 +189,13 @@ TEST(DeviceSteps, raise_by_many_threads_leaves_the_largest) {
 }
 
 TEST(DeviceSteps, a_row_that_joins_knows_the_winning_ticket_and_the_one_that_it_overtook) {
-    for (step::Ticket const there : {step::kNoTicket, 5u, 7u, 9u}) {
+    for (step::Ticket const there : {5u, 7u, 9u}) {
         step::Ticket at = there;
         step::Claim const claim = step::joined(16, Shared::raise(&at, 7), 7);
         EXPECT_EQ(at, std::max(there, 7u));
         EXPECT_EQ(claim.position, 16u);
         EXPECT_EQ(claim.buf_index, step::to_buf_index(at));
-        EXPECT_EQ(claim.claimed, there == step::kNoTicket ? step::Claimed::Empty
-                                 : there < 7              ? step::Claimed::Overtook
-                                                          : step::Claimed::Nothing);
+        EXPECT_EQ(claim.claimed, there < 7 ? step::Claimed::Overtook : step::Claimed::Nothing);
         EXPECT_EQ(claim.overtaken, there == 5 ? step::to_buf_index(5) : step::kNotFound);
     }
 }
