@@ -104,7 +104,8 @@ def over_device(
             _core.empty_rows(ends[-1], column.element) for ends in (sizes.out_at, sizes.into_at)
         )
         column.pack(0, sizes.out_at[-1], rows, 0)
-        sent, got = as_bytes(rows).to(device), as_bytes(to).to(device)
+        sent = as_bytes(rows).to(device)
+        got = torch.empty(sizes.into_at[-1] * column.width, dtype=torch.uint8, device=device)
         split = [[count * column.width for count in counts] for counts in (sizes.into, sizes.out)]
         dist.all_to_all_single(got, sent, *split, group=group)
         as_bytes(to).copy_(got)
