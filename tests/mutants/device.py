@@ -541,7 +541,7 @@ DEVICE_MUTANTS = [
         "*DeviceTable*",
         "src/device/order.hpp",
         "if (writes) { wait_for(reads_); }",
-        "",
+        "if (writes) { wait_for({}); }",
     ),
     host(
         "readers do not wait for the writer of another stream",
