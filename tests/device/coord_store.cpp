@@ -36,6 +36,8 @@ public:
             act();
             compare();
         }
+        fail();
+        compare();
     }
 
 private:
@@ -82,6 +84,20 @@ private:
             cpu_->grow_on_demand();
         }
         EXPECT_EQ(on_device, on_cpu);
+    }
+
+    /// Inserts rows, then a batch that no store takes, whatever happened before.
+    void fail() {
+        auto numbers = draw(5, 1, false);
+        for (bool const beyond : {false, true}) {
+            if (beyond) {
+                numbers.back() = std::int64_t{1} << 40;
+            }
+            TwinRows const fresh = twins_.rows(numbers, case_.first_batch, beyond);
+            std::string const error = error_of([&] { device_->insert(fresh.device, "coords"); });
+            EXPECT_EQ(error, error_of([&] { cpu_->insert(fresh.cpu, "coords"); }));
+            EXPECT_TRUE(!beyond || !error.empty());
+        }
     }
 
     void compare() {
@@ -178,6 +194,18 @@ INSTANTIATE_TEST_SUITE_P(
         StoreCase{
             "Packed128Five", {false, {}, false, {}, backend::RowRange::Packed128}, 0, 5, kBeyond}),
     [](auto const& p) { return p.param.name; });
+
+TEST(DeviceCoordStore, the_first_of_several_numbers_out_of_range_is_named) {
+    CoordTwins twins(1);
+    backend::CoordStoreRules const rules{false, {}, false, {}, backend::RowRange::Packed128};
+    auto const on_device = twins.device.make_store(rules, 4);
+    auto const on_cpu = twins.cpu.make_store(rules, 4);
+    TwinRows const rows = twins.rows(
+        {0, 1, 2, 3, 0, 70000, 5, -80000, 0, 90000, 5, 6, 0, 7, -70001, 70002}, 4, false);
+    std::string const error = error_of([&] { on_device->insert(rows.device, "coords"); });
+    EXPECT_EQ(error, error_of([&] { on_cpu->insert(rows.cpu, "coords"); }));
+    EXPECT_NE(error.find("70000"), std::string::npos) << error;
+}
 
 TEST(DeviceCoordStore, waits_once_per_insert_and_never_for_a_search) {
     CoordTwins twins(1);

@@ -96,7 +96,7 @@ void start(TestQueue& queue, Neighbours const& work) {
 #endif
 }
 
-TEST(DeviceView, the_kernel_of_the_example_sums_neighbours) {
+void expect_sums_of_neighbours(std::uint64_t seed) {
     std::uint32_t const rows = 500;  // more than threads: the kernel's loop goes on
     std::vector<Voxel> voxels;
     std::vector<float> weights;
@@ -104,7 +104,7 @@ TEST(DeviceView, the_kernel_of_the_example_sums_neighbours) {
         voxels.push_back({static_cast<std::int32_t>(i), 0, 0});
         weights.push_back(static_cast<float>(i));
     }
-    TestQueue queue;
+    TestQueue queue({.seed = seed});
     Table table(queue, {{Dtype::Int32, {3}}, {{Dtype::Float32, {}}}, rows, 1}, {});
     OnDevice<Voxel> const keys(queue, voxels.data(), rows);
     OnDevice<float> const values(queue, weights.data(), rows);
@@ -126,8 +126,14 @@ TEST(DeviceView, the_kernel_of_the_example_sums_neighbours) {
         float const after = i + 1 < rows ? weights[i + 1] : 0.0f;
         wanted_sums.push_back((i > 0 ? weights[i - 1] : 0.0f) + after);
     }
-    EXPECT_EQ(counts.read(), wanted_counts);
-    EXPECT_EQ(sums.read(), wanted_sums);
+    EXPECT_EQ(counts.read(), wanted_counts) << "seed " << seed;
+    EXPECT_EQ(sums.read(), wanted_sums) << "seed " << seed;
+}
+
+TEST(DeviceView, the_kernel_of_the_example_sums_neighbours) {
+    for (std::uint64_t seed = 1; seed <= seeds(1); ++seed) {
+        expect_sums_of_neighbours(seed);
+    }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct MapCase {
     Duplicates duplicates = Duplicates::First;
     bool same = false;      // in and out are one array
     bool copied = false;    // out is a copy of in
+    bool changed = false;   // but for its last number
     bool distinct = false;  // no coordinate is repeated
     bool skip = false;      // the mirrored half
     bool far = false;       // some coordinates have no packed key
@@ -124,14 +125,21 @@ Tensor table_of(KernelMapPairs const& pairs, std::size_t out_rows) {
         table, {static_cast<std::int64_t>(bounds.size()) - 1, static_cast<std::int64_t>(out_rows)});
 }
 
+/// The rows of which there are none.
+enum class Empty : std::uint8_t { Neither, In, Out };
+
 /// The same request on both back ends.
-void compare_maps(MapCase const& map, std::uint64_t seed) {
+void compare_maps(MapCase const& map, std::uint64_t seed, Empty empty = Empty::Neither) {
     Random random(seed);
     CoordTwins twins(seed, map.limit);
     KernelMapRequest request = make_request(map, random);
     auto const columns = static_cast<std::uint32_t>(request.axes) + 1;
-    auto const in = draw(map, random, seed % 7 == 6 ? 0 : 60 + random.below(60), request.axes);
-    auto const out = map.copied ? in : draw(map, random, seed % 7 == 5 ? 0 : 50, request.axes);
+    std::size_t const in_count = empty == Empty::In ? 0 : 60 + random.below(60);
+    auto const in = draw(map, random, in_count, request.axes);
+    auto out = map.copied ? in : draw(map, random, empty == Empty::Out ? 0 : 50, request.axes);
+    if (map.changed && !out.empty()) {
+        ++out.back();
+    }
     TwinRows const in_rows = twins.rows(in, columns, map.beyond || seed % 3 == 0);
     TwinRows const out_rows =
         map.same ? in_rows : twins.rows(out, columns, map.beyond || seed % 3 == 1);
@@ -166,6 +174,8 @@ TEST_P(DeviceKernelMap, has_the_pairs_of_the_cpu) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         compare_maps(GetParam(), seed);
     }
+    compare_maps(GetParam(), 1, Empty::In);
+    compare_maps(GetParam(), 2, Empty::Out);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -174,6 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
         MapCase{.name = "Cube", .size = {3, 3, 3}},
         MapCase{.name = "OneArray", .size = {3, 3, 3}, .same = true, .distinct = true},
         MapCase{.name = "CopiedArray", .size = {3, 3, 3}, .copied = true},
+        MapCase{.name = "ChangedArray", .size = {3, 3, 3}, .copied = true, .changed = true},
         MapCase{.name = "Strided", .size = {2, 3, 2}, .stride = 2},
         MapCase{.name = "Dilated", .size = {3, 3, 3}, .dilation = 2},
         MapCase{.name = "Center", .size = {3, 3, 3}, .center = 0},
@@ -257,6 +268,48 @@ TEST(DeviceKernelMap, from_a_store_is_that_of_the_cpu) {
             expect_same_map(twins, got, on_cpu->kernel_map(of_cpu));
         }
     }
+}
+
+// No machine of the tests has room for so many lookups or pairs: only their numbers are this large.
+TEST(DeviceKernelMap, lookups_beyond_32_bits_have_places_of_their_own) {
+    tensorhash::device::PairGrid const grid{0x7fffffff, 1000};
+    std::uint64_t const threads = grid.size() / grid.offsets;
+    for (std::uint32_t const offset : {0u, 1u, 999u}) {
+        for (std::uint32_t const row : {0u, 1u, 0x7ffffffeu}) {
+            auto const pair = grid.at(offset * threads + row);
+            EXPECT_EQ(pair.offset, offset);
+            EXPECT_EQ(pair.row, row);
+            EXPECT_TRUE(pair.is_row);
+            EXPECT_EQ(grid.place(pair), std::uint64_t{offset} * 0x7fffffff + row);
+        }
+        EXPECT_FALSE(grid.at(offset * threads + 0x7fffffff).is_row);
+    }
+}
+
+TEST(DeviceKernelMap, pairs_beyond_32_bits_are_written_at_their_ranks) {
+    constexpr std::uint64_t kBefore = (std::uint64_t{1} << 33) + 5;
+    constexpr std::uint32_t kNone = tensorhash::step::kNoRow;
+    tensorhash::device::PairGrid const grid{3, 2};
+    std::vector<std::uint32_t> const found{5, kNone, 7, kNone, 1, 2};
+    std::vector<std::uint64_t> const ranks{kBefore, kBefore + 2, kBefore + 4};
+    TestQueue queue;
+    OnDevice<std::uint32_t> const lookups(queue, found.data(), found.size());
+    OnDevice<std::uint64_t> const counts(queue, ranks.data(), ranks.size());
+    OnDevice<std::int32_t> const in(queue, 4);
+    OnDevice<std::int32_t> const out(queue, 4);
+    OnDevice<std::int64_t> const begins(queue, 3);
+    // The array of which only this part exists.
+    auto const whole = [](OnDevice<std::int32_t> const& part) {
+        return reinterpret_cast<std::int32_t*>(reinterpret_cast<std::uintptr_t>(part.data()) -
+                                               kBefore * sizeof(std::int32_t));
+    };
+    queue.launch(grid.size(), tensorhash::device::WritePairs{lookups.data(), counts.data(),
+                                                             whole(in), whole(out), grid});
+    EXPECT_EQ(in.read(), (std::vector<std::int32_t>{5, 7, 1, 2}));
+    EXPECT_EQ(out.read(), (std::vector<std::int32_t>{0, 2, 1, 2}));
+    queue.launch(
+        3, tensorhash::device::WriteOffsets{counts.data(), counts.data() + 2, begins.data(), grid});
+    EXPECT_EQ(begins.read<std::uint64_t>(), ranks);
 }
 
 }  // namespace

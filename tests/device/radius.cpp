@@ -32,7 +32,7 @@ struct DrawnCloud {
 
 /// Points on a coarse grid, so that distances repeat and lie on the radius, and points between.
 DrawnCloud draw(CoordTwins& twins, Random& random, std::int64_t rows, std::int64_t axes,
-                double unit, bool batched, bool outlier) {
+                double unit, bool batched, bool outlier, std::int64_t last_batch) {
     std::vector<double> numbers;
     std::vector<std::int32_t> batch;
     bool const fine = random.one_in(2);
@@ -42,7 +42,7 @@ DrawnCloud draw(CoordTwins& twins, Random& random, std::int64_t rows, std::int64
                                      : static_cast<double>(random.below(5));
             numbers.push_back((step - 2) * unit);
         }
-        batch.push_back(static_cast<std::int32_t>(between(random, -1, 1)));
+        batch.push_back(static_cast<std::int32_t>(between(random, -1, last_batch)));
     }
     if (outlier && rows > 0) {
         numbers.back() = 1e12 * unit;
@@ -54,19 +54,25 @@ DrawnCloud draw(CoordTwins& twins, Random& random, std::int64_t rows, std::int64
     return cloud;
 }
 
-void expect_same_for(std::uint64_t seed) {
+/// With `batched`, there are points and queries, in batches, and no case at an edge: every body
+/// runs.
+void expect_same_for(std::uint64_t seed, bool batched) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     CoordTwins twins(seed);
     std::int64_t const axes = between(random, 1, 5);
     constexpr double kUnits[] = {1, 1, 1, 0.1, 1e-200, 1e140};
-    double const unit = kUnits[random.below(std::size(kUnits))];
-    bool const batched = random.one_in(3);
-    auto const rows_of = [&] { return random.one_in(10) ? 0 : between(random, 1, 80); };
-    DrawnCloud const points = draw(twins, random, rows_of(), axes, unit, batched, random.one_in(6));
+    bool const plain = batched;
+    double const drawn_unit = kUnits[random.below(std::size(kUnits))];
+    double const unit = plain ? 1 : drawn_unit;
+    batched = batched || random.one_in(3);
+    auto const rows_of = [&] { return !plain && random.one_in(10) ? 0 : between(random, 1, 80); };
+    DrawnCloud const points =
+        draw(twins, random, rows_of(), axes, unit, batched, random.one_in(6), 1);
+    // Batch 2 has queries but no points.
     DrawnCloud const queries =
         random.one_in(3) ? points
-                         : draw(twins, random, rows_of(), axes, unit, batched, random.one_in(8));
+                         : draw(twins, random, rows_of(), axes, unit, batched, random.one_in(8), 2);
     constexpr double kRadii[] = {0, 1, 1.4142135623730951, 0.7, 3, 1e9};
     RadiusRequest cpu{{points.points.cpu},
                       {queries.points.cpu},
@@ -79,7 +85,7 @@ void expect_same_for(std::uint64_t seed) {
         device.points.batch = points.batch->device;
         device.queries.batch = queries.batch->device;
     }
-    if (random.one_in(2)) {
+    if (!plain && random.one_in(2)) {
         cpu.max_neighbors = device.max_neighbors = between(random, 0, 12);
     }
     expect_same_neighbours(twins, cpu, device);
@@ -87,7 +93,13 @@ void expect_same_for(std::uint64_t seed) {
 
 TEST(DeviceRadius, finds_the_neighbours_that_the_cpu_finds) {
     for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(seeds(24), 24); ++seed) {
-        expect_same_for(seed);
+        expect_same_for(seed, false);
+    }
+}
+
+TEST(DeviceRadius, finds_the_neighbours_within_batches) {
+    for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+        expect_same_for(seed, true);
     }
 }
 

@@ -174,6 +174,21 @@ TEST(TableLives, many_rows_of_few_keys_agree_with_the_oracle) {
     }
 }
 
+/// Winners of later segments of the scan come after rows that lost in earlier ones.
+TEST(TableLives, repeats_in_several_segments_agree_with_the_oracle) {
+    for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+        for (Element const& key : {Element{Dtype::Int64, {}}, Element{Dtype::Int32, {3}}}) {
+            Life<> life(key, seed, 16);
+            for (int i = 0; i < 2 && !HasFatalFailure(); ++i) {
+                Rows const keys = draw_keys(key, life.random, 700, 500);
+                life.expect_same(life.insert(keys), life.oracle.insert(keys, {}), "insert");
+                Rows const gone = draw_keys(key, life.random, 600, 500);
+                ASSERT_EQ(life.erase(gone), life.oracle.erase(gone)) << "seed " << seed;
+            }
+        }
+    }
+}
+
 std::vector<KeyKind> reader_kinds() {
     return {bytes_kind(8),
             bytes_kind(4),

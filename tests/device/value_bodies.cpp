@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -182,8 +184,8 @@ TEST(Values, scatter_writes_the_rows_of_the_mask) {
     }
 }
 
-TEST(Values, strided_copies_follow_all_axes) {
-    TestQueue queue;
+void expect_strided_copy(std::uint64_t seed) {
+    TestQueue queue({.seed = seed});
     std::vector<std::int32_t> numbers(4 * 5 * 6);
     std::iota(numbers.begin(), numbers.end(), 0);
     OnDevice<std::int32_t> const from(queue, numbers.data(), numbers.size());
@@ -207,7 +209,13 @@ TEST(Values, strided_copies_follow_all_axes) {
             }
         }
     }
-    EXPECT_EQ(to.read(), wanted);
+    EXPECT_EQ(to.read(), wanted) << "seed " << seed;
+}
+
+TEST(Values, strided_copies_follow_all_axes) {
+    for (std::uint64_t seed = 1; seed <= seeds(1); ++seed) {
+        expect_strided_copy(seed);
+    }
 }
 
 TEST(Values, the_last_row_of_each_entry_owns_it) {
@@ -386,23 +394,43 @@ TEST(Joins, products_have_the_bits_of_the_oracle) {
     expect_joins<tensorhash::JoinProd>(tensorhash::Reduce::Prod);
 }
 
+/// Each case: the bits that are stored, those of the row, and those that they make on x86.
+template <class Op, class Float, class Bits>
+void expect_bits(std::vector<std::array<Bits, 3>> const& cases) {
+    std::vector<Bits> stored, row, wanted;
+    std::vector<std::uint32_t> numbers;
+    for (auto const& one : cases) {
+        numbers.push_back(static_cast<std::uint32_t>(stored.size()));
+        stored.push_back(one[0]);
+        row.push_back(one[1]);
+        wanted.push_back(one[2]);
+        EXPECT_EQ(std::bit_cast<Bits>(device::join_like_x86<Op>(std::bit_cast<Float>(one[0]),
+                                                                std::bit_cast<Float>(one[1]))),
+                  one[2]);
+    }
+    std::size_t const count = cases.size();
+    Bytes const none(count, 0);
+    TestQueue queue;
+    OnDevice<Float> const on_device(queue, stored.data(), count);
+    OnDevice<Float> const rows(queue, row.data(), count);
+    OnDevice<unsigned char> const done(queue, none.data(), count);
+    OnDevice<std::uint32_t> const order(queue, numbers.data(), count);
+    queue.launch(count, device::JoinInOrder<tensorhash::Plain<Float>, Op>{
+                            {on_device.data(), rows.data(), nullptr, done.data(), 1},
+                            order.data(),
+                            order.data(),
+                            count});
+    EXPECT_EQ(on_device.template read<Bits>(), wanted);
+}
+
 TEST(Joins, sums_and_products_of_infinities_and_nans_are_those_of_x86) {
-    using tensorhash::JoinProd;
-    using tensorhash::JoinSum;
-    constexpr float kInf = std::numeric_limits<float>::infinity();
-    auto const bits = [](float a, float b) {
-        return std::bit_cast<std::uint32_t>(device::join_like_x86<JoinSum>(a, b));
-    };
-    auto const nan = [](std::uint32_t b) { return std::bit_cast<float>(b); };
-    EXPECT_EQ(bits(kInf, -kInf), 0xffc00000u);
-    EXPECT_EQ(bits(nan(0x7fc12345), nan(0xffc00001)), 0x7fc12345u);
-    EXPECT_EQ(bits(1.0f, nan(0xffc00001)), 0xffc00001u);
-    EXPECT_EQ(std::bit_cast<std::uint32_t>(device::join_like_x86<JoinProd>(0.0f, kInf)),
-              0xffc00000u);
-    EXPECT_EQ(
-        std::bit_cast<std::uint64_t>(device::join_like_x86<JoinSum>(
-            std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity())),
-        0xfff8000000000000ull);
+    using Words = std::vector<std::array<std::uint32_t, 3>>;
+    expect_bits<tensorhash::JoinSum, float>(Words{{0x7f800000u, 0xff800000u, 0xffc00000u},
+                                                  {0x7fc12345u, 0xffc00001u, 0x7fc12345u},
+                                                  {0x3f800000u, 0xffc00001u, 0xffc00001u}});
+    expect_bits<tensorhash::JoinProd, float>(Words{{0, 0x7f800000u, 0xffc00000u}});
+    expect_bits<tensorhash::JoinSum, double>(std::vector<std::array<std::uint64_t, 3>>{
+        {0x7ff0000000000000ull, 0xfff0000000000000ull, 0xfff8000000000000ull}});
 }
 
 }  // namespace

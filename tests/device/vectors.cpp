@@ -26,6 +26,10 @@ public:
             }
             compare();
         }
+        // A batch that fails in the table's own slots, whatever happened before.
+        insert(3, false);
+        insert(1, true);
+        compare();
     }
     void set_columns() {
         device_->set_columns(columns_);

@@ -127,6 +127,7 @@ TEST(DeviceVoxels, refuse_what_the_cpu_refuses) {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     constexpr double kInf = std::numeric_limits<double>::infinity();
     std::vector<std::vector<double>> const clouds{{0, 1, kNan, kInf, -kInf, kNan},
+                                                  {0, kInf, 1, kNan, 2, -kInf},
                                                   {0, 1, 2, 3e9, -4e9, 5},
                                                   {1, 2, 3, 4, 1e300, -1e300},
                                                   {-2147483648.0, 2147483647.5, 0, 0, 0, 0},
@@ -247,62 +248,80 @@ void expect_same_pick(CoordTwins& twins, Device const& on_device, Cpu const& on_
     }
 }
 
-TEST(DeviceVoxels, nearest_rows_are_those_of_the_cpu) {
-    for (std::uint64_t seed = 1; seed <= seeds(6); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        Random random(seed);
-        CoordTwins twins(seed);
-        std::int64_t const rows = seed == 5 ? 0 : between(random, 1, 150);
-        std::int64_t const voxels =
-            rows == 0 ? 0 : between(random, 1, std::min<std::int64_t>(rows, 20));
-        std::int64_t const axes = between(random, 1, 4);
-        auto const numbers = draw_inverse(random, rows, voxels, rows > 0 && random.one_in(6));
-        TwinTensor const inverse = twins.tensor(numbers, {rows}, Dtype::Int64);
-        // Whole numbers are often equally near.
-        TwinTensor const points = numbers_of(twins, random, {rows, axes},
-                                             random.one_in(2) ? Dtype::Int8 : Dtype::Float32);
-        std::vector<double> const size(static_cast<std::size_t>(axes), 1.5);
-        std::vector<double> const origin(static_cast<std::size_t>(axes), 0.25);
-        VoxelizeRequest const cpu{points.cpu, size, origin, {}, Dtype::Int64};
-        VoxelizeRequest device = cpu;
-        device.points = points.device;
-        expect_same_pick(
-            twins, [&] { return twins.device.rows_near_centers(device, inverse.device, voxels); },
-            [&] { return twins.cpu.rows_near_centers(cpu, inverse.cpu, voxels); }, 2);
-        expect_same_pick(
-            twins,
-            [&] { return twins.device.rows_near_centroids(points.device, inverse.device, voxels); },
-            [&] { return twins.cpu.rows_near_centroids(points.cpu, inverse.cpu, voxels); }, 2);
-    }
+void expect_same_nearest_rows(std::uint64_t seed, bool empty) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    CoordTwins twins(seed);
+    std::int64_t const rows = empty ? 0 : between(random, 1, 150);
+    std::int64_t const voxels =
+        rows == 0 ? 0 : between(random, 1, std::min<std::int64_t>(rows, 20));
+    std::int64_t const axes = between(random, 1, 4);
+    auto const numbers = draw_inverse(random, rows, voxels, rows > 0 && random.one_in(6));
+    TwinTensor const inverse = twins.tensor(numbers, {rows}, Dtype::Int64);
+    // Whole numbers are often equally near.
+    TwinTensor const points =
+        numbers_of(twins, random, {rows, axes}, random.one_in(2) ? Dtype::Int8 : Dtype::Float32);
+    // Voxels so large that their centres are not near the rows that they are made from.
+    std::vector<double> const size(static_cast<std::size_t>(axes), 4.5);
+    std::vector<double> const origin(static_cast<std::size_t>(axes), 0.25);
+    VoxelizeRequest const cpu{points.cpu, size, origin, {}, Dtype::Int64};
+    VoxelizeRequest device = cpu;
+    device.points = points.device;
+    expect_same_pick(
+        twins, [&] { return twins.device.rows_near_centers(device, inverse.device, voxels); },
+        [&] { return twins.cpu.rows_near_centers(cpu, inverse.cpu, voxels); }, 2);
+    expect_same_pick(
+        twins,
+        [&] { return twins.device.rows_near_centroids(points.device, inverse.device, voxels); },
+        [&] { return twins.cpu.rows_near_centroids(points.cpu, inverse.cpu, voxels); }, 2);
 }
 
-TEST(DeviceVoxels, modes_are_those_of_the_cpu) {
+TEST(DeviceVoxels, nearest_rows_are_those_of_the_cpu) {
+    for (std::uint64_t seed = 1; seed <= seeds(6); ++seed) {
+        expect_same_nearest_rows(seed, false);
+    }
+    expect_same_nearest_rows(5, true);
+}
+
+/// Labels that differ in their upper halves, their lower ones, or both.
+TwinTensor labels_of_two_halves(CoordTwins& twins, Random& random, std::int64_t rows) {
+    std::vector<std::int64_t> labels;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        labels.push_back(between(random, -2, 2) * (std::int64_t{1} << 32) + between(random, 0, 2));
+    }
+    return twins.tensor(labels, {rows}, Dtype::Int64);
+}
+
+void expect_same_modes(std::uint64_t seed, bool empty) {
     constexpr Dtype kLabels[] = {Dtype::Bool,   Dtype::Int8,   Dtype::Int16,
                                  Dtype::Int32,  Dtype::Int64,  Dtype::UInt8,
                                  Dtype::UInt16, Dtype::UInt32, Dtype::UInt64};
-    for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(seeds(9), 9); ++seed) {
-        SCOPED_TRACE("seed " + std::to_string(seed));
-        Random random(seed);
-        CoordTwins twins(seed);
-        std::int64_t const rows = seed == 5 ? 0 : between(random, 1, 150);
-        std::int64_t const voxels =
-            rows == 0 ? 0 : between(random, 1, std::min<std::int64_t>(rows, 20));
-        auto const numbers = draw_inverse(random, rows, voxels, rows > 0 && random.one_in(6));
-        TwinTensor const inverse = twins.tensor(numbers, {rows}, Dtype::Int64);
-        Dtype const dtype = kLabels[seed % 9];
-        TwinTensor const labels = dtype == Dtype::Int64 ? random_bytes(twins, random, {rows}, dtype)
-                                                        : numbers_of(twins, random, {rows}, dtype);
-        std::optional<std::int64_t> ignored;
-        if (random.one_in(2)) {
-            ignored = between(random, 0, 3);
-        }
-        expect_same_pick(
-            twins,
-            [&] {
-                return twins.device.rows_of_modes(labels.device, ignored, inverse.device, voxels);
-            },
-            [&] { return twins.cpu.rows_of_modes(labels.cpu, ignored, inverse.cpu, voxels); }, 1);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    CoordTwins twins(seed);
+    std::int64_t const rows = empty ? 0 : between(random, 1, 150);
+    std::int64_t const voxels =
+        rows == 0 ? 0 : between(random, 1, std::min<std::int64_t>(rows, 20));
+    auto const numbers = draw_inverse(random, rows, voxels, rows > 0 && random.one_in(6));
+    TwinTensor const inverse = twins.tensor(numbers, {rows}, Dtype::Int64);
+    Dtype const dtype = kLabels[seed % 9];
+    TwinTensor const labels = dtype == Dtype::Int64 ? labels_of_two_halves(twins, random, rows)
+                                                    : numbers_of(twins, random, {rows}, dtype);
+    std::optional<std::int64_t> ignored;
+    if (random.one_in(2)) {
+        ignored = between(random, 0, 3);
     }
+    expect_same_pick(
+        twins,
+        [&] { return twins.device.rows_of_modes(labels.device, ignored, inverse.device, voxels); },
+        [&] { return twins.cpu.rows_of_modes(labels.cpu, ignored, inverse.cpu, voxels); }, 1);
+}
+
+TEST(DeviceVoxels, modes_are_those_of_the_cpu) {
+    for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(seeds(9), 9); ++seed) {
+        expect_same_modes(seed, false);
+    }
+    expect_same_modes(5, true);
 }
 
 }  // namespace

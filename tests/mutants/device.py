@@ -38,6 +38,7 @@ PARTS = {
     "*DeviceTable*": "table_backend",
     "*DeviceKernelMap*": "kernel_maps",
     "DeviceRouting*": "routing",
+    "DeviceRadius*": "radius",
 }
 
 
@@ -540,7 +541,7 @@ DEVICE_MUTANTS = [
         "*DeviceTable*",
         "src/device/order.hpp",
         "if (writes) { wait_for(reads_); }",
-        "",
+        "if (writes) { wait_for({}); }",
     ),
     host(
         "readers do not wait for the writer of another stream",
@@ -717,6 +718,13 @@ DEVICE_MUTANTS = [
         MAPS,
         "out_rows[rank] = static_cast<std::int32_t>(pair.row);",
         "out_rows[rank] = static_cast<std::int32_t>(rank);",
+    ),
+    body(
+        "pairs have places of 32 bits",
+        "*DeviceKernelMap*",
+        MAPS,
+        "in_rows[rank] = static_cast<std::int32_t>(found",
+        "in_rows[static_cast<std::uint32_t>(rank)] = static_cast<std::int32_t>(found",
     ),
     body(
         "the last offset has no end",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from device import body
+from device import body, host
 
 ELEMENTS = "src/device/elements.hpp"
 NEIGHBOURS = "src/device/neighbours.hpp"
@@ -119,7 +119,7 @@ COORD_MUTANTS = [
         "cells[i] = batch != nullptr && batch[row] < 100"
         " ? static_cast<std::int32_t>(batch[row]) : 0;",
     ),
-    body(
+    host(
         "queries keep their own scale",
         "DeviceRadius*",
         "src/device/radius.hpp",

@@ -19,7 +19,11 @@ def test_the_report_lists_these_mutants_and_each_was_noticed():
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
     names = [row[0].removeprefix("| ") for row in rows]
     assert names == [m.name for m in RUNNER["ALL_MUTANTS"] if m.name in names]
-    proved = [*RUNNER["MUTANTS"], *RUNNER["PTX_MUTANTS"]]
+    proved = [
+        one
+        for part in ("MUTANTS", "DEVICE_MUTANTS", "COORD_MUTANTS", "PTX_MUTANTS")
+        for one in RUNNER[part]
+    ]
     assert not [m.name for m in proved if m.name not in names]
     assert not [row[0] for row in rows if "NOT NOTICED" in row[2]]
 

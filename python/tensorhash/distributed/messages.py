@@ -170,7 +170,8 @@ def over_device(
         for peer, count in enumerate(sizes.out):
             column.pack(*sizes.rows_for(peer), rows, at)
             at += count
-        sent, got = as_bytes(rows).to(device), as_bytes(to).to(device)
+        sent = as_bytes(rows).to(device)
+        got = torch.empty(sum(sizes.into) * column.width, dtype=torch.uint8, device=device)
         split = [[count * column.width for count in counts] for counts in (sizes.into, sizes.out)]
         dist.all_to_all_single(got, sent, *split, group=group)
         as_bytes(to).copy_(got)

@@ -311,11 +311,13 @@ class DistributedHashMap:
         process_group: Any = None,
         *,
         max_bytes: int | None = None,
+        device: Any = "cpu",
     ) -> Self:
         """Reads a checkpoint that any number of ranks wrote. Collective.
 
         Restores keys and values; buffer indices are new. Untrusted folders are safe: each rank
         takes at most `max_bytes` for its table, by default in proportion to the files' size.
+        `device` is where this rank keeps its part.
         """
         exchange = Exchange(process_group)
         found, error = attempt(lambda: checkpoint.Checkpoint(path, max_bytes, exchange.ranks))
@@ -323,10 +325,13 @@ class DistributedHashMap:
         exchange.agree(f"load(checkpoint {found.id if found else ''})", error)
         assert found is not None
         columns = [dtype for dtype, _ in found.values], [shape for _, shape in found.values]
+        dtype, shape = found.key
         table = cls(
-            exchange.group,
+            process_group,
             found.count,
-            *found.key,
+            dtype,
+            shape,
+            device=device,
             value_dtypes=columns[0],
             value_element_shapes=columns[1],
         )
