@@ -226,8 +226,15 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         else()
             set(_isa_levels v2)
         endif()
-        # Not v4, which is AVX-512: with detect_stack_use_after_return, GCC 12 misaligns its vectors
-        # on the stack (GCC bug 110027).
+        # Some loops have no level v4, which is AVX-512. Not under a sanitizer: with
+        # detect_stack_use_after_return, GCC 12 misaligns its vectors on the stack (GCC bug 110027).
+        check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx512f\") &&
+            __builtin_cpu_supports(\"avx512bw\") && __builtin_cpu_supports(\"avx512cd\") &&
+            __builtin_cpu_supports(\"avx512dq\") && __builtin_cpu_supports(\"avx512vl\") ? 0 : 1; }"
+            TENSORHASH_RUNS_V4)
+        if(TENSORHASH_RUNS_V3 AND TENSORHASH_RUNS_V4 AND NOT TENSORHASH_SANITIZER)
+            set(_isa_levels v3 v4)
+        endif()
     endif()
 else()
     set(_isa_levels generic)

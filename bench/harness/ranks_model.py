@@ -12,8 +12,8 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Bytes per message: as python/tensorhash/distributed/messages.py sends, and for shared memory, where
-# all rows for a rank are one message.
+# Bytes per message: as python/tensorhash/distributed/messages.py sends, and for shared memory,
+# where all rows for a rank are one message.
 CHUNK, UNCUT = 1 << 21, 1 << 62
 
 

@@ -10,8 +10,8 @@
 
 namespace tensorhash {
 
-/// "x86-64-v3", "x86-64-v2" or "generic": the best level that this build and this machine have.
-/// TENSORHASH_ISA=x86-64-v2 selects the baseline.
+/// "x86-64-v4", "x86-64-v3", "x86-64-v2" or "generic": the best level that this build and this
+/// machine have. TENSORHASH_ISA=x86-64-v2 or x86-64-v3 sets the highest.
 TH_API char const* instruction_set() noexcept;
 
 }  // namespace tensorhash

@@ -70,17 +70,24 @@ bool DirectWords::write(std::uint32_t i) noexcept {
     return true;
 }
 
-/// Puts a list of words in their slots, or none of them.
+/// Puts a list of words in their slots, or none of them. Leaves out words with large numbers.
 bool DirectWords::write_group(std::uint32_t first) noexcept {
     for (std::uint32_t i = first; i != kNone; i = next_[i]) {
-        if (write(i)) continue;
-        for (std::uint32_t done = first; done != i; done = next_[done]) {
-            std::uint64_t const slot = table_.slot_of(words_[done]);
-            table_.slots[slot] = table_.empty(slot);
-        }
+        if (numbers_[i] >= table_.mask || write(i)) continue;
+        empty_group(first, i);
         return false;
     }
     return true;
+}
+
+/// Empties the slots of a list of words, up to word `end`.
+void DirectWords::empty_group(std::uint32_t first, std::uint32_t end) noexcept {
+    for (std::uint32_t i = first; i != end; i = next_[i]) {
+        if (holds(i)) {
+            std::uint64_t const slot = table_.slot_of(words_[i]);
+            table_.slots[slot] = table_.empty(slot);
+        }
+    }
 }
 
 /// Puts word i in its slot. If that is taken, shifts the words of the group to other slots.
@@ -92,10 +99,7 @@ void DirectWords::place(std::uint32_t i) noexcept {
         return;
     }
     if (group == kUnshifted || numbers_[i] >= table_.mask) return;
-    for (std::uint32_t other = first_[group]; other != kNone; other = next_[other]) {
-        std::uint64_t const slot = table_.slot_of(words_[other]);
-        table_.slots[slot] = table_.empty(slot);
-    }
+    empty_group(first_[group], kNone);
     std::uint32_t const before = table_.shifts[group];
     for (std::uint32_t tried = 0; tried < kTries; ++tried) {
         ++table_.shifts[group];

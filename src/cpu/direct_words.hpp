@@ -36,6 +36,7 @@ private:
     void place(std::uint32_t i) noexcept;
     bool write(std::uint32_t i) noexcept;
     bool write_group(std::uint32_t first) noexcept;
+    void empty_group(std::uint32_t first, std::uint32_t end) noexcept;
     bool holds(std::uint32_t i) const noexcept;
 
     GroupLoops const* loops_ = &group_loops();

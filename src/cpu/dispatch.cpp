@@ -79,7 +79,7 @@ struct Level {
     FindInShardsFor find_in_shards;
 };
 
-#if defined(TH_HAS_LEVEL_v2) && defined(TH_HAS_LEVEL_v3)
+#if defined(TH_HAS_LEVEL_v3) && (defined(TH_HAS_LEVEL_v2) || defined(TH_HAS_LEVEL_v4))
 /// TENSORHASH_ISA=x86-64-v2 or x86-64-v3 is the highest level, to compare levels or to rule one
 /// out.
 bool is_highest(std::string_view level) noexcept {
@@ -95,7 +95,7 @@ Level choose() noexcept {
     }
 #endif
 #if defined(TH_HAS_LEVEL_v4)
-    if (has_v4() && !is_highest("x86-64-v3")) {
+    if (has_v4() && !is_highest("x86-64-v3") && !is_highest("x86-64-v2")) {
         return {"x86-64-v4", index_loops_v4, flat_loops_v3, vector_loops_v3, find_in_shards_v4};
     }
 #endif

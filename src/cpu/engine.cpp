@@ -1,5 +1,6 @@
 // The loops of engine.hpp, compiled once per instruction-set level; TH_ISA names the level. Uses
 // only plain types of the standard library, so that the linker cannot share code between levels.
+// `claim_rows` has over 50 lines: its lambdas share registers.
 #include "cpu/engine.hpp"
 
 #include "cpu/erase_loops.hpp"
@@ -64,7 +65,7 @@ void answer_as_claimed(BatchView const batch, std::size_t begin, std::size_t end
     }
 }
 
-/// See settle().
+/// See cpu::settle().
 inline TH_INLINED void note_overtaken(BatchView const& batch, std::size_t row,
                                       std::uint32_t overtaken) {
     batch.positions[row] = overtaken - batch.base;
@@ -252,7 +253,8 @@ void follow_rows(IndexView const& view, BatchView const& rows, std::size_t begin
     runtime::for_wanted_rows(begin, end, has_lost, [&](std::size_t row) TH_INLINED {
         std::uint32_t const met = batch.buf_indices[row];
         std::uint32_t answer = Shared::load(&batch.buf_indices[met - batch.base]);
-        // A row that was overtaken has its own number until it follows, perhaps on another thread.
+        // A row that was overtaken, or undecided and lost, has its own number until it follows,
+        // perhaps on another thread.
         if (answer == met && batch.mask[met - batch.base] == 0) {
             answer = to_buf_index(index.ticket(batch.positions[row]));
         }

@@ -14,7 +14,7 @@ struct ClaimCount {
     std::uint64_t claimed = 0;      // new keys: rows that took a slot, empty or erased
     std::uint64_t from_erased = 0;  // of these, rows that took an erased slot
     std::uint64_t undecided = 0;    // rows that met a slot without its first ticket
-    std::uint64_t overtook = 0;     // rows with the mask kOvertook: call settle()
+    std::uint64_t overtook = 0;     // rows with the mask kOvertook: call cpu::settle()
 };
 
 /// What a range of releases did.
@@ -50,7 +50,7 @@ struct IndexLoops {
         /// the first row has the entry and the others find nothing, unless they are in ranges that
         /// run at once: then any of these rows may have the entry, and more than one may.
         ReleaseCount (*erase)(View const&, Batch const&, std::size_t begin, std::size_t end);
-        /// Undoes claims.
+        /// Undoes claims that are settled.
         ReleaseCount (*release_claims)(View const&, Batch const&, std::size_t begin,
                                        std::size_t end);
         void (*place)(View const&, LiveRange const&);
@@ -63,11 +63,11 @@ struct IndexLoops {
     /// After shared claims that left rows undecided: adds the tickets of those rows. Ranges may run
     /// at once. Returns how many rows overtook another one.
     std::uint64_t (*join_late)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// After all claims, and again after the winners are published: rows that lost get the winner's
-    /// answer.
+    /// After all claims are settled, and again after the winners are published: rows that lost get
+    /// the winner's answer.
     void (*follow)(View const&, Batch const&, std::size_t begin, std::size_t end);
-    /// Gives buffer indices to the winners of the range; the first has rank `rank`. Ranks below
-    /// `reusable` pop `free_top[-1 - rank]`.
+    /// Gives buffer indices to the winners of the range, which are settled; the first has rank
+    /// `rank`. Ranks below `reusable` pop `free_top[-1 - rank]`.
     void (*publish)(View const&, Batch const&, std::size_t begin, std::size_t end,
                     std::uint64_t rank, std::uint32_t const* free_top, std::uint64_t reusable);
     /// The hashes of listed rows.

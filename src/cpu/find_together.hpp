@@ -1,6 +1,10 @@
 // Find of narrow keys with AVX-512: buckets are read row by row, and their answers are decided for
-// sixteen rows at once.
+// sixteen rows at once. `find_together` has over 50 lines: its lambdas share registers.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "cpu/pipeline.hpp"
 #include "tensorhash/step/find.hpp"
@@ -12,8 +16,8 @@ inline namespace TH_STEP_NAMESPACE {
 
 inline constexpr std::size_t kDecided = 16;
 // A power of two with room for a block that is not decided, the rows in flight and two more blocks.
-inline constexpr std::size_t kRing = 2 * kAhead;
-static_assert(kAhead + 3 * kDecided <= kRing);
+inline constexpr std::size_t kDecidedRing = 2 * kAhead;
+static_assert(kAhead + 3 * kDecided <= kDecidedRing);
 
 /// What sixteen rows saw in their home buckets. A row without its key has the spare ticket.
 struct Seen16 {
@@ -86,13 +90,13 @@ void find_together(step::IndexView const& view, step::BatchView const& rows, std
     constexpr std::size_t kTogether = BatchRows<Index>::kRows;
     static_assert(kTogether > 1 && kDecided % kTogether == 0);
     // A row's place in the rings depends on `begin`, so that blocks of rows are aligned.
-    alignas(64) std::uint64_t hashes[kRing];
-    alignas(64) std::uint32_t homes[kRing];
+    alignas(64) std::uint64_t hashes[kDecidedRing];
+    alignas(64) std::uint32_t homes[kDecidedRing];
     LateRows late;
     // A block is decided when the next one has been looked at. Its answers have left the store
     // buffer then, and a vector load of them need not wait.
     Seen16 seen[2]{};
-    auto const at = [=](std::size_t row) TH_INLINED { return (row - begin) % kRing; };
+    auto const at = [=](std::size_t row) TH_INLINED { return (row - begin) % kDecidedRing; };
     auto const hash_block = [&](std::size_t row) TH_INLINED {
         for (std::size_t i = row; i < row + kDecided && i < end; i += kTogether) {
             hash_rows(i, end, HashedRows{&hashes[at(i)], &homes[at(i)]});
@@ -125,6 +129,7 @@ void find_together(step::IndexView const& view, step::BatchView const& rows, std
         decided.write(batch.buf_indices + row, batch.mask + row);
         note_late(row, decided.late);
     };
+    // Lanes beyond the last row hold anything: the mask of late rows leaves them out.
     auto const decide_last = [&](std::size_t row) TH_INLINED {
         std::size_t const count = end - row;
         std::uint32_t buf_indices[kDecided];

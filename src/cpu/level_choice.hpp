@@ -29,8 +29,8 @@
     Loops const& prefix() { return prefix##_generic(); }
 #endif
 
-/// The same for loops that have a level v4. A build with that level has all of them.
-#if defined(TH_HAS_LEVEL_v4)
+/// The same for loops that have a level v4, too. A build with that level also has v3.
+#if defined(TH_HAS_LEVEL_v4) && defined(TH_HAS_LEVEL_v2)
 #define TH_CHOOSE_LEVEL_UP_TO_V4(Loops, prefix)                  \
     Loops const& prefix##_v2();                                  \
     Loops const& prefix##_v3();                                  \
@@ -40,6 +40,14 @@
         return level == "x86-64-v4"   ? prefix##_v4()            \
                : level == "x86-64-v3" ? prefix##_v3()            \
                                       : prefix##_v2();           \
+    }
+#elif defined(TH_HAS_LEVEL_v4)
+#define TH_CHOOSE_LEVEL_UP_TO_V4(Loops, prefix)                                        \
+    Loops const& prefix##_v3();                                                        \
+    Loops const& prefix##_v4();                                                        \
+    Loops const& prefix() {                                                            \
+        static bool const has_v4 = std::string_view(instruction_set()) == "x86-64-v4"; \
+        return has_v4 ? prefix##_v4() : prefix##_v3();                                 \
     }
 #else
 #define TH_CHOOSE_LEVEL_UP_TO_V4(Loops, prefix) TH_CHOOSE_LEVEL(Loops, prefix)

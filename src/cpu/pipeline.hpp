@@ -44,7 +44,8 @@ private:
     std::size_t count_ = 0;
 };
 
-/// What happens to a row: `hash_rows` first (row_hash.hpp); `half_way(row, hash, home)` when its
+/// What happens to a row: its hash first, by `hash_rows.hash(row)` or, if kRows rows are hashed
+/// together, by `hash_rows(row, end, out)`; `half_way(row, hash, home)` when its
 /// bucket has arrived; `step(row, hash, home)` at its turn, which returns false if the home bucket
 /// is not enough; `finish(row, hash)` for those rows, when the next bucket has arrived too.
 template <class HashRows, class HalfWay, class Step, class Finish>

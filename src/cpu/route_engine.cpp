@@ -25,8 +25,6 @@ using namespace step;
 #if defined(TH_SIMD_AVX512)
 
 constexpr bool kInVectors = true;
-/// With more shards, one row after the other is as fast.
-constexpr std::uint32_t kFewShards = 16;
 
 /// Calls body(row) for as many rows as fill vectors of sixteen. Returns the first row that is left.
 template <class Body>

@@ -7,6 +7,9 @@
 
 namespace tensorhash::cpu {
 
+/// With more shards than this, one row after the other is as fast as many at once.
+inline constexpr std::uint32_t kFewShards = 16;
+
 /// Rows [begin, end) of a batch.
 struct ShardedChunk {
     std::int32_t const* shard_of_row;  // [rows]

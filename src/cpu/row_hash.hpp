@@ -37,12 +37,14 @@ inline constexpr std::size_t kKeysAhead = 2048;
 using Words8 = std::uint64_t __attribute__((vector_size(64)));
 using Halves8 = std::uint32_t __attribute__((vector_size(32)));
 
-// What a reader's `hash` computes, for eight adjacent rows.
 inline TH_INLINED Words8 load_words(unsigned char const* at) {
     Words8 words;
     std::memcpy(&words, at, sizeof(words));
     return words;
 }
+
+// For eight adjacent rows: the mixed words of narrow keys, or all 64 bits of the hashes of wide
+// ones.
 inline TH_INLINED Words8 hash_eight(step::Narrow8 const&, step::HashSecret const& secret,
                                     unsigned char const* keys) {
     return step::mix_all(load_words(keys), secret);
@@ -103,7 +105,8 @@ public:
     /// Writes kRows elements, of which those from row `end` on mean nothing.
     TH_INLINED void operator()(std::size_t row, std::size_t end, HashedRows const& out) const {
         unsigned char const* keys = keys_ + row * key_bytes();
-        // Among prefetches of buckets, the hardware prefetcher often loses the sequence of keys.
+        // Among prefetches of buckets, the hardware prefetcher often loses the sequence of keys. A
+        // prefetch beyond the last key does no harm.
         for (std::size_t line = 0; line < 8 * key_bytes(); line += 64) {
             step::prefetch(keys + kKeysAhead + line);
         }

@@ -27,8 +27,8 @@ TH_STEP bool is_any_marked(unsigned char const* mask) {
 }  // namespace TH_STEP_NAMESPACE
 
 /// After claims that overtook, for the rows of these claims: the mask says which rows have a slot,
-/// and every row has its own position. A row that was overtaken keeps base + its own row in
-/// buf_indices.
+/// and every row has its own position. A row that was overtaken, or that was undecided and lost,
+/// keeps base + its own row in buf_indices.
 void settle(step::BatchView const& batch, std::size_t begin, std::size_t end) noexcept;
 
 }  // namespace tensorhash::cpu

@@ -153,8 +153,8 @@ void BucketIndex::release_claims(unsigned char const* key_buffer, step::BatchVie
     erased_ += count.to_erased;
 }
 
-void BucketIndex::settle(unsigned char const* key_buffer, step::BatchView const& batch,
-                         Chunks const& chunks, Ranks& ranks) const noexcept {
+void BucketIndex::rank_and_follow(unsigned char const* key_buffer, step::BatchView const& batch,
+                                  Chunks const& chunks, Ranks& ranks) const noexcept {
     rank_winners(batch, chunks, ranks);
     follow(key_buffer, batch, chunks);
 }

@@ -62,8 +62,8 @@ public:
                         std::size_t rows) noexcept;
     /// After all claims: the ranks of the winners, which are in the mask. buf_indices gets base +
     /// winning row.
-    void settle(unsigned char const* key_buffer, step::BatchView const& batch,
-                runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
+    void rank_and_follow(unsigned char const* key_buffer, step::BatchView const& batch,
+                         runtime::Chunks const& chunks, Ranks& ranks) const noexcept;
     /// Gives buffer indices to the winners: first `reusable` ones from the stack that ends at
     /// `free_top`, then fresh ones from base on.
     void publish(unsigned char const* key_buffer, step::BatchView const& batch, std::size_t rows,

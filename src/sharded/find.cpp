@@ -49,7 +49,7 @@ public:
 
     /// Pays off if grouping takes less time than asking another index with each row.
     bool grouping_pays() const noexcept {
-        return format_.bytes == 8 && cpu::route_loops().in_vectors;
+        return format_.bytes == 8 && count() <= cpu::kFewShards && cpu::route_loops().in_vectors;
     }
     void find(std::size_t shard, backend::Bytes keys, std::size_t rows,
               backend::Answers const& out) const {
@@ -71,9 +71,9 @@ private:
 };
 
 /// Memory for the lookups of one thread.
-class Block {
+class BlockLookup {
 public:
-    Block(std::size_t rows, bool grouped)
+    BlockLookup(std::size_t rows, bool grouped)
         : owners_(rows), found_(rows), keys_(grouped ? rows : 0), mask_(grouped ? rows : 0) {}
 
     std::int32_t* owners() noexcept { return owners_.data(); }
@@ -134,7 +134,7 @@ ShardedLocated ShardedHashMap::Impl::find(CheckedBatch const& keys) const {
     Shards const asked(tables, format);
     bool const grouped = shards > 1 && asked.grouping_pays();
     runtime::for_ranges(keys.rows, runtime::kGrain, [&](std::size_t begin, std::size_t end) {
-        Block block(std::min(kBlockRows, end - begin), grouped);
+        BlockLookup block(std::min(kBlockRows, end - begin), grouped);
         for (std::size_t at = begin; at < end; at += kBlockRows) {
             std::size_t const rows = std::min(kBlockRows, end - at);
             backend::Bytes const first = keys.data() + at * format.bytes;

@@ -142,7 +142,7 @@ public:
     void fill(BucketIndex const& settled_by, step::BatchView const& claims) {
         Chunks const chunks = runtime::cut(batch_.rows, runtime::kGrain);
         index::Ranks ranks;
-        settled_by.settle(nullptr, claims, chunks, ranks);
+        settled_by.rank_and_follow(nullptr, claims, chunks, ranks);
         runtime::for_chunks(chunks, [&](std::size_t chunk, std::size_t begin, std::size_t end) {
             write_winners(claims, begin, end, ranks[chunk]);
         });

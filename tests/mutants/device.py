@@ -57,8 +57,8 @@ DEVICE_MUTANTS = [
         "find trusts the home bucket",
         STATE_TESTS,
         "include/tensorhash/step/find.hpp",
-        "return find_at_home(index, hash, at) ? at : find(index, hash, batch, row);",
-        "return find_at_home(index, hash, at), at;",
+        "return find_at_home(index, hash, index.home(hash), at) ? at : find(index, hash, batch, row);",
+        "return find_at_home(index, hash, index.home(hash), at), at;",
     ),
     body(
         "a tile answers only its first row",

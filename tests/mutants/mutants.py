@@ -109,7 +109,7 @@ MUTANTS = [
         [
             Edit(
                 "include/tensorhash/step/insert.hpp",
-                "(expected & WideBucket::kOverflow))) { mark_overflow(index, hash, slot.bucket);",
+                "(expected & WideBucket::kOverflow))) { mark_overflow(index, hash, home, slot.bucket);",
                 "(expected & WideBucket::kOverflow))) {",
             )
         ],
@@ -170,7 +170,7 @@ MUTANTS = [
             Edit(
                 "include/tensorhash/step/insert.hpp",
                 "index.set_ticket(to_position(bucket, lane), to_ticket(buf_index)); "
-                "mark_overflow(index, hash, bucket);",
+                "mark_overflow(index, hash, home, bucket);",
                 "index.set_ticket(to_position(bucket, lane), to_ticket(buf_index));",
             )
         ],

@@ -527,4 +527,43 @@ RECENT_MUTANTS = [
             )
         ],
     ),
+    Mutant(
+        "the last of twelve bytes of eight keys come from other keys",
+        "EngineLevels*",
+        [
+            Edit(
+                "src/cpu/row_hash.hpp",
+                "_mm512_setr_epi32(2, 0, 5, 0, 8, 0, 11, 0, 14, 0, 25, 0, 28, 0, 31, 0)",
+                "_mm512_setr_epi32(2, 0, 5, 0, 8, 0, 11, 0, 14, 0, 25, 0, 28, 0, 30, 0)",
+            )
+        ],
+    ),
+    Mutant(
+        "the last rows of a batch are hashed where they lie",
+        "EngineLevels*",
+        [Edit("src/cpu/row_hash.hpp", "if (end - row < 8) [[unlikely]]", "if (false)")],
+    ),
+    Mutant(
+        "rows decided together take a free slot for a key without one",
+        "EngineLevels*",
+        [
+            Edit(
+                "src/cpu/find_together.hpp",
+                "(first & (missed | side))",
+                "(first & (missed | (side & 0)))",
+            )
+        ],
+    ),
+    Mutant(
+        "rows decided together never look beyond their home bucket",
+        "EngineLevels*",
+        [
+            Edit(
+                "src/cpu/find_together.hpp",
+                "decided.write(batch.buf_indices + row, batch.mask + row); "
+                "note_late(row, decided.late);",
+                "decided.write(batch.buf_indices + row, batch.mask + row);",
+            )
+        ],
+    ),
 ]

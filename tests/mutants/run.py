@@ -68,7 +68,7 @@ def build(work: Path, step: str, target: str) -> str:
 
 def configure(tree: Path, work: Path, step: str) -> None:
     """Uses the step's flags, without the Python module. Steps with bugs in the library's own
-    headers also get -O1 and this machine's instruction-set level."""
+    headers also get -O1 and this machine's instruction-set levels, without the baseline."""
     command = [
         "cmake",
         "--preset",

@@ -154,7 +154,7 @@ public:
     static TH_STEP EightWords read(void const* p) {
         EightWords words;
         if constexpr (Access::kShared) {
-            // As above: one load.
+            // One copy answers all questions. Each eight-byte lane of it is atomic, as above.
             asm volatile("vmovdqa64 %1, %0"
                          : "=v"(words.v_)
                          : "m"(*static_cast<__m512i const*>(p)));

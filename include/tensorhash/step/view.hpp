@@ -18,7 +18,9 @@ struct IndexView {
     HashSecret secret{};  // belongs to the buckets: another secret would not find their keys
 };
 
-/// One batch in progress: its keys, and where the results of each row go.
+/// One batch in progress: its keys, and where the results of each row go. On the CPU, rows that
+/// overtook another row or are undecided have other masks until cpu::settle(), and rows that
+/// overtook have a row as their position (cpu/settle.hpp).
 struct BatchView {
     unsigned char const* keys;   // [rows, key bytes], contiguous
     std::uint32_t base;          // above every buffer index in use

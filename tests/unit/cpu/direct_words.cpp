@@ -40,6 +40,23 @@ std::vector<std::uint64_t> distinct_words(std::size_t count) {
     return words;
 }
 
+// A number may become larger than the slots can hold. That word alone is left out.
+TEST(DirectWords, a_word_with_a_large_number_takes_no_slot_from_others) {
+    std::vector<std::uint64_t> words = distinct_words(60);
+    std::vector<std::uint32_t> numbers(words.size(), 0);
+    cpu::DirectWords direct(8, 8192);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        // Words of few groups, so that groups are shifted.
+        words[i] = (words[i] & 0x003fffffffffffff) | (1 + i % 3) << 54;
+        direct.add(words[i], 0);
+        if (i % 4 == 0) {
+            numbers[i] = 1u << 20;
+            direct.renumber(i, numbers[i]);
+        }
+    }
+    EXPECT_EQ(check_all(direct, words, numbers), 15u);
+}
+
 TEST(DirectWords, have_their_numbers_also_after_growth_and_renumbering) {
     for (std::size_t const count : {1u, 100u, 1000u, 8192u}) {
         std::vector<std::uint64_t> const words = distinct_words(count);
