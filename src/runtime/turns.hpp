@@ -1,7 +1,9 @@
 // A turn that passes from chunk to chunk in order, whichever threads work on them.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/pause.hpp"
@@ -11,7 +13,7 @@ namespace tensorhash::runtime {
 /// Chunk i may go when its turn comes: after pass(i - 1). Only the thread with the turn passes it
 /// on. A thread that waits for chunk i needs another one to be at an earlier chunk, so threads take
 /// chunks in order and pass every turn.
-class alignas(64) Turn {
+class Turn {
 public:
     void await(std::uint32_t chunk) const noexcept {
         // Acquire: pairs with the release in pass(). What earlier chunks wrote is visible.
@@ -34,6 +36,9 @@ private:
     static constexpr int kSpins = 500;  // about 20 microseconds; sleeping takes longer
 
     std::atomic<std::uint32_t> at_{0};
+    // Adjacent turns lie in different cache lines. Not by alignment: under AddressSanitizer, GCC 12
+    // does not align such objects on the stack.
+    [[maybe_unused]] std::array<std::byte, 60> apart_{};
 };
 
 }  // namespace tensorhash::runtime
