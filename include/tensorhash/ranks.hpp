@@ -102,8 +102,8 @@ class TH_API SharedMemory {
 public:
     /// Four numbers for another process.
     using Message = std::array<std::int64_t, 4>;
-    /// The bytes of a box, and the messages that it keeps: a sender must know that the one from so
-    /// many messages ago was taken.
+    /// The bytes of a box, and how many messages it keeps. A sender must know that message n - 8
+    /// was taken before it posts message n.
     static constexpr std::int64_t kBoxBytes = 320;
     static constexpr std::uint32_t kKept = 8;
 
@@ -113,7 +113,7 @@ public:
     /// name and this process may open it.
     SharedMemory(std::int64_t process, std::int64_t file, std::string const& name);
 
-    /// What another process needs, beside the name, while this object lives.
+    /// What another process needs, beside the name, while this object lives. -1 if opened to read.
     std::int64_t file() const noexcept;
     std::int64_t bytes() const noexcept;
     /// Rows from byte `at` on. The tensor keeps the memory.
@@ -123,6 +123,9 @@ public:
     void post(std::int64_t box, Message const& message);
     /// Waits up to `seconds` for message `number` of a box, counted from 0 modulo 2^32.
     std::optional<Message> take(std::int64_t box, std::uint32_t number, double seconds) const;
+    /// Tells a box's taker how many of its own messages this process has taken.
+    void set_taken(std::int64_t box, std::uint32_t messages);
+    std::uint32_t taken(std::int64_t box) const;
 
 private:
     struct Mapping;

@@ -102,6 +102,8 @@ void bind_shared_memory(nb::module_& m) {
                 return without_gil([&] { return self.take(box, number, seconds); });
             },
             nb::arg("box"), nb::arg("number"), nb::arg("seconds"))
+        .def("set_taken", &SharedMemory::set_taken, nb::arg("box"), nb::arg("messages"))
+        .def("taken", &SharedMemory::taken, nb::arg("box"))
         .def_ro_static("box_bytes", &SharedMemory::kBoxBytes);
     m.def(
         "copy_rows",

@@ -23,6 +23,7 @@
 #include <climits>
 #include <ctime>
 #include <system_error>
+#include <thread>
 #endif
 
 namespace tensorhash {
@@ -54,6 +55,11 @@ struct SharedMemory::Mapping {
         if (at == MAP_FAILED) throw std::bad_alloc();
         data = at;
     }
+
+    void close_file() {
+        close(file);
+        file = -1;
+    }
 };
 
 namespace {
@@ -67,14 +73,27 @@ std::string link_text(std::string const& link) {
     return length < 0 ? reason(errno) : std::string(text.data(), static_cast<std::size_t>(length));
 }
 
+void require_name(std::string const& link, std::string const& name) {
+    std::string const found = link_text(link);
+    if (found != "/memfd:" + name + " (deleted)") refuse_memory(name, found, ENOENT);
+}
+
+/// Takes all pages now: a page that is missing later would end the process.
+bool take_pages(int file, std::int64_t bytes) {
+    int error = 0;
+    do {
+        error = posix_fallocate(file, 0, bytes);
+    } while (error == EINTR);
+    return error == 0;
+}
+
 }  // namespace
 
 SharedMemory::SharedMemory(std::int64_t bytes, std::string const& name)
     : mapping_(std::make_shared<Mapping>()) {
     mapping_->file = memfd_create(name.c_str(), MFD_CLOEXEC);
     if (mapping_->file < 0) refuse_memory(name, reason(errno), errno);
-    // Take all pages now: a page that is missing later would end the process.
-    if (bytes < 1 || posix_fallocate(mapping_->file, 0, bytes) != 0) throw std::bad_alloc();
+    if (bytes < 1 || !take_pages(mapping_->file, bytes)) throw std::bad_alloc();
     mapping_->bytes = static_cast<std::size_t>(bytes);
     mapping_->map(PROT_READ | PROT_WRITE);
 }
@@ -83,20 +102,24 @@ SharedMemory::SharedMemory(std::int64_t process, std::int64_t file, std::string 
     : mapping_(std::make_shared<Mapping>()) {
     std::string const link = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
     // Read the name first: opening another file could wait, or do something.
-    std::string const found = link_text(link);
-    if (found != "/memfd:" + name + " (deleted)") refuse_memory(name, found, ENOENT);
-    mapping_->file = open(link.c_str(), O_RDONLY | O_CLOEXEC);
+    require_name(link, name);
+    mapping_->file = open(link.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status{};
     if (mapping_->file < 0 || fstat(mapping_->file, &status) != 0) {
         refuse_memory(name, reason(errno), errno);
     }
+    // The process may have put another file there in between.
+    require_name("/proc/self/fd/" + std::to_string(mapping_->file), name);
     mapping_->bytes = static_cast<std::size_t>(status.st_size);
     mapping_->map(PROT_READ);
+    mapping_->close_file();
 }
 
 namespace {
 
-// A box: the number of posted messages, then in the next cache line the last of them.
+// A box: the numbers of posted messages and of messages taken from its taker, then in the next
+// cache line the last posted messages.
+constexpr std::size_t kTakenAt = 4;
 constexpr std::size_t kMessagesAt = 64;
 static_assert(kMessagesAt + SharedMemory::kKept * sizeof(SharedMemory::Message) ==
               SharedMemory::kBoxBytes);
@@ -105,8 +128,8 @@ using Clock = std::chrono::steady_clock;
 // A neighbour that runs answers sooner than this process could sleep and wake up.
 constexpr std::chrono::microseconds kSpin{50};
 
-std::atomic_ref<std::uint32_t> posted(unsigned char* box) {
-    return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(box));
+std::atomic_ref<std::uint32_t> count_at(unsigned char* at) {
+    return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(at));
 }
 
 unsigned char* slot(unsigned char* box, std::uint32_t number) {
@@ -118,18 +141,29 @@ void sleep_on(unsigned char* box, std::uint32_t seen, Clock::duration left) {
     auto const whole = std::chrono::duration_cast<std::chrono::seconds>(left);
     timespec const limit{static_cast<time_t>(whole.count()),
                          static_cast<long>(std::chrono::nanoseconds(left - whole).count())};
-    syscall(SYS_futex, box, FUTEX_WAIT, seen, &limit, nullptr, 0);
+    if (syscall(SYS_futex, box, FUTEX_WAIT, seen, &limit, nullptr, 0) == 0) return;
+    // Do not spin where a sandbox forbids futexes.
+    if (errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT) std::this_thread::sleep_for(kSpin);
 }
 
 }  // namespace
 
 void SharedMemory::post(std::int64_t box, Message const& message) {
     unsigned char* const at = box_at(box);
-    std::uint32_t const number = posted(at).load(std::memory_order_relaxed);
+    std::uint32_t const number = count_at(at).load(std::memory_order_relaxed);
     std::memcpy(slot(at, number), message.data(), sizeof message);
     // Pairs with the acquire in take(). Also publishes rows that were written before.
-    posted(at).store(number + 1, std::memory_order_release);
+    count_at(at).store(number + 1, std::memory_order_release);
     syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void SharedMemory::set_taken(std::int64_t box, std::uint32_t messages) {
+    // Pairs with the acquire in taken(). What the messages were about was used before.
+    count_at(box_at(box) + kTakenAt).store(messages, std::memory_order_release);
+}
+
+std::uint32_t SharedMemory::taken(std::int64_t box) const {
+    return count_at(box_at(box) + kTakenAt).load(std::memory_order_acquire);  // see set_taken()
 }
 
 std::optional<SharedMemory::Message> SharedMemory::take(std::int64_t box, std::uint32_t number,
@@ -139,7 +173,7 @@ std::optional<SharedMemory::Message> SharedMemory::take(std::int64_t box, std::u
     auto const end =
         start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     while (true) {
-        std::uint32_t const seen = posted(at).load(std::memory_order_acquire);  // see post()
+        std::uint32_t const seen = count_at(at).load(std::memory_order_acquire);  // see post()
         if (static_cast<std::int32_t>(seen - number) > 0) {
             Message message;
             std::memcpy(message.data(), slot(at, number), sizeof message);
@@ -154,6 +188,10 @@ std::optional<SharedMemory::Message> SharedMemory::take(std::int64_t box, std::u
 #else
 
 void SharedMemory::post(std::int64_t, Message const&) {}
+
+void SharedMemory::set_taken(std::int64_t, std::uint32_t) {}
+
+std::uint32_t SharedMemory::taken(std::int64_t) const { return 0; }
 
 std::optional<SharedMemory::Message> SharedMemory::take(std::int64_t, std::uint32_t, double) const {
     return std::nullopt;

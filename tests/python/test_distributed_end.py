@@ -18,7 +18,7 @@ RUNS = int(os.environ.get("TENSORHASH_END_RUNS", "4"))
 ENVIRONMENT = {"TENSORHASH_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 BEGIN = """
-import gc, os, sys, time, weakref
+import atexit, gc, os, sys, time, weakref
 import numpy as np
 import torch, torch.distributed as dist
 from tensorhash.distributed import DistributedHashMap
@@ -86,6 +86,26 @@ destroy("end")
 """
 
 
+WITH_A_FORK = """
+table = filled()
+keys = np.arange(1000)
+process = os.fork()
+if process == 0:
+    try:
+        table.size()
+        os._exit(1)
+    except RuntimeError as error:
+        if f"only process {os.getppid()} may call" not in str(error):
+            os._exit(2)
+    atexit._run_exitfuncs()  # what sys.exit() does, before gloo waits for threads that a fork lacks
+    os._exit(0)
+assert os.waitpid(process, 0)[1] == 0
+assert table.size() == 1000
+assert (table.get(keys) == keys).all()
+destroy("end")
+"""
+
+
 def run_ranks(program, folder):
     """Runs the program as two ranks in separate processes; both must exit cleanly."""
     folder.mkdir()
@@ -107,6 +127,10 @@ def run_ranks(program, folder):
 @pytest.mark.parametrize("run", range(RUNS))
 def test_the_process_ends_cleanly_with_a_table_alive(tmp_path, run):
     run_ranks(WITH_A_TABLE, tmp_path / f"run-{run}")
+
+
+def test_a_forked_child_ends_without_a_word_to_the_neighbours(tmp_path):
+    run_ranks(WITH_A_FORK, tmp_path / "fork")
 
 
 def test_a_table_keeps_no_group_alive_and_says_so_when_the_group_is_gone(tmp_path):

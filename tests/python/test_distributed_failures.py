@@ -1,10 +1,16 @@
 """If a rank dies during a call, the others raise in time and keep their entries."""
 
+import os
+
 import pytest
+
+from tensorhash import _core
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():
     pytest.skip("this torch has no torch.distributed", allow_module_level=True)
+
+neighbours = pytest.importorskip("tensorhash.distributed.neighbours")
 
 pytestmark = pytest.mark.alone
 
@@ -13,7 +19,7 @@ import datetime, os, signal, sys, time, traceback
 import numpy as np
 import torch, torch.distributed as dist
 from tensorhash.distributed import DistributedHashMap
-from tensorhash.distributed.neighbours import Neighbours
+from tensorhash.distributed.neighbours import Neighbours, _Peer
 
 TIMEOUT = 8
 
@@ -127,7 +133,6 @@ def leaving(rank, store):
     table = table_of(rank, store)
     if rank == 2:
         table._exchange._neighbours.leave()
-        time.sleep(TIMEOUT / 2)
         return
     refused(table, "rank 2 has left the group")
 
@@ -153,6 +158,118 @@ for test in (leaving, silent):
     assert [os.waitpid(process, 0)[1] for process in ranks] == [0, 0, 0], test
 """
     run_program(RANKS, main, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
+
+
+def test_a_rank_that_ends_after_its_last_call_waits_for_its_readers(run_program, tmp_path):
+    main = """
+def slow(self, note):
+    time.sleep(0.5)
+    self.block = None
+    return fast(self, note)
+
+fast = _Peer.block_at
+
+def ending(rank, store):
+    table = table_of(rank, store)
+    keys = np.arange(5000) * 3 + rank
+    table.insert(keys, keys)
+    if rank != 2:
+        _Peer.block_at = slow
+    assert table.find(keys)[1].all()
+    near = table._exchange._neighbours
+    near.leave()
+    assert near._block is None and not near.peers
+
+ranks = [child(ending, rank, f"{sys.argv[1]}/store") for rank in range(3)]
+assert [os.waitpid(process, 0)[1] for process in ranks] == [0, 0, 0]
+"""
+    run_program(RANKS, main, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
+
+
+def test_a_failure_refuses_all_tables_of_the_group_and_reaches_all_ranks_at_once(
+    run_program, tmp_path
+):
+    main = """
+def interrupt(self, peer):
+    raise KeyboardInterrupt
+
+def refused(call, words):
+    start = time.monotonic()
+    try:
+        call()
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert words in str(error), error
+    assert time.monotonic() - start < TIMEOUT / 2
+
+def failing(rank, store):
+    table = table_of(rank, store)
+    other = DistributedHashMap(table.process_group, 0, "int64", (), "int64", ())
+    if rank == 0:
+        # Between post and take: the answers of the others stay in their boxes.
+        take, Neighbours.take_numbers = Neighbours.take_numbers, interrupt
+        try:
+            table.size()
+        except KeyboardInterrupt:
+            Neighbours.take_numbers = take
+    else:
+        assert table.size() == 0
+        refused(other.size, "has left the group")
+    refused(other.size, "lost its peers")
+    refused(table.size, "lost its peers")
+    if rank == 0:
+        time.sleep(TIMEOUT / 2)
+
+ranks = [child(failing, rank, f"{sys.argv[1]}/store") for rank in range(3)]
+assert [os.waitpid(process, 0)[1] for process in ranks] == [0, 0, 0]
+"""
+    run_program(RANKS, main, arguments=[tmp_path], GLOO_SOCKET_IFNAME="lo")
+
+
+def own_neighbour():
+    """A rank that is its own neighbour."""
+    near = neighbours.Neighbours()
+    assert near._open(0, near._offer(1))
+    return near
+
+
+def test_a_message_of_another_kind_is_refused():
+    near = own_neighbour()
+    block, note = near.room(1000)
+    near.post(0, (*note, 5))
+    got, at = near.take_rows(0, 5)
+    assert (got.bytes, at) == (block.bytes, 0)
+    assert near.peers[0].boxes.taken(0) == 1
+    near.post(0, (*note, 5))
+    with pytest.raises(RuntimeError, match="sent 5 rows instead of 4 rows"):
+        near.take_rows(0, 4)
+    near.post(0, (1, 0, 5, 5))
+    with pytest.raises(RuntimeError, match="its part of an agreement instead of 5 rows"):
+        near.take_rows(0, 5)
+    near.post(0, (*note, 5))
+    with pytest.raises(RuntimeError, match="sent rows instead of"):
+        near.take_numbers(0)
+    near.break_off("broken")
+    with pytest.raises(RuntimeError, match="rank 0 has left the group"):
+        near.take_numbers(0)
+
+
+def test_a_process_of_another_namespace_is_not_opened():
+    near = neighbours.Neighbours()
+    offer = near._offer(1)
+    assert not near._open(0, offer._replace(namespace=neighbours._process_namespace() + 1))
+    assert near._open(0, offer)
+
+
+def test_a_neighbour_costs_one_descriptor():
+    near, other = neighbours.Neighbours(), neighbours.Neighbours()
+    offer = near._offer(1)
+    other._offer(1)
+    before = len(os.listdir("/proc/self/fd"))
+    assert other._open(0, offer)
+    assert len(os.listdir("/proc/self/fd")) == before + 1  # tells whether its process lives
+    block = _core.SharedMemory(4096, "tensorhash-test")
+    assert _core.SharedMemory.open(os.getpid(), block.file, "tensorhash-test").file == -1
 
 
 def test_a_rank_that_dies_while_saving_leaves_the_old_or_the_new_checkpoint(run_program, tmp_path):

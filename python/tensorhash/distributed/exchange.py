@@ -42,7 +42,6 @@ class Exchange:
         self._neighbours = known_neighbours(group)
         self.rank: int = dist.get_rank(group)
         self.ranks: int = dist.get_world_size(group)
-        self._broken = ""
         if self.ranks > MOST_RANKS:
             raise ValueError(
                 f"process_group: expected at most {MOST_RANKS} ranks, got {self.ranks}"
@@ -85,7 +84,7 @@ class Exchange:
     @property
     def is_broken(self) -> bool:
         """Whether a collective has failed, so that ranks may be out of step."""
-        return bool(self._broken)
+        return bool(self._neighbours.broken)
 
     def agree(
         self, step: str, error: BaseException | None = None, numbers: Sequence[int] = ()
@@ -120,7 +119,7 @@ class Exchange:
         peers = [rank for rank in range(self.ranks) if rank != self.rank]
         for peer in peers:
             self._neighbours.post(peer, mine[peer])
-        got = {peer: self._neighbours.take(peer) for peer in peers}
+        got = {peer: self._neighbours.take_numbers(peer) for peer in peers}
         return [got.get(rank, mine[rank]) for rank in range(self.ranks)]
 
     def _explain(self, step: str, error: BaseException | None) -> None:
@@ -166,8 +165,8 @@ class Exchange:
         return results
 
     def _collective(self, step: str, run: Callable[[Any], Any]) -> None:
-        if self._broken:
-            raise RuntimeError(f"{step}: {self._broken}")
+        if self._neighbours.broken:
+            raise RuntimeError(f"{step}: {self._neighbours.broken}")
         group = self.group
         try:
             # Overrides torch.set_default_device, because torch's collectives make tensors too.
@@ -175,7 +174,7 @@ class Exchange:
                 run(group)
         except BaseException as error:
             # The ranks are now out of step, and a later collective could mix up messages.
-            self._broken = (
+            self._neighbours.break_off(
                 f"rank {self.rank} lost its peers in an earlier call; its own entries are valid "
                 f"and still in .local; start a new group"
             )

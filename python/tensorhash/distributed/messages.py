@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from tensorhash import _core
 from tensorhash._types import Element
-from tensorhash.distributed.neighbours import Neighbours, Note, size_of
+from tensorhash.distributed.neighbours import Neighbours, size_of
 from tensorhash.distributed.rows import width_of
 
 # pack(begin, end, to, at) copies the rows [begin, end) to `to`, from row `at` on.
@@ -86,10 +86,11 @@ class Transfer:
         with self._neighbours.lock:
             self._send_far()
             self._pack_near()
+            arriving = self._open_near()
             own = self._sizes.rows_for(self._sizes.rank)
             for column, to in zip(self._columns, self._received, strict=True):
                 column.pack(*own, to, self._sizes.into_at[self._sizes.rank])
-            self._read_near()
+            self._read_near(arriving)
         for work in self._works:
             work.wait()
         return self._received
@@ -146,11 +147,17 @@ class Transfer:
         """The bytes of rows of all columns in a block."""
         return sum(size_of(column.width, rows) for column in self._columns)
 
-    def _read_near(self) -> None:
+    def _open_near(self) -> list[tuple[int, _core.SharedMemory, int]]:
+        """The neighbours with rows for this rank, each with its block and where they begin."""
         sizes = self._sizes
-        for peer in self._split(sizes.of, sizes.into, near=True):
-            note = Note(*self._neighbours.take(peer)[:3])
-            block, at = self._neighbours.peers[peer].block_at(note), note.at
+        return [
+            (peer, *self._neighbours.take_rows(peer, sizes.into[peer]))
+            for peer in self._split(sizes.of, sizes.into, near=True)
+        ]
+
+    def _read_near(self, arriving: list[tuple[int, _core.SharedMemory, int]]) -> None:
+        sizes = self._sizes
+        for peer, block, at in arriving:
             rows, to = sizes.into[peer], sizes.into_at[peer]
             for column, received in zip(self._columns, self._received, strict=True):
                 _core.copy_rows(block.rows(at, rows, column.element), 0, rows, received, to)

@@ -1,7 +1,8 @@
-"""Ranks on one machine send rows through memory that they share, and messages through boxes in it.
+"""Ranks on one machine share memory: rows lie in blocks, messages in boxes.
 
 A rank may write rows again after the next agreement of all ranks: each has read its rows before it
-agrees. So at most three messages of a rank wait in a box, which keeps eight.
+agrees. So at most four messages of a rank wait in a box, and a fifth if the rank leaves. A box
+keeps eight.
 """
 
 from __future__ import annotations
@@ -27,15 +28,26 @@ _OF: weakref.WeakKeyDictionary[Any, Neighbours] = weakref.WeakKeyDictionary()
 _STEP = 1 << 21  # blocks are as large as this or a multiple
 _ALIGNED = 64
 _PATIENCE = 0.1  # seconds between two looks at whether a neighbour lives
-_LEFT = (-1, -1, -1, -1)  # the last message of a rank
+_LEAVING = 5.0  # seconds that a rank waits for a neighbour to take its messages
+_KEPT = 8  # messages of a box
+_LEFT = [-1, -1, -1, -1]  # the last message of a rank
 
 
 class Note(NamedTuple):
     """Where rows for a neighbour begin."""
 
     file: int
-    number: int  # of the block
+    number: int  # of the block, as -1 - number: agreements have no negative numbers
     at: int
+
+
+class Offer(NamedTuple):
+    """What another rank needs to open this rank's boxes."""
+
+    process: int
+    name: str
+    file: int
+    namespace: int  # in which the process has this id
 
 
 class _Peer:
@@ -44,6 +56,7 @@ class _Peer:
     def __init__(self, process: int, name: str, file: int) -> None:
         self.boxes = _core.SharedMemory.open(process, file, f"{name}-0")
         self.taken = 0  # messages of its box for this rank
+        self.posted = 0  # messages for it
         self.number = 0
         self.block: _core.SharedMemory | None = None
         self._process = process
@@ -59,10 +72,15 @@ class _Peer:
     def is_alive(self) -> bool:
         return not self._alive.poll(0)
 
+    def has_left(self, rank: int) -> bool:
+        """Whether its last message for this rank is there, even if not yet taken."""
+        waiting = (self.boxes.take(rank, _after(self.taken, n), 0) for n in range(_KEPT))
+        return _LEFT in waiting
+
     def block_at(self, note: Note) -> _core.SharedMemory:
         """The block that a note is about."""
         if self.block is None or self.number != note.number:
-            name = f"{self._name}-{note.number}"
+            name = f"{self._name}-{-1 - note.number}"
             self.block = _core.SharedMemory.open(self._process, note.file, name)
             self.number = note.number
         return self.block
@@ -75,8 +93,12 @@ class Neighbours:
         self.peers: dict[int, _Peer] = {}
         #: Whether all ranks of the group are each other's neighbours.
         self.are_all = False
+        #: Why no table of the group may call other ranks again.
+        self.broken = ""
         self.lock = threading.Lock()  # held while rows are packed and read
         self._rank = 0
+        self._process = os.getpid()
+        self._has_left = False
         self._seconds = 0.0
         self._name = f"tensorhash-{secrets.token_hex(8)}"
         self._boxes: _core.SharedMemory | None = None
@@ -106,32 +128,95 @@ class Neighbours:
         self.are_all = int(far) == 0
         weakref.finalize(group, self.leave)
 
-    def _offer(self, ranks: int) -> tuple[int, str, int] | None:
+    def _offer(self, ranks: int) -> Offer | None:
         try:
             size = ranks * _core.SharedMemory.box_bytes
             self._boxes = _core.SharedMemory(size, f"{self._name}-0")
+            return Offer(os.getpid(), self._name, self._boxes.file, _process_namespace())
         except (OSError, MemoryError):
             return None
-        return os.getpid(), self._name, self._boxes.file
 
-    def _open(self, peer: int, offer: tuple[int, str, int]) -> bool:
+    def _open(self, peer: int, offer: Offer) -> bool:
         try:
-            self.peers[peer] = _Peer(*offer)
+            if offer.namespace != _process_namespace():
+                return False
+            self.peers[peer] = _Peer(offer.process, offer.name, offer.file)
         except (OSError, MemoryError, AttributeError):  # a Python without pidfd_open
             return False
         return True
 
     def leave(self) -> None:
-        """Tells the neighbours that no message will follow."""
+        """Leaves when the neighbours have taken this rank's messages, and drops all memory."""
+        if os.getpid() != self._process:
+            return
+        self._say_that_it_leaves()
+        if not self.broken:
+            for one in self.peers.values():
+                self._wait_until_taken(one)
+        self.peers, self.are_all = {}, False
+        self._boxes = self._block = None
+        self._full.clear()
+
+    def break_off(self, why: str) -> None:
+        """Refuses all further calls, and lets the neighbours know at once."""
+        self.broken = why
+        self._say_that_it_leaves()
+
+    def _say_that_it_leaves(self) -> None:
+        if self._has_left or os.getpid() != self._process:
+            return
+        self._has_left = True
         for peer in self.peers:
             self.post(peer, _LEFT)
 
+    def _wait_until_taken(self, one: _Peer) -> None:
+        """A neighbour opens a block by way of this process, so it must not end before."""
+        end = time.monotonic() + _LEAVING
+        while one.boxes.taken(self._rank) != _after(one.posted, -1):  # it never takes the last
+            if not one.is_alive() or one.has_left(self._rank) or time.monotonic() > end:
+                return
+            time.sleep(0.001)
+
+    def _require_own_process(self) -> None:
+        # A fork has the same memory, and would write into what the neighbours read.
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"process {os.getpid()} is a fork of rank {self._rank}; only process "
+                f"{self._process} may call the ranks of the group"
+            )
+
     def post(self, peer: int, message: Sequence[int]) -> None:
         """Leaves a message of four numbers for a neighbour."""
+        self._require_own_process()
         assert self._boxes is not None
         self._boxes.post(peer, message)
+        self.peers[peer].posted = _after(self.peers[peer].posted, 1)
 
-    def take(self, peer: int) -> list[int]:
+    def take_numbers(self, peer: int) -> list[int]:
+        """The numbers of a neighbour's agreement."""
+        message = self._next(peer)
+        if message[1] < 0:
+            raise RuntimeError(f"rank {peer} sent rows instead of its part of an agreement")
+        self._has_taken(peer)
+        return message
+
+    def take_rows(self, peer: int, rows: int) -> tuple[_core.SharedMemory, int]:
+        """The block with a neighbour's rows, and where in it they begin."""
+        *note, sent = self._next(peer)
+        if note[1] >= 0 or sent != rows:
+            what = f"{sent} rows" if note[1] < 0 else "its part of an agreement"
+            raise RuntimeError(f"rank {peer} sent {what} instead of {rows} rows")
+        where = Note(*note)
+        block = self.peers[peer].block_at(where)
+        self._has_taken(peer)
+        return block, where.at
+
+    def _has_taken(self, peer: int) -> None:
+        """Tells a neighbour that its messages so far were read, and blocks opened."""
+        assert self._boxes is not None
+        self._boxes.set_taken(peer, self.peers[peer].taken)
+
+    def _next(self, peer: int) -> list[int]:
         """The next message of a neighbour; RuntimeError if none comes."""
         one, start = self.peers[peer], time.monotonic()
         while True:
@@ -143,10 +228,10 @@ class Neighbours:
                 raise RuntimeError(f"the process of rank {peer} has ended")
             if time.monotonic() - start > self._seconds:
                 raise RuntimeError(f"rank {peer} sent nothing for {self._seconds:.0f} seconds")
-        if tuple(message) == _LEFT:
+        if message == _LEFT:
             raise RuntimeError(f"rank {peer} has left the group")
-        one.taken = (one.taken + 1) % (1 << 32)
-        return list(message)
+        one.taken = _after(one.taken, 1)
+        return message
 
     def agreed(self) -> None:
         """All ranks have read their rows."""
@@ -158,6 +243,7 @@ class Neighbours:
 
     def room(self, size: int) -> tuple[_core.SharedMemory, Note]:
         """Memory for `size` bytes, until the next call of agreed()."""
+        self._require_own_process()
         block = self._block
         if block is None or self._used + size > block.bytes:
             wanted = -(-(size + size // 4) // _STEP) * _STEP
@@ -166,7 +252,7 @@ class Neighbours:
                 self._full.append(block)
             block = _core.SharedMemory(wanted, f"{self._name}-{self._number}")
             self._block, self._used = block, 0
-        note = Note(block.file, self._number, self._used)
+        note = Note(block.file, -1 - self._number, self._used)
         self._used += size
         return block, note
 
@@ -187,6 +273,15 @@ class Neighbours:
             return freed
         finally:
             self.lock.release()
+
+
+def _process_namespace() -> int:
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def _after(count: int, more: int) -> int:
+    """A count of messages: boxes count modulo 2^32."""
+    return (count + more) % (1 << 32)
 
 
 def size_of(width: int, rows: int) -> int:

@@ -28,6 +28,7 @@ TEST(SharedMemory, rows_are_read_where_they_were_written) {
     {
         SharedMemory const other(kProcess, memory.file(), "th-test-rows");
         EXPECT_EQ(other.bytes(), 1 << 16);
+        EXPECT_EQ(other.file(), -1);  // a process has few descriptors
         read = other.rows(64, 3, kInt64);
     }
     EXPECT_EQ(to_vector<std::int64_t>(read), (std::vector<std::int64_t>{2, 3, 4}));
@@ -91,6 +92,20 @@ TEST(SharedMemory, messages_are_taken_in_order_while_another_thread_posts) {
     EXPECT_EQ(reader.take(0, 0, 0.02), std::nullopt);  // nothing came into the other box
     EXPECT_THROW(reader.take(2, 0, 0), tensorhash::IndexError);
     EXPECT_THROW(memory.post(-1, {}), tensorhash::IndexError);
+}
+
+TEST(SharedMemory, a_box_tells_how_many_messages_were_taken) {
+    SharedMemory memory(2 * SharedMemory::kBoxBytes, "th-test-taken");
+    SharedMemory const reader(kProcess, memory.file(), "th-test-taken");
+    memory.post(1, {1, 2, 3, 4});
+    EXPECT_EQ(reader.taken(1), 0U);
+    memory.set_taken(1, 0xFFFFFFFF);
+    EXPECT_EQ(reader.taken(1), 0xFFFFFFFF);
+    EXPECT_EQ(reader.taken(0), 0U);
+    EXPECT_EQ(reader.take(1, 0, 0), (Message{1, 2, 3, 4}));
+    EXPECT_EQ(reader.take(1, 1, 0), std::nullopt);
+    EXPECT_THROW(memory.set_taken(2, 1), tensorhash::IndexError);
+    EXPECT_THROW(reader.taken(-1), tensorhash::IndexError);
 }
 
 TEST(CopyRows, copies_the_rows_that_were_asked_for) {
